@@ -1,0 +1,31 @@
+/* codegen.h: from lowered programs to an artefact (ir/image.h) for one target, through LLVM. */
+#ifndef TEXO_CODEGEN_CODEGEN_H
+#define TEXO_CODEGEN_CODEGEN_H
+
+#include "ir/kp.h"
+
+typedef struct {
+	const char *cpu;      /* "host", or "x86-64", "x86-64-v3", "x86-64-v4", an LLVM name such as sapphirerapids */
+	bool want_llvm, want_asm;
+	bool no_code;         /* stop after want_llvm and want_asm */
+	int opt_level;        /* LLVM code generation level 0..3; default 2 */
+} CodegenOptions;
+
+typedef enum { CODEGEN_OK, CODEGEN_ILLEGAL, CODEGEN_FAILED } CodegenStatus;
+
+typedef struct {
+	const void *image;    /* the artefact's bytes, in the arena */
+	size_t image_size;
+	const char *llvm, *assembly; /* texts asked for */
+	const char *message;  /* ILLEGAL: which operation of which kernel the target lacks; FAILED: LLVM's words */
+} CodegenResult;
+
+/* One artefact with an entry point per program. Everything in `out` is in a. */
+CodegenStatus codegen_cpu(Arena *a, const Program *const *program, uint32_t nprogram,
+                          const CodegenOptions *o, CodegenResult *out);
+/* What the target offers to the passes: vector lanes of 32 bits, fused multiply-add. */
+void codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma);
+/* Space-separated feature words of this machine for `texo doctor` and `texo targets`; LLVM's version. */
+const char *codegen_host_summary(Arena *a);
+
+#endif

@@ -1,0 +1,104 @@
+/* image.h: the layout of an artefact, the flat file that codegen writes and the runtime loads. It
+ * includes nothing of ours, so that the runtime needs nothing else.
+ *
+ * A file is one ImageHeader and, at the byte offsets it names, arrays of the records below, a
+ * string table and the code. Everything is little-endian, 8-byte aligned, and checked by the reader
+ * before use: the file is hostile until proven otherwise.
+ *
+ * Launch expressions are postfix programs over i64 (bool as 0/1), ImageOp words; a binary operation
+ * pops b, then a. Arithmetic wraps; div and mod are LANGUAGE.md's. */
+#ifndef TEXO_IR_IMAGE_H
+#define TEXO_IR_IMAGE_H
+
+#include <stdint.h>
+
+#define IMAGE_MAGIC "TEXOIMG1"
+enum { IMAGE_VERSION = 1, IMAGE_MAX_RANK = 8, IMAGE_NONE = 0x7fffffff };
+
+enum { /* a word: the operation in the low 8 bits, an operand above */
+	IMG_END = 0,   /* the value on top is the result; the stack holds just it */
+	IMG_CONST,     /* pushes the i64 in the next two words, low half first */
+	IMG_DIM,       /* pushes dim[operand] */
+	IMG_PARAM,     /* pushes integer scalar parameter [operand] */
+	IMG_ADD, IMG_SUB, IMG_MUL, IMG_DIV, IMG_MOD, IMG_MIN, IMG_MAX, IMG_NEG, IMG_ABS,
+	IMG_EQ, IMG_NE, IMG_LT, IMG_LE, IMG_AND, IMG_OR, IMG_NOT,
+	IMG_SELECT,    /* pops else, then, cond */
+	IMG_POW, IMG_SIGN,
+	IMG_OP_COUNT
+};
+
+typedef struct {
+	char magic[8];
+	uint32_t version, target; /* IMG_TARGET_* */
+	uint64_t bytes;           /* of the whole file */
+	uint64_t digest;          /* FNV-1a 64 of everything after this field: accidents, not attacks */
+	/* each: byte offset from the start of the file, number of records (bytes for text and code) */
+	struct { uint64_t at, n; } graph, param, dim, check, tensor, access, kernel, bind, words, text, code;
+} ImageHeader;
+
+enum { IMG_TARGET_CPU = 1 };
+
+typedef struct { /* one per entry point */
+	uint32_t name;                    /* offset into text, as every name below */
+	uint32_t signature;               /* text: the graph's signature as JSON */
+	uint32_t param0, nparam;          /* parameters, then results that are not inouts */
+	uint32_t dim0, ndim;
+	uint32_t check0, ncheck;
+	uint32_t tensor0, ntensor;        /* intermediates and fault planes, in the workspace */
+	uint32_t access0, naccess;        /* access id a (1-based) is access0 + a - 1 */
+	uint32_t kernel0, nkernel;        /* in launch order */
+} ImageGraph;
+
+enum { IMG_INPUT, IMG_INOUT, IMG_SCALAR, IMG_RESULT };
+
+typedef struct {
+	uint32_t name, kind, dtype, rank; /* dtype: DType's numbering, fixed from here on */
+	uint32_t extent[IMAGE_MAX_RANK];  /* first word of its launch expression */
+} ImageParam;
+
+typedef struct {
+	uint32_t name;
+	int32_t param, axis;              /* as Dim in ir/tg.h; axis -1: the scalar itself; param -1: fixed */
+	uint32_t pad;
+	int64_t scale, offset, value;
+} ImageDim;
+
+typedef struct {
+	uint32_t cond, text, line, col;
+} ImageCheck;
+
+typedef struct { /* a piece of the workspace */
+	uint32_t dtype, rank;             /* a fault plane is u32 */
+	uint32_t extent[IMAGE_MAX_RANK];
+} ImageTensor;
+
+typedef struct {
+	uint32_t kind, text, line, col;   /* AccessKind */
+} ImageAccess;
+
+typedef struct {
+	uint32_t name, template_name;
+	uint32_t bind0, nbuffer, nscalar; /* nbuffer buffer binds, then nscalar scalar binds */
+	uint32_t ntask, serial, pad;
+	uint64_t entry;                   /* offset of the function's symbol name in text */
+} ImageKernel;
+
+enum {
+	IMG_BIND_PARAM,   /* buffer: the data of parameter or result `a` */
+	IMG_BIND_TENSOR,  /* buffer: workspace tensor `a` */
+	IMG_BIND_EXPR,    /* scalar i64: launch expression at word `a` */
+	IMG_BIND_SCALAR,  /* scalar: parameter `a` by value, in its dtype */
+	IMG_BIND_STRIDE   /* scalar i64: stride in elements of axis `b` of parameter or result `a` */
+};
+
+typedef struct {
+	uint32_t kind, a, b, pad;
+} ImageBind;
+
+/* Every CPU kernel has this type. buffer[k] and scalar[k] are the kernel's buffers and, 8 bytes
+ * each, its scalars (narrow ones in the low bytes). status[0] receives the first failed access,
+ * status[1] the first cut; both are left alone otherwise. */
+typedef void ImageCpuKernel(void *const *buffer, const uint64_t *scalar, int64_t task_lo, int64_t task_hi,
+                            uint32_t *status);
+
+#endif

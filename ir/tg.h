@@ -1,0 +1,234 @@
+/* tg.h: the tensor graph. Every node is
+ *
+ *     out[p] = finish( (+)_{r in ranges, guard(p,r)} body(p, r) )
+ *
+ * with p the node's parallel axes (one per axis of `out`), r its reduced axes, (+) a monoid.
+ * Without a monoid there is no r and out[p] = body(p).
+ *
+ * Bodies, guards, ranges, subscripts and extents are hash-consed scalar expressions in one pool:
+ * equal expressions have equal ids, operands have smaller ids. Inside a node AXIS k is its k-th
+ * axis, parallel axes first. Extents and launch checks use DIM, CONST, integer arithmetic and reads
+ * of rank-0 inputs only.
+ *
+ * Evaluation is by demand. SELECT evaluates the arm taken; AND and OR evaluate the right side only
+ * where the left leaves it open; a term is evaluated only where the guard holds. A plain READ is in
+ * bounds wherever it is evaluated: proved, guarded, or guaranteed by a launch check. A READ with an
+ * access id (a gather) is checked as it runs: outside, its value is 0 and the value that demanded
+ * it carries the fault; a result element with a fault is reported. Presence (LANGUAGE.md, Domains)
+ * is gone: it has become guards, selects and each node's `domain`.
+ *
+ * Recurrences: a Recur names the nodes that read one another and their sequential axes, outermost
+ * first. Steps run in order; within a step the members run in the order of `member`. Only members
+ * of one Recur may read nodes with larger ids. */
+#ifndef TEXO_IR_TG_H
+#define TEXO_IR_TG_H
+
+#include "ir/arena.h"
+#include "ir/diag.h"
+#include "ir/names.h"
+#include "ir/op.h"
+#include "ir/text.h"
+
+enum { TG_MAX_RANK = 8, TG_MAX_AXES = 24, TG_MAX_SEQ = 8 };
+
+typedef uint32_t ExprId;   /* 0: none */
+typedef uint32_t TensorId; /* 0: none; inputs in source order first, then nodes in topological order */
+typedef uint32_t DimId;    /* 0: none */
+typedef uint32_t AccessId; /* 0: proved or guaranteed; else an entry of Graph.access */
+typedef uint32_t RecurId;  /* 0: none */
+
+typedef struct {
+	uint8_t op;    /* Op */
+	uint8_t dtype; /* DType of the value */
+	uint16_t narg;
+	uint32_t arg;  /* first operand in Graph.arg */
+	uint32_t ref;  /* AXIS, IVAR: number; DIM: DimId; READ: TensorId */
+	uint32_t access; /* READ: AccessId */
+	union {        /* CONST: by the dtype's kind */
+		int64_t i; /* signed, unsigned (as bits) and bool */
+		double f;  /* floats of every width: exactly the value of that type */
+	} imm;
+} Expr;
+
+typedef enum {
+	TENSOR_NONE = 0,
+	TENSOR_INPUT,
+	TENSOR_INOUT,  /* as an input: its value before the graph ran */
+	TENSOR_SCALAR, /* a scalar parameter, rank 0, passed by value */
+	TENSOR_NODE
+} TensorKind;
+
+typedef struct {
+	TensorKind kind;
+	Name name; /* 0 for what the compiler introduced */
+	Span at;
+	DType dtype;
+	uint8_t rank;
+	ExprId extent[TG_MAX_RANK]; /* i64; element (p) lies in 0 <= p[a] < extent[a] */
+	uint32_t node;              /* TENSOR_NODE: index into Graph.node */
+} Tensor;
+
+typedef struct {
+	Name name; /* as the user wrote it; 0 if none */
+	/* Parallel: 0 <= axis < extent of the tensor; lo and hi are unused. Reduced: lo <= axis < hi,
+	 * which may use the parallel axes, earlier reduced axes and reads; empty if hi <= lo. */
+	ExprId lo, hi;
+	/* Reduced, read from data: the range is further cut to 0 <= axis < clamp, and a launch whose
+	 * cut removed anything reports `cut` (a notice, not a failure). 0: no cut. */
+	ExprId clamp;
+	AccessId cut;
+} Axis;
+
+typedef struct {
+	TensorId out;
+	uint8_t npar, nred;
+	Axis axis[TG_MAX_AXES];
+	Monoid monoid;  /* MON_NONE: pointwise, nred == 0 */
+	ExprId domain;  /* bool over p; 0 = everywhere. Where false the value is never asked for */
+	ExprId guard;   /* bool over p and r; 0 = all. Terms where false are absent */
+	ExprId body;    /* over p and r */
+	ExprId finish;  /* over p, ACC, TOUCHED; 0 = ACC */
+	/* Scatter: r are the indices of the statement, and the term r goes to the element `target`
+	 * (over r); body, guard and target then use r only, numbered npar..npar+nred-1, in ascending
+	 * order of r. The fold starts from `init` (over p; 0 = the monoid's unit, or absent). */
+	bool scatter;
+	ExprId target[TG_MAX_RANK];
+	AccessId target_access[TG_MAX_RANK]; /* 0: proved */
+	ExprId init;
+	RecurId recur;
+	uint8_t seq[TG_MAX_SEQ]; /* with recur: which parallel axis is the k-th sequential one */
+} Node;
+
+typedef struct {
+	uint8_t nseq;
+	int8_t dir[TG_MAX_SEQ]; /* +1 ascending, -1 descending */
+	VEC(TensorId) member;   /* in the order of one step */
+} Recur;
+
+typedef enum { ACCESS_GATHER, ACCESS_SCATTER, ACCESS_CUT } AccessKind;
+
+typedef struct {
+	AccessKind kind;
+	Span at;
+	const char *text; /* as written: "table[ids[t], d]" */
+} Access;
+
+/* How the value of a dim is found at launch: from axis `axis` of parameter `param` (an index into
+ * Graph.param) as (extent - offset) / scale, from a scalar parameter (axis -1), or fixed. */
+typedef struct {
+	Name name;
+	Span at;
+	int32_t param, axis;
+	int64_t scale, offset; /* extent == scale * dim + offset */
+	bool fixed;
+	int64_t value; /* fixed by -D */
+	int64_t hint;  /* M ~ 4096; 0 none */
+} Dim;
+
+/* cond must hold at launch, else the launch fails naming `text`. */
+typedef struct {
+	ExprId cond;
+	Span at;
+	DiagCode code;
+	const char *text; /* "H mod G == 0", "q[b, k*4 + 3] is within axis 1 of q" */
+} Check;
+
+typedef struct {
+	Name name;
+	Span at;
+	TensorId tensor;  /* what to hand out */
+	TensorId inout;   /* the parameter it overwrites, or 0 */
+} Result;
+
+typedef enum { FP_STRICT, FP_RELAXED, FP_FAST } FpMode;
+
+typedef struct Graph {
+	Arena *arena;
+	Names *names;
+	Name name;
+	Span at;
+	FpMode fp;
+	VEC(Expr) expr;        /* [0] unused */
+	VEC(ExprId) arg;
+	VEC(Tensor) tensor;    /* [0] unused */
+	VEC(Node) node;
+	VEC(Recur) recur;      /* [0] unused */
+	VEC(Dim) dim;          /* [0] unused */
+	VEC(Access) access;    /* [0] unused */
+	VEC(Check) check;
+	VEC(TensorId) param;   /* the signature's parameters, in source order */
+	VEC(Result) result;    /* inouts that are written, then results, in source order */
+	uint32_t *cons;        /* the hash table of expr */
+	uint32_t ncons;
+	uint32_t max_expr;     /* limit; unwinds with UNWIND_LIMIT beyond it; 0 = default */
+} Graph;
+
+Graph *graph_new(Arena *a, Names *names);
+
+/* --- expressions: hash-consed constructors; no simplification happens here --- */
+ExprId expr_make(Graph *g, Op op, DType dtype, uint32_t ref, AccessId access, const ExprId *arg,
+                 unsigned narg);
+ExprId expr_int(Graph *g, DType dtype, int64_t v);   /* wraps to the type; integers and bool */
+ExprId expr_float(Graph *g, DType dtype, double v);  /* v must be a value of the type */
+ExprId expr_unary(Graph *g, Op op, ExprId a);        /* result type by the op's signature */
+ExprId expr_binary(Graph *g, Op op, ExprId a, ExprId b);
+ExprId expr_select(Graph *g, ExprId c, ExprId a, ExprId b);
+ExprId expr_cast(Graph *g, DType to, ExprId a);      /* a itself when it has that type */
+ExprId expr_axis(Graph *g, unsigned k);
+ExprId expr_ivar(Graph *g, uint32_t id);
+ExprId expr_dim(Graph *g, DimId d);
+ExprId expr_read(Graph *g, TensorId t, const ExprId *sub, unsigned nsub, AccessId access);
+ExprId expr_and(Graph *g, ExprId a, ExprId b);       /* 0 stands for true on either side */
+
+static inline const Expr *
+expr_get(const Graph *g, ExprId e)
+{
+	return &g->expr.at[e];
+}
+
+static inline ExprId
+expr_arg(const Graph *g, ExprId e, unsigned k)
+{
+	return g->arg.at[g->expr.at[e].arg + k];
+}
+
+/* Rewrites leaves: leaf(user, e) returns the replacement for an AXIS, IVAR, DIM, READ, ACC or
+ * TOUCHED expression whose operands are already rewritten, or the expression itself. Shared parts
+ * are visited once per call. */
+typedef ExprId ExprLeafFn(void *user, Graph *g, ExprId e);
+ExprId expr_rewrite(Graph *g, ExprId e, ExprLeafFn *leaf, void *user);
+/* Calls visit once for every distinct expression under e, operands first. */
+void expr_walk(const Graph *g, Arena *scratch, ExprId e, void (*visit)(void *user, ExprId e), void *user);
+/* AXIS k -> sub[k], for k < nsub. */
+ExprId expr_subst_axes(Graph *g, ExprId e, const ExprId *sub, unsigned nsub);
+
+/* The integer expression in canonical form (a sum of products in a fixed order, constants folded),
+ * so that equal polynomials have equal ids; div and mod by a constant are simplified where exact. */
+ExprId index_norm(Graph *g, ExprId e);
+/* e = sum of coef[k] * AXIS k + rest, rest free of axes? naxis entries are written. */
+bool index_affine(Graph *g, ExprId e, unsigned naxis, int64_t *coef, ExprId *rest);
+
+/* --- tensors and nodes --- */
+TensorId tensor_new(Graph *g, TensorKind kind, Name name, Span at, DType dtype, unsigned rank,
+                    const ExprId *extent);
+/* Adds a tensor of kind TENSOR_NODE with this node; node->out is set. dtype is the type of finish
+ * or, without one, of the monoid's result or the body. */
+TensorId node_add(Graph *g, const Node *node, Name name, Span at, DType dtype, const ExprId *extent);
+
+static inline Node *
+tensor_node(const Graph *g, TensorId t)
+{
+	return g->tensor.at[t].kind == TENSOR_NODE ? &g->node.at[g->tensor.at[t].node] : NULL;
+}
+
+/* Whether an element of t can carry a fault: out[t] != 0. One entry per tensor, in scratch. */
+bool *graph_may_fault(const Graph *g, Arena *scratch);
+
+/* --- text form (ir/README.md describes it) --- */
+void graph_print(const Graph *g, Text *out);
+/* NULL with a message when the text is not a graph; graph_read(graph_print(g)) prints the same. */
+Graph *graph_read(Arena *a, Names *names, const char *text, size_t n, const char **error);
+/* True, or false with which rule is broken and where; checks every invariant stated above. */
+bool graph_verify(const Graph *g, Arena *scratch, const char **error);
+
+#endif

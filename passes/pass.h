@@ -1,0 +1,59 @@
+/* pass.h: the pass manager. passes.def has one row a pass; pipelines in passes.c say what runs when.
+ * The manager alone dumps, times, counts, verifies, rations (fuel) and honours --stop and --skip. */
+#ifndef TEXO_PASSES_PASS_H
+#define TEXO_PASSES_PASS_H
+
+#include "ir/kp.h"
+#include "ir/tg.h"
+
+typedef enum {
+	PASS_NONE = 0,
+#define PASS(id, level, needs, keeps, fp, summary) PASS_##id,
+#include "passes/passes.def"
+} PassId;
+
+enum {
+	PASS_COUNT = 1
+#define PASS(id, level, needs, keeps, fp, summary) +1
+#include "passes/passes.def"
+};
+
+typedef enum { LEVEL_TENSOR, LEVEL_PLAN, LEVEL_TILE } PassLevel;
+typedef enum { FP_EXACT, FP_REASSOC, FP_APPROX } PassFp; /* a pass above the graph's mode is not run */
+
+typedef struct {
+	const char *name;
+	PassLevel level;
+	unsigned needs, keeps;
+	PassFp fp;
+	const char *summary;
+} PassInfo;
+extern const PassInfo pass_info[PASS_COUNT];
+PassId pass_named(const char *name);
+
+typedef struct {
+	PassId pass;
+	int64_t count;
+} PassFuel;
+
+typedef struct {
+	bool dump_all, dump[PASS_COUNT], skip[PASS_COUNT];
+	PassId stop;             /* stop after this pass; the later levels are not built */
+	PassFuel fuel[16];       /* at most this many rewrites of a pass */
+	unsigned nfuel;
+	bool remarks, time;
+	bool verify_each;        /* verify after each pass (always at the end of a level) */
+	const Host *host;        /* the clock for `time`; may be NULL */
+	uint16_t lanes;          /* vector width for MAP in 32-bit elements; 0: scalar */
+	bool has_fma;            /* the target has a fused multiply-add: relaxed mode may contract */
+} PassOptions;
+
+/* Runs the tensor pipeline on g, schedules it, builds and lowers its kernels. Dumps, remarks and
+ * times are appended to `log` in order. NULL only after --stop (log says where), or when a verifier
+ * refuses (that unwinds as a bug). */
+Program *compile_graph(Graph *g, const PassOptions *o, Text *log);
+/* Text of the plan: kernels, their nodes, tasks; for --emit=plan. And of the kernels' TIR. */
+void program_print_plan(const Program *p, Text *out);
+void program_print_tir(const Program *p, Text *out);
+
+#endif
