@@ -1,0 +1,103 @@
+/* text.c: see text.h. */
+#include "ir/text.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void
+text_init(Text *t, Arena *a)
+{
+	*t = (Text){.arena = a};
+}
+
+static void
+reserve(Text *t, size_t extra)
+{
+	if (extra < t->cap - t->n && t->cap > t->n)
+		return;
+	size_t cap = t->cap ? t->cap * 2 : 256;
+	while (cap - t->n <= extra)
+		cap *= 2;
+	char *p = arena_alloc(t->arena, cap);
+	if (t->n)
+		memcpy(p, t->at, t->n);
+	t->at = p;
+	t->cap = cap;
+}
+
+void
+text_add(Text *t, const char *s, size_t n)
+{
+	if (n == 0)
+		return;
+	reserve(t, n);
+	memcpy(t->at + t->n, s, n);
+	t->n += n;
+	t->at[t->n] = 0;
+}
+
+void
+text_printf(Text *t, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	int n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n <= 0)
+		return;
+	reserve(t, (size_t)n);
+	va_start(ap, fmt);
+	vsnprintf(t->at + t->n, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	t->n += (size_t)n;
+}
+
+void
+text_double(Text *t, double v)
+{
+	if (isnan(v)) {
+		text_add(t, "nan", 3);
+		return;
+	}
+	if (isinf(v)) {
+		text_printf(t, v < 0 ? "-inf" : "inf");
+		return;
+	}
+	char s[40];
+	for (int digits = 1; digits <= 17; digits++) {
+		snprintf(s, sizeof s, "%.*g", digits, v);
+		if (strtod(s, NULL) == v)
+			break;
+	}
+	for (char *p = s; *p; p++) /* a host locale may write a comma */
+		if (*p == ',')
+			*p = '.';
+	text_add(t, s, strlen(s));
+}
+
+void
+text_json(Text *t, const char *s, size_t n)
+{
+	text_add(t, "\"", 1);
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)s[i];
+		if (c == '"' || c == '\\')
+			text_printf(t, "\\%c", c);
+		else if (c == '\n')
+			text_add(t, "\\n", 2);
+		else if (c < 0x20 || c == 0x7f)
+			text_printf(t, "\\u%04x", c);
+		else
+			text_add(t, s + i, 1);
+	}
+	text_add(t, "\"", 1);
+}
+
+const char *
+text_get(const Text *t)
+{
+	return t->at ? t->at : "";
+}
