@@ -39,17 +39,34 @@ typedef struct {
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 
-typedef enum { BIND_DATA, BIND_FAULT } BindKind;
+typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK } BindKind;
 
-/* What a kernel's buffer is: the elements of a tensor, or its fault plane (u32 an element as
- * TIR's FAULT takes it, row-major), for an intermediate whose values may carry a fault. */
+/* What a kernel's buffer is.
+ *   BIND_DATA   the elements of a tensor, where the tensor lives:
+ *               an input or inout      the parameter's buffer (an inout: read as its old value)
+ *               a node that is Result.tensor of result r
+ *                                      r's buffer: the parameter's when r.inout, else the result's own
+ *               any other node         the workspace, row-major
+ *   BIND_FAULT  the tensor's fault plane: u32 an element as TIR's FAULT takes it, in the workspace,
+ *               row-major; shared by the kernels that name it
+ *   BIND_WORK   a plane of the tensor's extents and the TIR buffer's dtype, in the workspace,
+ *               row-major, private to this bind: two binds are two planes
+ * In a Program every Result.tensor is a node, and a different one for each result: scheduling adds
+ * copy nodes for results that are parameters or used twice, and for inouts whose old value is still
+ * read while the new one is computed. So a kernel that writes an inout in place has the same buffer
+ * bound as the TENSOR_INOUT (reads) and as the Result's node (writes); it reads each element only
+ * before it writes it, in the same task. Workspace is never taken to be zero.
+ *
+ * A c64 tensor's TIR buffer is f32: views of it have a last axis more, of extent 2 and stride 1, and
+ * strides twice the bound ones (ScalarBind counts in elements of the tensor: c64). */
 typedef struct {
 	BindKind kind;
 	TensorId tensor;
 } BufferBind;
 
 /* What a kernel's scalar is: an expression over dims and scalar parameters (extents, a parameter
- * itself), or the stride in elements of an axis of a tensor. */
+ * itself), or the stride in elements of an axis of a tensor that lives in a parameter's or result's
+ * buffer (what lives in the workspace has row-major strides, which kernels get as extents). */
 typedef struct {
 	ExprId expr;            /* 0: a stride */
 	TensorId tensor;

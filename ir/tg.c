@@ -96,7 +96,7 @@ intern_expr(Graph *g, Expr e, const ExprId *arg)
 ExprId
 expr_make(Graph *g, Op op, DType dtype, uint32_t ref, AccessId access, const ExprId *arg, unsigned narg)
 {
-	ExprId own[TG_MAX_AXES];
+	ExprId own[TG_MAX_AXES] = {0};
 	if (narg > TG_MAX_AXES)
 		bug(g->arena, "expr_make: %u operands", narg);
 	if (narg)

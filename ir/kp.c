@@ -1,0 +1,96 @@
+/* kp.c: kernel plans as one line of text, and back. */
+#include "ir/kp.h"
+
+#include <string.h>
+
+const TemplateInfo template_info[TMPL_COUNT] = {
+	[TMPL_NONE] = {"none", ""},
+#define TEMPLATE(id, text, summary) [TMPL_##id] = {text, summary},
+#include "ir/templates.def"
+};
+
+void
+kp_print(const KernelPlan *kp, Text *out)
+{
+	text_printf(out, "%s lanes=%u unroll=%u nodes=", template_info[kp->tmpl].text, kp->lanes, kp->unroll);
+	for (unsigned k = 0; k < kp->nnode; k++)
+		text_printf(out, "%s%%%u", k ? "," : "", kp->node[k]);
+}
+
+typedef struct {
+	const char *at, *end;
+} Cursor;
+
+static bool
+take(Cursor *c, const char *word)
+{
+	size_t n = strlen(word);
+	if ((size_t)(c->end - c->at) < n || memcmp(c->at, word, n) != 0)
+		return false;
+	c->at += n;
+	return true;
+}
+
+static bool
+take_number(Cursor *c, uint32_t max, uint32_t *out)
+{
+	uint64_t v = 0;
+	const char *start = c->at;
+	for (; c->at < c->end && *c->at >= '0' && *c->at <= '9'; c->at++) {
+		v = v * 10 + (uint64_t)(*c->at - '0');
+		if (v > max)
+			return false;
+	}
+	*out = (uint32_t)v;
+	return c->at > start;
+}
+
+static bool
+take_template(Cursor *c, uint8_t *out)
+{
+	for (uint8_t t = 1; t < TMPL_COUNT; t++) {
+		Cursor try = *c;
+		if (take(&try, template_info[t].text) && take(&try, " ")) {
+			*c = try;
+			*out = t;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool
+take_nodes(Cursor *c, KernelPlan *kp)
+{
+	do {
+		uint32_t t;
+		if (kp->nnode == KP_MAX_NODES || !take(c, "%") || !take_number(c, UINT32_MAX, &t))
+			return false;
+		kp->node[kp->nnode++] = t;
+	} while (take(c, ","));
+	return true;
+}
+
+bool
+kp_read(KernelPlan *kp, const char *text, size_t n, const char **error)
+{
+	Cursor c = {text, text + n};
+	uint32_t lanes, unroll;
+	memset(kp, 0, sizeof *kp);
+	if (!take_template(&c, &kp->tmpl))
+		*error = "a plan starts with the name of a template";
+	else if (!take(&c, "lanes=") || !take_number(&c, UINT16_MAX, &lanes))
+		*error = "expected lanes=N after the template";
+	else if (!take(&c, " unroll=") || !take_number(&c, UINT16_MAX, &unroll))
+		*error = "expected unroll=N after the lanes";
+	else if (!take(&c, " nodes=") || !take_nodes(&c, kp))
+		*error = "expected nodes=%N,%N… after the unrolling, 64 at most";
+	else if (c.at != c.end)
+		*error = "something follows the nodes";
+	else {
+		kp->lanes = (uint16_t)lanes;
+		kp->unroll = (uint16_t)unroll;
+		return true;
+	}
+	return false;
+}
