@@ -161,6 +161,7 @@ typedef struct Graph {
 	uint32_t *cons;        /* the hash table of expr */
 	uint32_t ncons;
 	uint32_t max_expr;     /* limit; unwinds with UNWIND_LIMIT beyond it; 0 = default */
+	VEC(ExprId) norm;      /* index_norm of each expression asked for so far; 0 = not yet */
 } Graph;
 
 Graph *graph_new(Arena *a, Names *names);
@@ -202,8 +203,10 @@ void expr_walk(const Graph *g, Arena *scratch, ExprId e, void (*visit)(void *use
 /* AXIS k -> sub[k], for k < nsub. */
 ExprId expr_subst_axes(Graph *g, ExprId e, const ExprId *sub, unsigned nsub);
 
-/* The integer expression in canonical form (a sum of products in a fixed order, constants folded),
- * so that equal polynomials have equal ids; div and mod by a constant are simplified where exact. */
+/* The expression with every i64 part in canonical form (a sum of products in a fixed order, constants
+ * folded), so that equal polynomials have equal ids; div and mod by a constant are simplified where
+ * exact over the integers. Wraparound is ignored: for subscripts, extents and ranges, whose size the
+ * launch bounds, not for i64 data. */
 ExprId index_norm(Graph *g, ExprId e);
 /* e = sum of coef[k] * AXIS k + rest, rest free of axes? naxis entries are written. */
 bool index_affine(Graph *g, ExprId e, unsigned naxis, int64_t *coef, ExprId *rest);
