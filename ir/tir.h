@@ -14,6 +14,7 @@
  *   SCALAR   imm = k: the kernel's k-th scalar argument (i64, or the dtype of a scalar parameter)
  *   TASK_LO, TASK_HI   i64: the half-open range of tasks this call runs
  *   VIEW     buffer, extent[0..rank), stride[0..rank) (i64, strides in elements); imm = rank.
+ *            Type: the buffer's dtype, but it is no value: only LOAD and STORE take it.
  *   LOAD     view, index[0..rank), [mask bool]; imm = LoadFlags. Where the mask is false nothing is
  *            read and the value is 0. Type of the view's dtype. Each index is i64, scalar or a
  *            vector of the result's lanes. With TIR_LANES_ALONG(a), result lane l reads index[a] + l.
@@ -35,6 +36,8 @@
 #include "ir/text.h"
 
 typedef uint32_t ValId; /* 0: none */
+
+enum { TIR_MAX_RANK = 8, TIR_MAX_LANES = 256 };
 
 typedef struct {
 	uint8_t dtype; /* DType; DT_NONE for what has no value */
@@ -81,7 +84,7 @@ typedef struct TirKernel {
 	VEC(TirInst) inst;   /* [0] unused */
 	VEC(ValId) arg;
 	VEC(TirRegion) region; /* [0] is the body */
-	uint32_t open[32], nopen; /* while building: the stack of open regions */
+	VEC(uint32_t) open;    /* while building: the stack of open regions, the body first */
 } TirKernel;
 
 /* --- building --- */

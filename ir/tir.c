@@ -1,0 +1,387 @@
+/* tir.c: builds tile IR. Instructions are appended to the region on top of the stack of open ones,
+ * so that ids ascend in text order and operands have smaller ids by construction. A call that can't
+ * be typed is a mistake of the caller and unwinds as a bug, here rather than in the verifier, where
+ * the culprit is gone. */
+#include "ir/tir.h"
+
+#include <string.h>
+
+#include "ir/tir_inside.h"
+#include "ir/tir_number.h"
+
+TirKernel *
+tir_new(Arena *a, Names *names, Name name)
+{
+	TirKernel *k = ARENA_NEW(a, TirKernel);
+	k->arena = a;
+	k->names = names;
+	k->name = name;
+	vec_grow(a, &k->inst, 1);
+	vec_grow(a, &k->region, 1);
+	tir_enter(k, 0);
+	return k;
+}
+
+unsigned
+tir_add_buffer(TirKernel *k, Name name, DType t, bool written)
+{
+	vec_push(k->arena, &k->buffer, ((TirBuffer){name, t, written}));
+	return k->buffer.n - 1;
+}
+
+unsigned
+tir_add_scalar(TirKernel *k, Name name, DType t)
+{
+	vec_push(k->arena, &k->scalar, ((TirScalar){name, t}));
+	return k->scalar.n - 1;
+}
+
+void
+tir_add_regions(TirKernel *k, ValId v, unsigned n)
+{
+	uint32_t first = k->region.n;
+	vec_grow(k->arena, &k->region, n);
+	k->inst.at[v].region = first;
+	k->inst.at[v].nregion = (uint16_t)n;
+}
+
+void
+tir_enter(TirKernel *k, uint32_t region)
+{
+	vec_push(k->arena, &k->open, region);
+}
+
+void
+tir_leave(TirKernel *k)
+{
+	if (k->open.n < 2)
+		bug(k->arena, "tir: no region is open");
+	k->open.n--;
+}
+
+ValId
+tir_emit(TirKernel *k, Op op, TirType type, int64_t imm, const ValId *arg, unsigned narg)
+{
+	if (!k->open.n)
+		bug(k->arena, "tir_emit %s: no region is open", op_info[op].text);
+	TirInst p = {.op = (uint8_t)op, .type = type, .narg = narg, .arg = k->arg.n, .imm.i = imm};
+	for (unsigned n = 0; n < narg; n++)
+		if (arg[n] == 0 || arg[n] >= k->inst.n)
+			bug(k->arena, "tir_emit %s: operand %u is %%%u of %u", op_info[op].text, n, arg[n],
+			    k->inst.n);
+	for (unsigned n = 0; n < narg; n++) {
+		ValId x = arg[n]; /* arg may lie in k->arg, which moves */
+		vec_push(k->arena, &k->arg, x);
+	}
+	vec_push(k->arena, &k->inst, p);
+	ValId v = k->inst.n - 1;
+	vec_push(k->arena, &k->region.at[k->open.at[k->open.n - 1]].inst, v);
+	return v;
+}
+
+/* --- values --- */
+
+ValId
+tir_int(TirKernel *k, DType t, int64_t v)
+{
+	if (dtype_is_float(t))
+		bug(k->arena, "tir_int of type %s", dtype_info[t].text);
+	return tir_emit(k, OP_CONST, tir_scalar(t), number_wrap(t, v), NULL, 0);
+}
+
+ValId
+tir_float(TirKernel *k, DType t, double v)
+{
+	if (!dtype_is_float(t))
+		bug(k->arena, "tir_float of type %s", dtype_info[t].text);
+	double rounded = number_decode(t, number_encode(t, v));
+	int64_t imm;
+	memcpy(&imm, &rounded, sizeof imm);
+	return tir_emit(k, OP_CONST, tir_scalar(t), imm, NULL, 0);
+}
+
+static unsigned
+lanes_of(const TirKernel *k, ValId v)
+{
+	return tir_inst(k, v)->type.lanes;
+}
+
+static DType
+dtype_of(const TirKernel *k, ValId v)
+{
+	return (DType)tir_inst(k, v)->type.dtype;
+}
+
+static ValId
+splat_to(TirKernel *k, ValId v, unsigned lanes)
+{
+	if (lanes_of(k, v) == lanes)
+		return v;
+	if (lanes_of(k, v))
+		bug(k->arena, "tir: %%%u has %u lanes, not %u", v, lanes_of(k, v), lanes);
+	return tir_emit(k, OP_SPLAT, tir_vector(dtype_of(k, v), lanes), 0, &v, 1);
+}
+
+/* Makes all operands as wide as the widest and returns that width. */
+static unsigned
+splat_all(TirKernel *k, ValId *arg, unsigned narg)
+{
+	unsigned lanes = 0;
+	for (unsigned n = 0; n < narg; n++)
+		if (lanes_of(k, arg[n]) > lanes)
+			lanes = lanes_of(k, arg[n]);
+	for (unsigned n = 0; n < narg; n++)
+		arg[n] = splat_to(k, arg[n], lanes);
+	return lanes;
+}
+
+static TirType
+as_wide(DType t, unsigned lanes)
+{
+	return (TirType){(uint8_t)t, (uint16_t)lanes};
+}
+
+static void
+need_equal(TirKernel *k, Op op, ValId a, ValId b)
+{
+	if (dtype_of(k, a) != dtype_of(k, b))
+		bug(k->arena, "tir %s: %%%u is %s and %%%u is %s", op_info[op].text, a,
+		    dtype_info[dtype_of(k, a)].text, b, dtype_info[dtype_of(k, b)].text);
+}
+
+static DType
+result_dtype(Op op, DType operand)
+{
+	return op_info[op].sig == SIG_CMP || op == OP_ISNAN ? DT_BOOL : operand;
+}
+
+ValId
+tir_unary(TirKernel *k, Op op, ValId a)
+{
+	return tir_emit(k, op, as_wide(result_dtype(op, dtype_of(k, a)), lanes_of(k, a)), 0, &a, 1);
+}
+
+ValId
+tir_binary(TirKernel *k, Op op, ValId a, ValId b)
+{
+	ValId arg[2] = {a, b};
+	need_equal(k, op, a, b);
+	unsigned lanes = splat_all(k, arg, 2);
+	return tir_emit(k, op, as_wide(result_dtype(op, dtype_of(k, a)), lanes), 0, arg, 2);
+}
+
+ValId
+tir_select(TirKernel *k, ValId c, ValId a, ValId b)
+{
+	ValId arg[3] = {c, a, b};
+	need_equal(k, OP_SELECT, a, b);
+	unsigned lanes = splat_all(k, arg, 3);
+	return tir_emit(k, OP_SELECT, as_wide(dtype_of(k, a), lanes), 0, arg, 3);
+}
+
+ValId
+tir_cast(TirKernel *k, DType to, ValId a)
+{
+	if (dtype_of(k, a) == to)
+		return a;
+	return tir_emit(k, OP_CAST, as_wide(to, lanes_of(k, a)), 0, &a, 1);
+}
+
+ValId
+tir_bitcast(TirKernel *k, DType to, ValId a)
+{
+	if (dtype_of(k, a) == to)
+		return a;
+	if (dtype_info[to].bits != dtype_info[dtype_of(k, a)].bits)
+		bug(k->arena, "tir bitcast: %%%u is %s, not as wide as %s", a,
+		    dtype_info[dtype_of(k, a)].text, dtype_info[to].text);
+	return tir_emit(k, OP_BITCAST, as_wide(to, lanes_of(k, a)), 0, &a, 1);
+}
+
+ValId
+tir_fma(TirKernel *k, ValId a, ValId b, ValId c)
+{
+	ValId arg[3] = {a, b, c};
+	need_equal(k, OP_FMA, a, b);
+	need_equal(k, OP_FMA, a, c);
+	unsigned lanes = splat_all(k, arg, 3);
+	return tir_emit(k, OP_FMA, as_wide(dtype_of(k, a), lanes), 0, arg, 3);
+}
+
+/* --- memory --- */
+
+ValId
+tir_view(TirKernel *k, unsigned buffer, unsigned rank, const ValId *extent, const ValId *stride)
+{
+	ValId arg[1 + 2 * TIR_MAX_RANK];
+	if (rank > TIR_MAX_RANK || buffer >= k->buffer.n)
+		bug(k->arena, "tir_view: buffer %u of %u, rank %u", buffer, k->buffer.n, rank);
+	arg[0] = tir_emit(k, OP_BUFFER, (TirType){0}, buffer, NULL, 0);
+	for (unsigned a = 0; a < rank; a++) {
+		arg[1 + a] = extent[a];
+		arg[1 + rank + a] = stride[a];
+	}
+	return tir_emit(k, OP_VIEW, tir_scalar(k->buffer.at[buffer].dtype), rank, arg, 1 + 2 * rank);
+}
+
+/* The rank of a view, checked as far as building an access on it needs. */
+static unsigned
+view_rank(TirKernel *k, ValId view)
+{
+	const TirInst *p = tir_inst(k, view);
+	if (p->op != OP_VIEW || p->imm.i < 0 || p->imm.i > TIR_MAX_RANK)
+		bug(k->arena, "tir: %%%u is no view", view);
+	return (unsigned)p->imm.i;
+}
+
+static int64_t
+access_flags(int64_t flags, ValId mask)
+{
+	return mask ? flags | TIR_MASKED : flags & ~(int64_t)TIR_MASKED;
+}
+
+ValId
+tir_load(TirKernel *k, ValId view, const ValId *index, ValId mask, int64_t flags, unsigned lanes)
+{
+	ValId arg[2 + TIR_MAX_RANK];
+	unsigned rank = view_rank(k, view), n = 0;
+	if (mask)
+		mask = splat_to(k, mask, lanes);
+	arg[n++] = view;
+	for (unsigned a = 0; a < rank; a++)
+		arg[n++] = index[a];
+	if (mask)
+		arg[n++] = mask;
+	return tir_emit(k, OP_LOAD, as_wide(dtype_of(k, view), lanes), access_flags(flags, mask), arg, n);
+}
+
+void
+tir_store(TirKernel *k, ValId view, ValId value, const ValId *index, ValId mask, int64_t flags)
+{
+	ValId arg[3 + TIR_MAX_RANK];
+	unsigned rank = view_rank(k, view), n = 0, lanes = lanes_of(k, value);
+	for (unsigned a = 0; a < rank; a++)
+		if (lanes_of(k, index[a]) > lanes)
+			lanes = lanes_of(k, index[a]);
+	if (mask && lanes_of(k, mask) > lanes)
+		lanes = lanes_of(k, mask);
+	value = splat_to(k, value, lanes);
+	if (mask)
+		mask = splat_to(k, mask, lanes);
+	arg[n++] = view;
+	arg[n++] = value;
+	for (unsigned a = 0; a < rank; a++)
+		arg[n++] = index[a];
+	if (mask)
+		arg[n++] = mask;
+	tir_emit(k, OP_STORE, (TirType){0}, access_flags(flags, mask), arg, n);
+}
+
+void
+tir_fault(TirKernel *k, ValId id)
+{
+	tir_emit(k, OP_FAULT, (TirType){0}, 0, &id, 1);
+}
+
+/* --- regions --- */
+
+/* The FOR or IF whose region is being filled: nothing followed it yet in the region around. */
+static ValId
+open_owner(TirKernel *k, Op op)
+{
+	if (k->open.n < 2)
+		bug(k->arena, "tir: no %s is open", op_info[op].text);
+	const TirRegion *around = &k->region.at[k->open.at[k->open.n - 2]];
+	ValId v = around->inst.at[around->inst.n - 1];
+	if (tir_inst(k, v)->op != op)
+		bug(k->arena, "tir: %s is open, not %s", op_info[tir_inst(k, v)->op].text, op_info[op].text);
+	return v;
+}
+
+static void
+emit_results(TirKernel *k, ValId owner, ValId *value, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		value[i] = tir_emit(k, OP_RESULT, tir_inst(k, value[i])->type, i, &owner, 1);
+}
+
+ValId
+tir_for(TirKernel *k, ValId lo, ValId hi, ValId step, ValId *carried, unsigned n)
+{
+	ValId *arg = ARENA_ARRAY(k->arena, ValId, 3 + (size_t)n);
+	arg[0] = lo;
+	arg[1] = hi;
+	arg[2] = step;
+	for (unsigned i = 0; i < n; i++)
+		arg[3 + i] = carried[i];
+	ValId v = tir_emit(k, OP_FOR, (TirType){0}, 0, arg, 3 + n);
+	tir_add_regions(k, v, 1);
+	tir_enter(k, tir_inst(k, v)->region);
+	ValId index = tir_emit(k, OP_BLOCKARG, tir_scalar(DT_I64), 0, NULL, 0);
+	for (unsigned i = 0; i < n; i++)
+		carried[i] = tir_emit(k, OP_BLOCKARG, tir_inst(k, carried[i])->type, 1 + (int64_t)i, NULL, 0);
+	return index;
+}
+
+void
+tir_end_for(TirKernel *k, ValId *carried, unsigned n)
+{
+	ValId v = open_owner(k, OP_FOR);
+	if (tir_inst(k, v)->narg != 3 + n)
+		bug(k->arena, "tir_end_for: %u values, %u are carried", n, tir_inst(k, v)->narg - 3);
+	tir_emit(k, OP_YIELD, (TirType){0}, 0, carried, n);
+	tir_leave(k);
+	emit_results(k, v, carried, n);
+}
+
+void
+tir_if(TirKernel *k, ValId cond)
+{
+	ValId v = tir_emit(k, OP_IF, (TirType){0}, 0, &cond, 1);
+	tir_add_regions(k, v, 2);
+	tir_enter(k, tir_inst(k, v)->region);
+}
+
+void
+tir_else(TirKernel *k, const ValId *value, unsigned n)
+{
+	ValId v = open_owner(k, OP_IF);
+	if (k->open.at[k->open.n - 1] != tir_inst(k, v)->region)
+		bug(k->arena, "tir_else: the else part is open already");
+	tir_emit(k, OP_YIELD, (TirType){0}, 0, value, n);
+	tir_leave(k);
+	tir_enter(k, tir_inst(k, v)->region + 1);
+}
+
+void
+tir_end_if(TirKernel *k, ValId *value, unsigned n)
+{
+	ValId v = open_owner(k, OP_IF);
+	if (k->open.at[k->open.n - 1] == tir_inst(k, v)->region)
+		bug(k->arena, "tir_end_if before tir_else");
+	if (tir_nresult(k, v) != n)
+		bug(k->arena, "tir_end_if: %u values, then has %u", n, tir_nresult(k, v));
+	tir_emit(k, OP_YIELD, (TirType){0}, 0, value, n);
+	tir_leave(k);
+	emit_results(k, v, value, n);
+}
+
+unsigned
+tir_nresult(const TirKernel *k, ValId v)
+{
+	const TirInst *p = tir_inst(k, v);
+	if (p->op == OP_FOR)
+		return p->narg - 3;
+	const TirRegion *then = &k->region.at[p->region];
+	return tir_inst(k, then->inst.at[then->inst.n - 1])->narg;
+}
+
+ValId
+tir_result_model(const TirKernel *k, ValId v, unsigned n)
+{
+	const TirInst *p = tir_inst(k, v);
+	if (p->op == OP_FOR)
+		return tir_arg(k, v, 3 + n);
+	const TirRegion *then = &k->region.at[p->region];
+	return tir_arg(k, then->inst.at[then->inst.n - 1], n);
+}

@@ -1,0 +1,45 @@
+/* tir_inside.h: what the tir*.c files share and nobody else includes: regions while building, and
+ * the walk over a kernel in text order, which keeps its own stack as regions may nest deeply. */
+#ifndef TEXO_IR_TIR_INSIDE_H
+#define TEXO_IR_TIR_INSIDE_H
+
+#include "ir/tir.h"
+
+/* Gives v n empty regions. */
+void tir_add_regions(TirKernel *k, ValId v, unsigned n);
+void tir_enter(TirKernel *k, uint32_t region);
+void tir_leave(TirKernel *k);
+
+/* How many values FOR or IF v leaves for RESULT, and the k-th one: the carried initial value of a
+ * FOR, the value yielded by `then` of an IF. Needs the regions to be well formed. */
+unsigned tir_nresult(const TirKernel *k, ValId v);
+ValId tir_result_model(const TirKernel *k, ValId v, unsigned n);
+
+typedef enum {
+	WALK_INST,  /* value: an instruction; its regions follow */
+	WALK_OPEN,  /* value: the owner, nth: which of its regions begins */
+	WALK_CLOSE, /* the same region ends */
+	WALK_END
+} WalkEvent;
+
+typedef struct {
+	uint32_t region, next; /* next: position in the region's list */
+	ValId owner;           /* 0: the body */
+	uint16_t nth;
+} WalkFrame;
+
+typedef struct {
+	const TirKernel *k;
+	Arena *scratch;
+	VEC(WalkFrame) frame;
+	ValId pending;      /* an instruction whose regions are being walked */
+	uint16_t pending_nth;
+	ValId value;        /* of the last event */
+	uint16_t nth;
+	uint32_t region;    /* OPEN and CLOSE: the region's index */
+} Walk;
+
+void walk_init(Walk *w, const TirKernel *k, Arena *scratch);
+WalkEvent walk_next(Walk *w);
+
+#endif

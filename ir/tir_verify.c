@@ -1,0 +1,513 @@
+/* tir_verify.c: whether a kernel is well formed, and else which rule is broken where. Structure is
+ * established first (each region has one owner, each instruction one place), so that the walk that
+ * checks the rest ends; nothing of the kernel is trusted before it is checked. */
+#include "ir/tir.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/tir_inside.h"
+#include "ir/tir_number.h"
+
+typedef struct {
+	const TirKernel *k;
+	Arena *scratch;
+	const char *error;
+	uint32_t *home;    /* by ValId: the region it was seen in, plus one */
+	bool *open;        /* by region */
+} Verify;
+
+static bool __attribute__((format(printf, 3, 4)))
+fail(Verify *x, ValId v, const char *fmt, ...)
+{
+	char what[256];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(what, sizeof what, fmt, ap);
+	va_end(ap);
+	const char *kernel = name_text(x->k->names, x->k->name);
+	if (v)
+		x->error = arena_text(x->scratch, "kernel %s: %%%u %s: %s", kernel, v,
+		                      op_info[tir_inst(x->k, v)->op].text, what);
+	else
+		x->error = arena_text(x->scratch, "kernel %s: %s", kernel, what);
+	return false;
+}
+
+#define NEED(cond, ...)                         \
+	do {                                    \
+		if (!(cond))                    \
+			return fail(x, v, __VA_ARGS__); \
+	} while (0)
+
+/* --- types --- */
+
+static const TirInst *
+operand(const Verify *x, ValId v, unsigned n)
+{
+	return tir_inst(x->k, tir_arg(x->k, v, n));
+}
+
+static bool
+same_type(TirType a, TirType b)
+{
+	return a.dtype == b.dtype && a.lanes == b.lanes;
+}
+
+static bool
+is_storable(unsigned dtype)
+{
+	return dtype > DT_NONE && dtype < DT_COUNT && dtype != DT_C64;
+}
+
+/* Whether arithmetic happens in it. */
+static bool
+is_arithmetic(unsigned dtype)
+{
+	return is_storable(dtype) && dtype != DT_BOOL && dtype_info[dtype].arith == dtype;
+}
+
+static bool
+is_bits(unsigned dtype)
+{
+	return is_storable(dtype) && dtype_info[dtype].kind == KIND_UINT && dtype_info[dtype].bits >= 8;
+}
+
+static bool
+is_value(const TirInst *p)
+{
+	return p->type.dtype != DT_NONE && p->op != OP_VIEW;
+}
+
+/* What the operands of an operation with this signature may be. */
+static bool
+dtype_fits(OpSig sig, Op op, unsigned t)
+{
+	switch (sig) {
+	case SIG_SAME:
+		return is_arithmetic(t) && (op != OP_FDIV || dtype_is_float((DType)t));
+	case SIG_FLOAT:
+		return is_arithmetic(t) && dtype_is_float((DType)t);
+	case SIG_INT:
+		return is_arithmetic(t) && dtype_is_int((DType)t);
+	case SIG_ORDERED:
+		return is_arithmetic(t);
+	case SIG_CMP:
+		return is_arithmetic(t) || t == DT_BOOL;
+	case SIG_LOGIC:
+		return t == DT_BOOL;
+	case SIG_BITS:
+		return is_bits(t);
+	case SIG_SELECT:
+	case SIG_FREE:
+		break;
+	}
+	return is_storable(t);
+}
+
+static bool
+check_signature(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	OpSig sig = (OpSig)op_info[p->op].sig;
+	unsigned first = sig == SIG_SELECT; /* the first operand of the type in common */
+	TirType t = operand(x, v, first)->type;
+	if (sig == SIG_SELECT) {
+		TirType c = operand(x, v, 0)->type;
+		NEED(c.dtype == DT_BOOL, "the condition is no bool");
+		NEED(c.lanes == t.lanes, "the condition has %u lanes, not %u", c.lanes, t.lanes);
+	}
+	NEED(dtype_fits(sig, (Op)p->op, t.dtype), "not defined on %s", dtype_info[t.dtype].text);
+	for (unsigned n = first + 1; n < p->narg; n++)
+		NEED(same_type(operand(x, v, n)->type, t), "operand %u has another type", n);
+	TirType want = t;
+	if (sig == SIG_CMP)
+		want.dtype = DT_BOOL;
+	NEED(same_type(p->type, want), "the result must be %s of %u lanes", dtype_info[want.dtype].text,
+	     want.lanes);
+	return true;
+}
+
+static bool
+check_const(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	DType t = (DType)p->type.dtype;
+	NEED(is_storable(t), "has no type");
+	if (!dtype_is_float(t)) {
+		NEED(number_wrap(t, p->imm.i) == p->imm.i, "does not fit %s", dtype_info[t].text);
+		return true;
+	}
+	double f = number_decode(t, number_encode(t, p->imm.f));
+	NEED(memcmp(&f, &p->imm.f, sizeof f) == 0 || (f != f && p->imm.f != p->imm.f),
+	     "is no value of %s", dtype_info[t].text);
+	return true;
+}
+
+static bool
+is_index_scalar(const TirInst *p)
+{
+	return is_value(p) && p->type.dtype == DT_I64 && p->type.lanes == 0;
+}
+
+static bool
+check_view(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(p->imm.i >= 0 && p->imm.i <= TIR_MAX_RANK, "rank out of range");
+	NEED(p->narg == 1 + 2 * (uint64_t)p->imm.i, "rank %d takes %d operands, not %u", (int)p->imm.i,
+	     1 + 2 * (int)p->imm.i, p->narg);
+	const TirInst *b = operand(x, v, 0);
+	NEED(b->op == OP_BUFFER, "operand 0 is no buffer");
+	for (unsigned n = 1; n < p->narg; n++)
+		NEED(is_index_scalar(operand(x, v, n)), "operand %u is no i64 scalar", n);
+	NEED(p->type.dtype == x->k->buffer.at[b->imm.i].dtype && p->type.lanes == 0,
+	     "has not the buffer's type");
+	return true;
+}
+
+/* LOAD and STORE; value: 1 when the second operand is what to store. */
+static bool
+check_access(Verify *x, ValId v, unsigned value)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(p->narg >= 1 + value && operand(x, v, 0)->op == OP_VIEW, "operand 0 is no view");
+	const TirInst *view = operand(x, v, 0);
+	unsigned rank = (unsigned)view->imm.i, masked = p->imm.i & TIR_MASKED;
+	NEED((p->imm.i & ~(int64_t)TIR_MASKED & 0xff) == 0 && p->imm.i >> 8 <= (int64_t)rank &&
+	     p->imm.i >= 0, "flags out of range");
+	NEED(p->narg == 1 + value + rank + masked, "rank %u%s takes %u operands, not %u", rank,
+	     masked ? " masked" : "", 1 + value + rank + masked, p->narg);
+	TirType t = value ? operand(x, v, 1)->type : p->type;
+	NEED(!value || is_value(operand(x, v, 1)), "operand 1 is no value");
+	NEED(t.dtype == view->type.dtype, "is %s, the view %s", dtype_info[t.dtype].text,
+	     dtype_info[view->type.dtype].text);
+	int along = TIR_LANE_AXIS(p->imm.i);
+	NEED(along < 0 || t.lanes, "lanes along an axis, but no vector");
+	for (unsigned a = 0; a < rank; a++) {
+		const TirInst *index = operand(x, v, 1 + value + a);
+		unsigned lanes = index->type.lanes;
+		NEED(is_value(index) && index->type.dtype == DT_I64, "index %u is no i64", a);
+		NEED(lanes == 0 || lanes == t.lanes, "index %u has %u lanes, not %u", a, lanes, t.lanes);
+		NEED(lanes == 0 || along != (int)a, "index %u is a vector and has lanes along it", a);
+	}
+	if (masked) {
+		TirType m = operand(x, v, p->narg - 1)->type;
+		NEED(m.dtype == DT_BOOL && m.lanes == t.lanes, "the mask is no bool of %u lanes", t.lanes);
+	}
+	return true;
+}
+
+static bool
+check_store(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	if (!check_access(x, v, 1))
+		return false;
+	ValId view = tir_arg(x->k, v, 0);
+	NEED(x->k->buffer.at[operand(x, view, 0)->imm.i].written, "the buffer is not marked written");
+	NEED(p->type.dtype == DT_NONE && p->type.lanes == 0, "has a type");
+	return true;
+}
+
+static bool
+check_fault(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(p->narg == 1, "takes one operand");
+	NEED(is_value(operand(x, v, 0)) && operand(x, v, 0)->type.dtype == DT_U32, "the id is no u32");
+	NEED(p->type.dtype == DT_NONE, "has a type");
+	return true;
+}
+
+static bool
+check_for(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(p->narg >= 3, "takes lo, hi and step");
+	for (unsigned n = 0; n < 3; n++)
+		NEED(is_index_scalar(operand(x, v, n)), "operand %u is no i64 scalar", n);
+	for (unsigned n = 3; n < p->narg; n++)
+		NEED(is_value(operand(x, v, n)), "operand %u is no value", n);
+	NEED(p->type.dtype == DT_NONE, "has a type");
+	const TirRegion *r = &x->k->region.at[p->region];
+	for (unsigned n = 0; n + 2 < p->narg; n++) {
+		NEED(n < r->inst.n && tir_inst(x->k, r->inst.at[n])->op == OP_BLOCKARG,
+		     "the body has no block argument %u", n);
+		const TirInst *arg = tir_inst(x->k, r->inst.at[n]);
+		TirType want = n ? operand(x, v, 2 + n)->type : tir_scalar(DT_I64);
+		NEED(arg->imm.i == n, "block argument %u says %d", n, (int)arg->imm.i);
+		NEED(same_type(arg->type, want), "block argument %u has another type", n);
+	}
+	return true;
+}
+
+/* A block argument's place and type are FOR's business; here: that it belongs to one. */
+static bool
+check_blockarg(Verify *x, ValId v, ValId owner, uint32_t position)
+{
+	NEED(owner && tir_inst(x->k, owner)->op == OP_FOR, "outside a for");
+	NEED(position < tir_inst(x->k, owner)->narg - 2, "more than the loop carries");
+	return true;
+}
+
+static bool
+check_yield(Verify *x, ValId v, ValId owner, uint16_t nth)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(owner, "in the kernel's body");
+	for (unsigned n = 0; n < p->narg; n++)
+		NEED(is_value(operand(x, v, n)), "operand %u is no value", n);
+	NEED(p->type.dtype == DT_NONE, "has a type");
+	if (tir_inst(x->k, owner)->op == OP_IF && nth == 0)
+		return true; /* `then` sets what `else` must match */
+	unsigned want = tir_nresult(x->k, owner);
+	NEED(p->narg == want, "%u values, not %u", p->narg, want);
+	for (unsigned n = 0; n < want; n++)
+		NEED(same_type(operand(x, v, n)->type, tir_inst(x->k, tir_result_model(x->k, owner, n))->type),
+		     "value %u has another type", n);
+	return true;
+}
+
+static bool
+check_result(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v), *owner = operand(x, v, 0);
+	ValId at = tir_arg(x->k, v, 0);
+	NEED(owner->op == OP_FOR || owner->op == OP_IF, "operand 0 is no for or if");
+	NEED(!x->open[owner->region] && !x->open[owner->region + owner->nregion - 1], "inside its own region");
+	NEED(p->imm.i >= 0 && p->imm.i < (int64_t)tir_nresult(x->k, at), "there are %u",
+	     tir_nresult(x->k, at));
+	TirType want = tir_inst(x->k, tir_result_model(x->k, at, (unsigned)p->imm.i))->type;
+	NEED(same_type(p->type, want), "has another type than the value yielded");
+	return true;
+}
+
+static bool
+check_convert(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v), *a = operand(x, v, 0);
+	NEED(is_value(a), "operand 0 is no value");
+	NEED(p->type.lanes == a->type.lanes, "changes the number of lanes");
+	NEED(is_storable(p->type.dtype), "to %s", dtype_info[p->type.dtype].text);
+	if (p->op != OP_BITCAST)
+		return true;
+	NEED(p->type.dtype != DT_BOOL && a->type.dtype != DT_BOOL, "not defined on bool");
+	NEED(dtype_info[p->type.dtype].bits == dtype_info[a->type.dtype].bits, "%s is not as wide as %s",
+	     dtype_info[p->type.dtype].text, dtype_info[a->type.dtype].text);
+	return true;
+}
+
+static bool
+check_lanes(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	if (p->op == OP_IOTA) {
+		NEED(is_arithmetic(p->type.dtype) && dtype_is_int((DType)p->type.dtype), "of %s",
+		     dtype_info[p->type.dtype].text);
+		NEED(p->type.lanes, "is no vector");
+		return true;
+	}
+	const TirInst *a = operand(x, v, 0);
+	NEED(is_value(a) && p->type.dtype == a->type.dtype, "changes the type");
+	if (p->op == OP_SPLAT) {
+		NEED(a->type.lanes == 0 && p->type.lanes, "goes from a scalar to a vector");
+		return true;
+	}
+	NEED(a->type.lanes && p->type.lanes == 0, "goes from a vector to a scalar");
+	NEED(p->imm.i >= 0 && p->imm.i < a->type.lanes, "there are %u lanes", a->type.lanes);
+	return true;
+}
+
+static bool
+check_leaf(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	if (p->op == OP_BUFFER) {
+		NEED(p->imm.i >= 0 && p->imm.i < (int64_t)x->k->buffer.n, "there are %u", x->k->buffer.n);
+		NEED(p->type.dtype == DT_NONE, "has a type");
+		return true;
+	}
+	if (p->op == OP_SCALAR) {
+		NEED(p->imm.i >= 0 && p->imm.i < (int64_t)x->k->scalar.n, "there are %u", x->k->scalar.n);
+		NEED(same_type(p->type, tir_scalar(x->k->scalar.at[p->imm.i].dtype)),
+		     "has not the scalar's type");
+		return true;
+	}
+	NEED(same_type(p->type, tir_scalar(DT_I64)), "is no i64 scalar");
+	return true;
+}
+
+static bool
+check_isnan(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	TirType t = operand(x, v, 0)->type;
+	NEED(t.dtype == DT_F32 || t.dtype == DT_F64, "not defined on %s", dtype_info[t.dtype].text);
+	TirType want = {DT_BOOL, t.lanes};
+	NEED(same_type(p->type, want), "the result is no bool of %u lanes", t.lanes);
+	return true;
+}
+
+/* --- structure --- */
+
+static bool
+check_placed(Verify *x, uint32_t region, uint32_t position)
+{
+	const TirKernel *k = x->k;
+	const TirRegion *r = &k->region.at[region];
+	ValId v = r->inst.at[position];
+	if (v == 0 || v >= k->inst.n)
+		return fail(x, 0, "region %u holds %%%u of %u", region, v, k->inst.n);
+	const TirInst *p = tir_inst(k, v);
+	if (p->op == OP_NONE || p->op >= OP_COUNT || !(op_info[p->op].level & LEVEL_L))
+		return fail(x, 0, "%%%u: no operation of the tile IR", v);
+	NEED(!x->home[v], "stands in two places");
+	x->home[v] = region + 1;
+	NEED(p->narg <= k->arg.n && p->arg <= k->arg.n - p->narg, "operands outside the table");
+	NEED(op_info[p->op].arity < 0 || p->narg == (uint32_t)op_info[p->op].arity, "takes %d operands, not %u",
+	     op_info[p->op].arity, p->narg);
+	for (unsigned n = 0; n < p->narg; n++)
+		NEED(tir_arg(k, v, n) && tir_arg(k, v, n) < v, "operand %u is %%%u", n, tir_arg(k, v, n));
+	NEED(p->nregion == (p->op == OP_FOR ? 1 : p->op == OP_IF ? 2 : 0), "has %u regions", p->nregion);
+	NEED(p->type.lanes <= TIR_MAX_LANES, "has %u lanes", p->type.lanes);
+	NEED(p->type.dtype < DT_COUNT, "has type number %u", p->type.dtype);
+	NEED((p->op == OP_YIELD) == (region && position + 1 == r->inst.n),
+	     p->op == OP_YIELD ? "is not the last of its region" : "is the last of its region");
+	return true;
+}
+
+static bool
+check_owned(Verify *x, bool *owned, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(p->nregion <= x->k->region.n && p->region <= x->k->region.n - p->nregion,
+	     "regions outside the table");
+	for (unsigned n = 0; n < p->nregion; n++) {
+		NEED(!owned[p->region + n], "region %u has two owners", p->region + n);
+		NEED(x->k->region.at[p->region + n].inst.n, "region %u is empty", p->region + n);
+		owned[p->region + n] = true;
+	}
+	return true;
+}
+
+static bool
+check_structure(Verify *x)
+{
+	const TirKernel *k = x->k;
+	bool *owned = ARENA_ARRAY(x->scratch, bool, k->region.n + 1);
+	if (k->region.n == 0 || k->inst.n == 0)
+		return fail(x, 0, "has no body");
+	owned[0] = true;
+	for (uint32_t r = 0; r < k->region.n; r++)
+		for (uint32_t i = 0; i < k->region.at[r].inst.n; i++)
+			if (!check_placed(x, r, i))
+				return false;
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (x->home[v] && !check_owned(x, owned, v))
+			return false;
+	return true;
+}
+
+static bool
+check_header(Verify *x)
+{
+	for (uint32_t i = 0; i < x->k->buffer.n; i++)
+		if (!is_storable(x->k->buffer.at[i].dtype))
+			return fail(x, 0, "buffer %u has no type of the tile IR", i);
+	for (uint32_t i = 0; i < x->k->scalar.n; i++)
+		if (!is_storable(x->k->scalar.at[i].dtype))
+			return fail(x, 0, "scalar %u has no type of the tile IR", i);
+	return true;
+}
+
+/* --- the walk --- */
+
+static bool
+check_scope(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	for (unsigned n = 0; n < p->narg; n++) {
+		ValId a = tir_arg(x->k, v, n);
+		NEED(x->home[a] && x->open[x->home[a] - 1], "operand %u, %%%u, is not in scope", n, a);
+		NEED(op_info[p->op].cls != CLASS_MAP || is_value(tir_inst(x->k, a)), "operand %u is no value", n);
+	}
+	return true;
+}
+
+static bool
+check_inst(Verify *x, const Walk *w)
+{
+	ValId v = w->value;
+	const WalkFrame *f = &w->frame.at[w->frame.n - 1];
+	switch ((Op)tir_inst(x->k, v)->op) {
+	case OP_CONST:
+		return check_const(x, v);
+	case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
+		return check_leaf(x, v);
+	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_IDIV: case OP_IMOD: case OP_POW:
+	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:
+	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2:
+	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
+	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
+	case OP_SELECT: case OP_FMA: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
+		return check_signature(x, v);
+	case OP_ISNAN:
+		return check_isnan(x, v);
+	case OP_CAST: case OP_BITCAST:
+		return check_convert(x, v);
+	case OP_IOTA: case OP_SPLAT: case OP_LANE:
+		return check_lanes(x, v);
+	case OP_VIEW:
+		return check_view(x, v);
+	case OP_LOAD:
+		return check_access(x, v, 0);
+	case OP_STORE:
+		return check_store(x, v);
+	case OP_FAULT:
+		return check_fault(x, v);
+	case OP_FOR:
+		return check_for(x, v);
+	case OP_IF:
+		NEED(same_type(operand(x, v, 0)->type, tir_scalar(DT_BOOL)), "the condition is no bool scalar");
+		NEED(tir_inst(x->k, v)->type.dtype == DT_NONE, "has a type");
+		return true;
+	case OP_BLOCKARG:
+		return check_blockarg(x, v, f->owner, f->next - 1);
+	case OP_YIELD:
+		return check_yield(x, v, f->owner, f->nth);
+	case OP_RESULT:
+		return check_result(x, v);
+	case OP_NONE: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:
+	case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ: case OP_ROOT: case OP_RAND: case OP_RANDN:
+		break;
+	}
+	return fail(x, v, "no operation of the tile IR");
+}
+
+bool
+tir_verify(const TirKernel *k, Arena *scratch, const char **error)
+{
+	Verify own = {.k = k, .scratch = scratch}, *x = &own;
+	x->home = ARENA_ARRAY(scratch, uint32_t, k->inst.n + 1);
+	x->open = ARENA_ARRAY(scratch, bool, k->region.n + 1);
+	bool ok = check_header(x) && check_structure(x);
+	Walk w;
+	walk_init(&w, k, scratch);
+	x->open[0] = true;
+	ValId last = 0;
+	for (WalkEvent e; ok && (e = walk_next(&w)) != WALK_END;) {
+		if (e != WALK_INST) {
+			x->open[w.region] = e == WALK_OPEN;
+			continue;
+		}
+		if (w.value <= last)
+			ok = fail(x, w.value, "stands after %%%u", last);
+		last = w.value;
+		ok = ok && check_scope(x, w.value) && check_inst(x, &w);
+	}
+	if (!ok)
+		*error = x->error;
+	return ok;
+}
