@@ -1,0 +1,27 @@
+/* options_table.h: the rows of options.def as data, for options.c and help.c alone. */
+#ifndef TEXO_DRIVER_OPTIONS_TABLE_H
+#define TEXO_DRIVER_OPTIONS_TABLE_H
+
+#include "driver/options.h"
+
+typedef struct {
+	const char *name, *operands;
+	bool built;
+	const char *summary;
+} CommandRow;
+
+typedef enum { VALUE_FLAG, VALUE_TEXT, VALUE_CHOICE, VALUE_LIST, VALUE_REAL, VALUE_COUNT } ValueKind;
+
+typedef struct {
+	const char *name;
+	char letter;
+	ValueKind kind;
+	const char *value, *env;
+	unsigned commands;
+	const char *default_text, *help;
+} OptionRow;
+
+extern const CommandRow command_table[CMD_END];
+extern const OptionRow option_table[OPT_END];
+
+#endif

@@ -1,0 +1,122 @@
+/* output_file.c: see output_file.h. The list of pending files is the process's one changing global:
+ * a signal handler has no other way to find what to remove. An entry is complete before the count
+ * says it is there, and the count drops before an entry is reused. */
+#include "driver/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_PATH = 4096 };
+
+static struct {
+	char aside[MAX_PATH + 32];
+	char target[MAX_PATH];
+} pending[MAX_OUTPUT_FILES];
+static volatile sig_atomic_t npending;
+
+bool
+write_fully(const HostFiles *files, int fd, const void *bytes, size_t n)
+{
+	const char *at = bytes;
+	while (n > 0) {
+		ptrdiff_t k = files->write(files->user, fd, at, n > 1u << 30 ? 1u << 30 : n);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return false;
+		if (k == 0) {
+			errno = ENOSPC;
+			return false;
+		}
+		at += k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
+/* Writes to a target that can't be renamed onto. */
+static bool
+write_in_place(const HostFiles *files, const char *path, const void *bytes, size_t n, Problem *p)
+{
+	bool is_stdout = strcmp(path, "-") == 0;
+	const char *name = is_stdout ? "standard output" : path;
+	int fd = is_stdout ? 1 : files->open(files->user, path, O_WRONLY, 0);
+	if (fd < 0)
+		return problem(p, EXIT_IO, "cannot write %s: %s", name, strerror(errno));
+	bool ok = write_fully(files, fd, bytes, n);
+	int why = errno;
+	if (!is_stdout && files->close(files->user, fd) != 0 && ok) {
+		ok = false;
+		why = errno;
+	}
+	return ok || problem(p, EXIT_IO, "cannot write %s: %s", name, strerror(why));
+}
+
+static bool
+write_aside(const HostFiles *files, const char *aside, const void *bytes, size_t n)
+{
+	int fd = files->open(files->user, aside, O_WRONLY | O_CREAT | O_EXCL, 0666);
+	if (fd < 0)
+		return false;
+	bool ok = write_fully(files, fd, bytes, n) && files->sync(files->user, fd) == 0;
+	int why = errno;
+	if (files->close(files->user, fd) != 0 && ok) {
+		ok = false;
+		why = errno;
+	}
+	errno = why;
+	return ok;
+}
+
+bool
+output_add(const HostFiles *files, const char *path, const void *bytes, size_t n, Problem *p)
+{
+	int64_t size;
+	int regular = 0, at = npending;
+	bool exists = strcmp(path, "-") == 0 || files->stat(files->user, path, &size, &regular) == 0;
+	if (exists && !regular)
+		return write_in_place(files, path, bytes, n, p);
+	if (at == MAX_OUTPUT_FILES)
+		return problem(p, EXIT_INPUT, "more than %d output files", MAX_OUTPUT_FILES);
+	if (strlen(path) >= MAX_PATH)
+		return problem(p, EXIT_IO, "cannot write %s: %s", path, strerror(ENAMETOOLONG));
+	for (int i = 0; i < at; i++)
+		if (strcmp(pending[i].target, path) == 0)
+			return problem(p, EXIT_USAGE, "two results are written to %s", path);
+	strcpy(pending[at].target, path);
+	snprintf(pending[at].aside, sizeof pending[at].aside, "%s.%ld-%d.part", path, (long)getpid(), at);
+	npending = at + 1;
+	if (write_aside(files, pending[at].aside, bytes, n))
+		return true;
+	problem(p, EXIT_IO, "cannot write %s: %s", path, strerror(errno));
+	files->unlink(files->user, pending[at].aside);
+	npending = at;
+	return false;
+}
+
+bool
+output_commit(const HostFiles *files, Problem *p)
+{
+	while (npending > 0) {
+		int at = npending - 1;
+		if (files->rename(files->user, pending[at].aside, pending[at].target) != 0) {
+			problem(p, EXIT_IO, "cannot write %s: %s", pending[at].target, strerror(errno));
+			output_abandon(files);
+			return false;
+		}
+		npending = at;
+	}
+	return true;
+}
+
+void
+output_abandon(const HostFiles *files)
+{
+	for (int i = npending; i-- > 0;)
+		files->unlink(files->user, pending[i].aside);
+	npending = 0;
+}

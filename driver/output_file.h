@@ -1,0 +1,23 @@
+/* output_file.h: results that appear whole or not at all.
+ *
+ * Each file is written aside, in the directory of its target, when it is added; output_commit
+ * renames all of them. Whatever ends the process before that (a problem, an unwinding, SIGINT) calls
+ * output_abandon, which removes them. Targets that exist and are no regular files (a device, a pipe)
+ * are written in place; "-" is standard output. */
+#ifndef TEXO_DRIVER_OUTPUT_FILE_H
+#define TEXO_DRIVER_OUTPUT_FILE_H
+
+#include "driver/problem.h"
+
+enum { MAX_OUTPUT_FILES = 256 };
+
+/* Writes n bytes; EXIT_IO with the system's words on failure. */
+bool output_add(const HostFiles *files, const char *path, const void *bytes, size_t n, Problem *p);
+/* Renames what was added; on failure the rest is removed. */
+bool output_commit(const HostFiles *files, Problem *p);
+/* Removes what was not committed. Only calls unlink, so that a signal handler may use it. */
+void output_abandon(const HostFiles *files);
+/* All of n bytes to a descriptor; false with errno. */
+bool write_fully(const HostFiles *files, int fd, const void *bytes, size_t n);
+
+#endif
