@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ir/tir_inside.h"
-#include "ir/tir_number.h"
+#include "ir/tir_slot.h"
 
 TirKernel *
 tir_new(Arena *a, Names *names, Name name)
@@ -86,7 +86,7 @@ tir_int(TirKernel *k, DType t, int64_t v)
 {
 	if (dtype_is_float(t))
 		bug(k->arena, "tir_int of type %s", dtype_info[t].text);
-	return tir_emit(k, OP_CONST, tir_scalar(t), number_wrap(t, v), NULL, 0);
+	return tir_emit(k, OP_CONST, tir_scalar(t), slot_wrap(t, v), NULL, 0);
 }
 
 ValId
@@ -94,7 +94,7 @@ tir_float(TirKernel *k, DType t, double v)
 {
 	if (!dtype_is_float(t))
 		bug(k->arena, "tir_float of type %s", dtype_info[t].text);
-	double rounded = number_decode(t, number_encode(t, v));
+	double rounded = slot_decode(t, slot_encode(t, v));
 	int64_t imm;
 	memcpy(&imm, &rounded, sizeof imm);
 	return tir_emit(k, OP_CONST, tir_scalar(t), imm, NULL, 0);

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "ir/tir_inside.h"
-#include "ir/tir_number.h"
+#include "ir/tir_slot.h"
 
 typedef struct {
 	const TirKernel *k;
@@ -136,10 +136,10 @@ check_const(Verify *x, ValId v)
 	DType t = (DType)p->type.dtype;
 	NEED(is_storable(t), "has no type");
 	if (!dtype_is_float(t)) {
-		NEED(number_wrap(t, p->imm.i) == p->imm.i, "does not fit %s", dtype_info[t].text);
+		NEED(slot_wrap(t, p->imm.i) == p->imm.i, "does not fit %s", dtype_info[t].text);
 		return true;
 	}
-	double f = number_decode(t, number_encode(t, p->imm.f));
+	double f = slot_decode(t, slot_encode(t, p->imm.f));
 	NEED(memcmp(&f, &p->imm.f, sizeof f) == 0 || (f != f && p->imm.f != p->imm.f),
 	     "is no value of %s", dtype_info[t].text);
 	return true;

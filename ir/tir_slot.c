@@ -1,6 +1,6 @@
-/* tir_number.c: see tir_number.h. Shares nothing with the oracle's conversions (ir/eval.h). Compiled
+/* tir_slot.c: see tir_slot.h. Shares nothing with the oracle's conversions (ir/eval.h). Compiled
  * without contraction; needs the default rounding mode. */
-#include "ir/tir_number.h"
+#include "ir/tir_slot.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const Format formats[DT_COUNT] = {
 	[DT_BF16] = {16, 7, 127, 0x7f7f, 0x7f80, 0x7fc0, 0x7f80},
 	[DT_F8E4M3] = {8, 3, 7, 0x7e, 0x7e, 0x7f, 0},
 	[DT_F8E5M2] = {8, 2, 15, 0x7b, 0x7c, 0x7e, 0x7c},
-	[DT_F4E2M1] = {4, 1, 1, 0x7, 0x7, 0x7, 0},
+	[DT_F4E2M1] = {4, 1, 1, 0x7, 0x7, 0, 0}, /* no NaN: it becomes 0 */
 };
 
 enum { E8M0_BIAS = 127, E8M0_MAX = 254, E8M0_NAN = 255 };
@@ -48,7 +48,7 @@ power_of_two(int e)
 }
 
 int64_t
-number_wrap(DType t, int64_t v)
+slot_wrap(DType t, int64_t v)
 {
 	unsigned bits = dtype_info[t].bits;
 	if (dtype_info[t].kind == KIND_BOOL)
@@ -76,7 +76,7 @@ decode_narrow(const Format *f, uint64_t code)
 }
 
 double
-number_decode(DType t, uint64_t slot)
+slot_decode(DType t, uint64_t slot)
 {
 	if (t == DT_F64)
 		return double_of(slot);
@@ -179,7 +179,7 @@ float_slot(float v)
 }
 
 uint64_t
-number_encode(DType t, double v)
+slot_encode(DType t, double v)
 {
 	if (t == DT_F64)
 		return bits_of(v);
@@ -217,9 +217,9 @@ truncate_unsigned(double v, unsigned bits)
 static uint64_t
 cast_from_float(DType to, DType from, uint64_t slot)
 {
-	double v = number_decode(from, slot);
+	double v = slot_decode(from, slot);
 	switch (dtype_info[to].kind) {
-	case KIND_FLOAT: return number_encode(to, v);
+	case KIND_FLOAT: return slot_encode(to, v);
 	case KIND_INT: return (uint64_t)truncate_signed(v, dtype_info[to].bits);
 	case KIND_UINT: return truncate_unsigned(v, dtype_info[to].bits);
 	case KIND_BOOL: return !(v == 0);
@@ -246,7 +246,7 @@ float_from_int(DType to, bool is_signed, uint64_t slot)
 }
 
 uint64_t
-number_cast(DType to, DType from, uint64_t slot)
+slot_cast(DType to, DType from, uint64_t slot)
 {
 	if (to == from)
 		return slot;
@@ -254,11 +254,11 @@ number_cast(DType to, DType from, uint64_t slot)
 		return cast_from_float(to, from, slot);
 	if (dtype_is_float(to))
 		return float_from_int(to, dtype_info[from].kind == KIND_INT, slot);
-	return (uint64_t)number_wrap(to, (int64_t)slot);
+	return (uint64_t)slot_wrap(to, (int64_t)slot);
 }
 
 uint64_t
-number_load(DType t, const void *packed, int64_t n)
+slot_load(DType t, const void *packed, int64_t n)
 {
 	const unsigned char *p = packed;
 	uint64_t slot = 0;
@@ -268,11 +268,11 @@ number_load(DType t, const void *packed, int64_t n)
 		size_t size = dtype_info[t].bits / 8;
 		memcpy(&slot, p + (size_t)n * size, size); /* little endian */
 	}
-	return dtype_is_float(t) ? slot : (uint64_t)number_wrap(t, (int64_t)slot);
+	return dtype_is_float(t) ? slot : (uint64_t)slot_wrap(t, (int64_t)slot);
 }
 
 void
-number_store(DType t, void *packed, int64_t n, uint64_t slot)
+slot_store(DType t, void *packed, int64_t n, uint64_t slot)
 {
 	unsigned char *p = packed;
 	if (dtype_info[t].bits == 4) {
