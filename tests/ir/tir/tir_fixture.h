@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -62,6 +63,37 @@ fixture_verify(Fixture *f, const TirKernel *k)
 	const char *error = "";
 	if (!tir_verify(k, &f->arena, &error))
 		fail_msg("%s\n%s", error, fixture_print(f, k));
+}
+
+static inline ValId
+fixture_copy(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
+{
+	(void)user;
+	return tir_copy_inst(to, from, v, arg);
+}
+
+static inline TirKernel *
+fixture_read(Fixture *f, const char *text)
+{
+	const char *error = "";
+	TirKernel *k = tir_read(&f->arena, f->names, text, strlen(text), &error);
+	if (!k)
+		fail_msg("%s\n%s", error, text);
+	return k;
+}
+
+/* The kernel verifies; what it prints reads back and prints the same; so does its identical copy. */
+static inline void
+fixture_round_trip(Fixture *f, const TirKernel *k)
+{
+	fixture_verify(f, k);
+	const char *text = fixture_print(f, k);
+	TirKernel *again = fixture_read(f, text);
+	fixture_verify(f, again);
+	assert_string_equal(fixture_print(f, again), text);
+	TirKernel *copy = tir_rewrite(k, &f->arena, fixture_copy, NULL);
+	fixture_verify(f, copy);
+	assert_string_equal(fixture_print(f, copy), text);
 }
 
 #endif

@@ -1,0 +1,233 @@
+/* tir_interp.c: runs the steps of tir_interp_decode.c. Exact to the bit as generated code must be,
+ * but for the sign and payload of NaNs. Every access is checked: each index of an unmasked lane
+ * against the view's extent, the element against the buffer. */
+#include "ir/tir_interp.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/tir_slot.h"
+
+typedef struct {
+	const TirKernel *k;
+	Arena *scratch;
+	TirRun *run;
+	const StepProgram *program;
+	uint64_t *slot;
+	const char *error;
+} Interp;
+
+static bool
+violation(Interp *x, const Step *s, const char *what)
+{
+	x->error = arena_text(x->scratch, "kernel %s: %%%" PRIu32 " %s: %s", name_text(x->k->names, x->k->name),
+	                      s->inst, op_info[tir_inst(x->k, s->inst)->op].text, what);
+	return false;
+}
+
+static bool
+outside_view(Interp *x, const Step *s, unsigned axis, unsigned lane, int64_t index, int64_t extent)
+{
+	return violation(x, s, arena_text(x->scratch, "index %u of lane %u is %" PRId64 ", the extent %" PRId64,
+	                                  axis, lane, index, extent));
+}
+
+static bool
+outside_buffer(Interp *x, const Step *s, unsigned lane, const StepAccess *a)
+{
+	const char *name = name_text(x->k->names, x->k->buffer.at[a->buffer].name);
+	return violation(x, s, arena_text(x->scratch, "lane %u lies outside the %" PRId64 " bytes of buffer %s",
+	                                  lane, x->run->buffer[a->buffer].bytes, name));
+}
+
+/* Where lane l of the access lies, in elements. */
+static bool
+locate(Interp *x, const Step *s, const StepAccess *a, unsigned l, int64_t *element)
+{
+	int64_t at = 0, end;
+	for (unsigned n = 0; n < a->rank; n++) {
+		const StepAxis *axis = &a->axis[n];
+		int64_t index = (int64_t)x->slot[axis->index + (axis->each_lane ? l : 0)], step;
+		int64_t extent = (int64_t)x->slot[axis->extent], stride = (int64_t)x->slot[axis->stride];
+		if (axis->along && __builtin_add_overflow(index, (int64_t)l, &index))
+			index = -1;
+		if (index < 0 || index >= extent)
+			return outside_view(x, s, n, l, index, extent);
+		if (__builtin_mul_overflow(index, stride, &step) || __builtin_add_overflow(at, step, &at))
+			return outside_buffer(x, s, l, a);
+	}
+	*element = at;
+	if (at < 0 || at == INT64_MAX || !dtype_bytes((DType)a->dtype, at + 1, &end) ||
+	    end > x->run->buffer[a->buffer].bytes)
+		return outside_buffer(x, s, l, a);
+	return true;
+}
+
+static bool
+run_load(Interp *x, const Step *s)
+{
+	const StepAccess *a = &x->program->access.at[s->access];
+	const void *data = x->run->buffer[a->buffer].data;
+	for (unsigned l = 0; l < s->lanes; l++) {
+		int64_t element;
+		if (a->mask && !x->slot[a->mask + l]) {
+			x->slot[a->value + l] = 0;
+			continue;
+		}
+		if (!locate(x, s, a, l, &element))
+			return false;
+		x->slot[a->value + l] = slot_load((DType)a->dtype, data, element);
+	}
+	return true;
+}
+
+static bool
+run_store(Interp *x, const Step *s)
+{
+	const StepAccess *a = &x->program->access.at[s->access];
+	void *data = x->run->buffer[a->buffer].data;
+	for (unsigned l = 0; l < s->lanes; l++) {
+		int64_t element;
+		if (a->mask && !x->slot[a->mask + l])
+			continue;
+		if (!locate(x, s, a, l, &element))
+			return false;
+		slot_store((DType)a->dtype, data, element, x->slot[a->value + l]);
+	}
+	return true;
+}
+
+static void
+run_fault(Interp *x, const Step *s)
+{
+	for (unsigned l = 0; l < s->lanes; l++) {
+		uint32_t id = (uint32_t)x->slot[s->src[0] + l];
+		if (!x->run->fault)
+			x->run->fault = id & 0xffff;
+		if (!x->run->cut)
+			x->run->cut = id >> 16;
+	}
+}
+
+static void
+run_moves(Interp *x, const Step *s)
+{
+	const StepMove *m = x->program->move.at + s->move;
+	for (uint32_t n = 0; n < s->nmove; n++)
+		memcpy(x->slot + m[n].dst, x->slot + m[n].src, m[n].lanes * sizeof *x->slot);
+}
+
+static void
+run_cast(Interp *x, const Step *s)
+{
+	uint64_t *d = x->slot + s->dst;
+	const uint64_t *a = x->slot + s->src[0];
+	for (unsigned l = 0; l < s->lanes; l++)
+		d[l] = slot_cast((DType)s->dtype, (DType)s->from, a[l]);
+}
+
+static void
+run_bitcast(Interp *x, const Step *s)
+{
+	uint64_t *d = x->slot + s->dst, keep = UINT64_MAX >> (64 - dtype_info[s->dtype].bits);
+	const uint64_t *a = x->slot + s->src[0];
+	bool wrap = dtype_is_int((DType)s->dtype);
+	for (unsigned l = 0; l < s->lanes; l++)
+		d[l] = wrap ? (uint64_t)slot_wrap((DType)s->dtype, (int64_t)a[l]) : a[l] & keep;
+}
+
+static void
+run_select(Interp *x, const Step *s)
+{
+	uint64_t *d = x->slot + s->dst;
+	for (unsigned l = 0; l < s->lanes; l++)
+		d[l] = x->slot[s->src[x->slot[s->src[0] + l] ? 1 : 2] + l];
+}
+
+static void
+run_splat(Interp *x, const Step *s)
+{
+	for (unsigned l = 0; l < s->lanes; l++)
+		x->slot[s->dst + l] = x->slot[s->src[0]];
+}
+
+static bool
+run_for(Interp *x, const Step *s)
+{
+	if ((int64_t)x->slot[s->src[2]] <= 0)
+		return violation(x, s, "the step is not positive");
+	x->slot[s->dst] = x->slot[s->src[0]];
+	run_moves(x, s);
+	return true;
+}
+
+static bool
+run_next(Interp *x, const Step *s)
+{
+	int64_t index = (int64_t)x->slot[s->dst], step = (int64_t)x->slot[s->src[2]];
+	run_moves(x, s);
+	if (__builtin_add_overflow(index, step, &index))
+		return violation(x, s, "the index overflows");
+	x->slot[s->dst] = (uint64_t)index;
+	return true;
+}
+
+static bool
+run_steps(Interp *x)
+{
+	const Step *first = x->program->step.at;
+	int64_t left = x->run->max_steps ? x->run->max_steps : INT64_C(1) << 40;
+	for (const Step *s = first;; s++) {
+		if (left-- <= 0 && s->kind != STEP_END)
+			return violation(x, s, "runs too long");
+		bool ok = true;
+		switch ((StepKind)s->kind) {
+		case STEP_LANES:
+			s->fn(x->slot + s->dst, x->slot + s->src[0], x->slot + s->src[1], x->slot + s->src[2],
+			      s->lanes);
+			break;
+		case STEP_CAST: run_cast(x, s); break;
+		case STEP_BITCAST: run_bitcast(x, s); break;
+		case STEP_SELECT: run_select(x, s); break;
+		case STEP_SPLAT: run_splat(x, s); break;
+		case STEP_COPY: x->slot[s->dst] = x->slot[s->src[0]]; break;
+		case STEP_LOAD: ok = run_load(x, s); break;
+		case STEP_STORE: ok = run_store(x, s); break;
+		case STEP_FAULT: run_fault(x, s); break;
+		case STEP_FOR: ok = run_for(x, s); break;
+		case STEP_HEAD:
+			if ((int64_t)x->slot[s->dst] < (int64_t)x->slot[s->src[1]])
+				run_moves(x, s);
+			else
+				s = first + s->target - 1;
+			break;
+		case STEP_NEXT:
+			ok = run_next(x, s);
+			s = ok ? first + s->target - 1 : s;
+			break;
+		case STEP_IF: s = x->slot[s->src[0]] ? s : first + s->target - 1; break;
+		case STEP_JUMP:
+			run_moves(x, s);
+			s = first + s->target - 1;
+			break;
+		case STEP_END: return true;
+		}
+		if (!ok)
+			return false;
+	}
+}
+
+bool
+tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **error)
+{
+	if (!tir_verify(k, scratch, error))
+		return false;
+	StepProgram program;
+	interp_decode(k, scratch, run, &program);
+	Interp x = {.k = k, .scratch = scratch, .run = run, .program = &program, .slot = program.slot};
+	run->fault = run->cut = 0;
+	bool ok = run_steps(&x);
+	if (!ok)
+		*error = x.error;
+	return ok;
+}
