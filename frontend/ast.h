@@ -31,6 +31,7 @@ typedef struct {
 	Name name;
 	Span at;           /* the whole construct */
 	Span name_at;      /* of `name` alone */
+	Span text_at;      /* of num.text, where the kind has one */
 	union {
 		int64_t i;     /* NUM with is_int */
 		double f;      /* NUM otherwise: correctly rounded */
@@ -66,7 +67,8 @@ ast_kid(const Ast *t, AstId id, unsigned k)
 /* The spelling of an operator, as in "+" or "+=". */
 const char *ast_op_text(AstOp op);
 
-/* Limits, named in the message when passed: 1 MiB of source, 4 KiB a token, nesting 128. */
+/* Limits, named in the message when passed: 1 MiB of source, 4 KiB a token, 128 open brackets,
+ * 1000 levels of tree. */
 Ast *ast_new(Arena *a, Names *names, Diags *diags);
 /* Parses a file that diags knows; returns its FILE node, with what could be recovered (statements
  * with errors are dropped). Errors are in diags. */

@@ -150,31 +150,34 @@ blank_gutter(Report *r)
 	text_printf(r->out, "%s%*s |%s", r->dim, r->gutter, "", r->plain);
 }
 
-/* The line under a mark, and the mark. */
-static void
-draw_mark(Report *r, const Mark *m)
+/* The cells [from, to) that a mark takes in the drawn line. */
+typedef struct {
+	uint32_t from, to;
+} Cells;
+
+/* Draws the part of the line around a mark. */
+static Cells
+draw_line(Text *out, const SourceFile *f, Span at)
 {
-	const SourceFile *f = &r->diags->files.at[m->at.file - 1];
-	size_t begin = m->at.begin < f->n ? m->at.begin : f->n;
-	size_t end = m->at.end < f->n ? m->at.end : f->n;
+	size_t begin = at.begin < f->n ? at.begin : f->n;
+	size_t end = at.end < f->n ? at.end : f->n;
 	bool clipped;
 	size_t i = window_begin(f, begin, &clipped);
 	uint32_t cell = 0, from = 0, to = 0, runes = 0;
-	text_printf(r->out, "%s%*u |%s ", r->dim, r->gutter, m->at.line, r->plain);
 	if (clipped) {
-		text_printf(r->out, "...");
+		text_printf(out, "...");
 		cell = 3;
 	}
 	for (; i < f->n && f->text[i] != '\n'; runes++) {
 		if (i <= begin)
 			from = cell;
 		if (i > begin && runes > AFTER + BEFORE) {
-			text_printf(r->out, "...");
+			text_printf(out, "...");
 			break;
 		}
 		Rune c = rune_at(f->text + i, f->n - i);
 		if (!(c.code == '\r' && i + 1 < f->n && f->text[i + 1] == '\n'))
-			cell += draw_rune(r->out, f->text + i, c, cell);
+			cell += draw_rune(out, f->text + i, c, cell);
 		i += c.n;
 		if (i <= end)
 			to = cell;
@@ -183,10 +186,24 @@ draw_mark(Report *r, const Mark *m)
 		from = cell;
 	if (to <= from)
 		to = from + 1;
-	text_printf(r->out, "\n");
+	return (Cells){from, to};
+}
+
+/* The line under a mark, unless `above` showed the same piece of it, and the mark. */
+static void
+draw_mark(Report *r, const Mark *m, const Mark *above)
+{
+	const SourceFile *f = &r->diags->files.at[m->at.file - 1];
+	bool clipped;
+	Text line;
+	text_init(&line, r->out->arena);
+	Cells c = draw_line(&line, f, m->at);
+	if (!above || above->at.file != m->at.file || above->at.line != m->at.line
+	    || window_begin(f, above->at.begin, &clipped) != window_begin(f, m->at.begin, &clipped))
+		text_printf(r->out, "%s%*u |%s %s\n", r->dim, r->gutter, m->at.line, r->plain, text_get(&line));
 	blank_gutter(r);
-	text_printf(r->out, " %*s%s", (int)from, "", m->primary ? r->ink : r->dim);
-	for (uint32_t k = from; k < to; k++)
+	text_printf(r->out, " %*s%s", (int)c.from, "", m->primary ? r->ink : r->dim);
+	for (uint32_t k = c.from; k < c.to; k++)
 		text_add(r->out, m->primary ? "^" : "-", 1);
 	if (m->label && *m->label) {
 		text_printf(r->out, " ");
@@ -271,7 +288,7 @@ draw_diag(Report *r, const Diag *g, Arena *scratch)
 			blank_gutter(r), text_printf(r->out, "\n");
 			file = mark[k].at.file;
 		}
-		draw_mark(r, &mark[k]);
+		draw_mark(r, &mark[k], k > 0 ? &mark[k - 1] : NULL);
 	}
 	if (n > 0)
 		blank_gutter(r), text_printf(r->out, "\n");
