@@ -1,0 +1,135 @@
+/* emit.c: the passes and the back end. LLVM reports some errors only as diagnostics and then returns
+ * success, so every step also looks at what the handler saw. Emission changes a module, so that it
+ * is done on a clone. */
+#include "codegen/emit.h"
+
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+
+#include "codegen/object.h"
+
+/* Half the time of O1 with the same kernels (LLVM.md 5.2): the vector code is already there. None of
+ * these turns a loop into a library call. */
+static const char pipeline[] =
+	"function(sroa,early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
+	"loop-mssa(licm),early-cse,dce)";
+
+static void
+see_diagnostic(LLVMDiagnosticInfoRef d, void *user)
+{
+	Emit *e = user;
+	if (LLVMGetDiagInfoSeverity(d) != LLVMDSError || e->error)
+		return;
+	char *text = LLVMGetDiagInfoDescription(d);
+	e->error = arena_text(e->arena, "%s", text);
+	LLVMDisposeMessage(text);
+}
+
+static bool
+fail(Emit *e, char *message)
+{
+	if (!e->error)
+		e->error = arena_text(e->arena, "%s", message ? message : "LLVM failed without a word");
+	LLVMDisposeMessage(message);
+	return false;
+}
+
+bool
+emit_open(Emit *e, Arena *a, const Target *t, int level)
+{
+	*e = (Emit){.arena = a};
+	e->machine = target_machine(t, level, a, &e->error);
+	if (!e->machine)
+		return false;
+	e->ctx = LLVMContextCreate();
+	LLVMContextSetDiagnosticHandler(e->ctx, see_diagnostic, e);
+	e->module = LLVMModuleCreateWithNameInContext("texo", e->ctx);
+	e->builder = LLVMCreateBuilderInContext(e->ctx);
+	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(e->machine);
+	LLVMSetModuleDataLayout(e->module, layout);
+	LLVMDisposeTargetData(layout);
+	char *triple = LLVMGetTargetMachineTriple(e->machine);
+	LLVMSetTarget(e->module, triple);
+	LLVMDisposeMessage(triple);
+	return true;
+}
+
+void
+emit_close(Emit *e)
+{
+	if (e->builder)
+		LLVMDisposeBuilder(e->builder);
+	if (e->module)
+		LLVMDisposeModule(e->module);
+	if (e->ctx)
+		LLVMContextDispose(e->ctx);
+	if (e->machine)
+		LLVMDisposeTargetMachine(e->machine);
+}
+
+bool
+emit_optimise(Emit *e)
+{
+	char *message = NULL;
+	if (LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message))
+		return fail(e, message);
+	LLVMDisposeMessage(message);
+	LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef err = LLVMRunPasses(e->module, pipeline, e->machine, o);
+	LLVMDisposePassBuilderOptions(o);
+	if (err) {
+		char *text = LLVMGetErrorMessage(err);
+		if (!e->error)
+			e->error = arena_text(e->arena, "%s", text);
+		LLVMDisposeErrorMessage(text);
+	}
+	return !e->error;
+}
+
+const char *
+emit_llvm(Emit *e)
+{
+	char *text = LLVMPrintModuleToString(e->module);
+	const char *copy = arena_text(e->arena, "%s", text);
+	LLVMDisposeMessage(text);
+	return copy;
+}
+
+static bool
+emit_file(Emit *e, LLVMCodeGenFileType type, const void **bytes, size_t *n)
+{
+	char *message = NULL;
+	LLVMMemoryBufferRef out = NULL;
+	LLVMModuleRef m = LLVMCloneModule(e->module);
+	LLVMBool bad = LLVMTargetMachineEmitToMemoryBuffer(e->machine, m, type, &message, &out);
+	LLVMDisposeModule(m);
+	if (bad)
+		return fail(e, message);
+	*n = LLVMGetBufferSize(out);
+	*bytes = arena_copy(e->arena, LLVMGetBufferStart(out), *n);
+	LLVMDisposeMemoryBuffer(out);
+	return !e->error;
+}
+
+bool
+emit_assembly(Emit *e, const char **text)
+{
+	const void *bytes;
+	size_t n;
+	if (!emit_file(e, LLVMAssemblyFile, &bytes, &n))
+		return false;
+	*text = bytes; /* arena_copy adds a NUL */
+	return true;
+}
+
+bool
+emit_object(Emit *e, const void **bytes, size_t *n)
+{
+	if (!emit_file(e, LLVMObjectFile, bytes, n))
+		return false;
+	const char *symbol = object_undefined(*bytes, *n);
+	if (symbol)
+		e->error = arena_text(e->arena, "the generated code calls '%s', which no artefact has", symbol);
+	return !e->error;
+}

@@ -1,0 +1,79 @@
+/* legal.c: our own legality check, before LLVM, from the rows of legal.def. */
+#include "codegen/legal.h"
+
+#define BIT(t) (UINT32_C(1) << DT_##t)
+
+enum {
+	SET_NOTHING = 0,
+	SET_BOOL = BIT(BOOL),
+	SET_FLOAT = BIT(F32) | BIT(F64),
+	SET_UINT = BIT(U8) | BIT(U16) | BIT(U32) | BIT(U64),
+	SET_INT = SET_UINT | BIT(I8) | BIT(I16) | BIT(I32) | BIT(I64),
+	SET_INDEX = BIT(I64),
+	SET_ADDRESS = BIT(I64) | BIT(BOOL), /* indices and a mask */
+	SET_ARITH = SET_FLOAT | SET_INT,
+	SET_COMPARED = SET_ARITH | SET_BOOL,
+	SET_CASTABLE = SET_ARITH | SET_BOOL | BIT(I4) | BIT(U4),
+	SET_STORED = SET_CASTABLE | BIT(F16) | BIT(BF16) | BIT(F8E4M3) | BIT(F8E5M2) | BIT(F4E2M1) | BIT(E8M0)
+};
+
+enum { NEEDS_NONE = -1, NEEDS_FMA = FEATURE_FMA };
+
+typedef struct {
+	bool listed;
+	int8_t needs;
+	uint32_t operands, result;
+} LegalRow;
+
+static const LegalRow legal_row[OP_COUNT] = {
+#define LEGAL(id, operands, result, needs) [OP_##id] = {true, NEEDS_##needs, SET_##operands, SET_##result},
+#include "codegen/legal.def"
+};
+
+static bool
+in_set(uint32_t set, uint8_t dtype)
+{
+	return dtype == DT_NONE || set >> dtype & 1;
+}
+
+static const char *
+refusal(const TirKernel *k, const TirInst *x, const Target *t, Arena *a)
+{
+	const LegalRow *row = &legal_row[x->op];
+	const char *op = op_info[x->op].text;
+	if (!row->listed)
+		return arena_text(a, "'%s' on %s must be expanded before code generation", op,
+		                  dtype_info[x->type.dtype].text);
+	if (row->needs >= 0 && !target_has(t, (unsigned)row->needs))
+		return arena_text(a, "'%s' needs a processor with %s", op,
+		                  target_feature_words(UINT64_C(1) << row->needs, a));
+	if (!in_set(row->result, x->type.dtype))
+		return arena_text(a, "'%s' can't give %s here", op, dtype_info[x->type.dtype].text);
+	if (x->type.lanes > MAX_LANES)
+		return arena_text(a, "'%s' has %u lanes; %d are the most", op, x->type.lanes, MAX_LANES);
+	for (uint32_t n = 0; n < x->narg; n++) {
+		uint8_t d = k->inst.at[k->arg.at[x->arg + n]].type.dtype;
+		if (!in_set(row->operands, d))
+			return arena_text(a, "'%s' doesn't take %s here", op, dtype_info[d].text);
+	}
+	return NULL;
+}
+
+bool
+kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why)
+{
+	for (ValId v = 1; v < k->inst.n; v++) {
+		const char *r = refusal(k, &k->inst.at[v], t, a);
+		if (r) {
+			*why = arena_text(a, "kernel %s, %%%u: %s", name_text(k->names, k->name), v, r);
+			return false;
+		}
+	}
+	for (uint32_t b = 0; b < k->buffer.n; b++)
+		if (!in_set(SET_STORED, (uint8_t)k->buffer.at[b].dtype)) {
+			*why = arena_text(a, "kernel %s: no buffer of %s can be accessed",
+			                  name_text(k->names, k->name), dtype_info[k->buffer.at[b].dtype].text);
+			return false;
+		}
+	return true;
+}

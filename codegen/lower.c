@@ -1,0 +1,320 @@
+/* lower.c: one TIR kernel to one LLVM function: its signature, its regions as blocks with phis, and
+ * the dispatch of instructions to the other lower*.c files. The kernel has passed kernel_legal and
+ * tir_verify. */
+#include "codegen/lower.h"
+
+#include <string.h>
+
+LLVMTypeRef
+lower_dtype(Lower *l, DType t)
+{
+	if (t == DT_F32)
+		return LLVMFloatTypeInContext(l->ctx);
+	if (t == DT_F64)
+		return LLVMDoubleTypeInContext(l->ctx);
+	if (t == DT_BOOL)
+		return LLVMInt1TypeInContext(l->ctx);
+	unsigned bits = dtype_info[t].bits;
+	return LLVMIntTypeInContext(l->ctx, bits < 8 ? 8 : bits);
+}
+
+LLVMTypeRef
+lower_type(Lower *l, TirType t)
+{
+	LLVMTypeRef e = lower_dtype(l, (DType)t.dtype);
+	return t.lanes ? LLVMVectorType(e, t.lanes) : e;
+}
+
+Val
+lower_splat(Lower *l, Val scalar, unsigned lanes)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	LLVMTypeRef vec = LLVMVectorType(LLVMTypeOf(scalar), lanes);
+	Val one = LLVMBuildInsertElement(l->b, LLVMGetPoison(vec), scalar, LLVMConstInt(i32, 0, 0), "");
+	return LLVMBuildShuffleVector(l->b, one, LLVMGetPoison(vec),
+	                              LLVMConstNull(LLVMVectorType(i32, lanes)), "");
+}
+
+Val
+lower_int(Lower *l, LLVMTypeRef t, uint64_t c)
+{
+	if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+		return LLVMConstInt(t, c, 0);
+	unsigned n = LLVMGetVectorSize(t);
+	Val *lane = ARENA_ARRAY(l->arena, Val, n);
+	for (unsigned i = 0; i < n; i++)
+		lane[i] = LLVMConstInt(LLVMGetElementType(t), c, 0);
+	return LLVMConstVector(lane, n);
+}
+
+Val
+lower_call(Lower *l, const char *intrinsic, LLVMTypeRef *overload, unsigned noverload, const Val *arg,
+           unsigned narg)
+{
+	unsigned id = LLVMLookupIntrinsicID(intrinsic, strlen(intrinsic));
+	if (!id)
+		bug(l->arena, "LLVM has no intrinsic %s", intrinsic);
+	Val f = LLVMGetIntrinsicDeclaration(l->module, id, overload, noverload);
+	Val own[4];
+	memcpy(own, arg, narg * sizeof *arg);
+	return LLVMBuildCall2(l->b, LLVMGlobalGetValueType(f), f, own, narg, "");
+}
+
+static LLVMBasicBlockRef
+new_block(Lower *l)
+{
+	return LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
+}
+
+/* --- regions --- */
+
+static void lower_inst_at(Lower *l, ValId v);
+
+/* Lowers a region with these block arguments; the operands of its YIELD go to out. */
+static void
+lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
+{
+	const TirRegion *r = &l->k->region.at[region];
+	const Val *outer = l->block_arg;
+	for (uint32_t i = 0; i < r->inst.n; i++) {
+		ValId v = r->inst.at[i];
+		const TirInst *x = lower_inst(l, v);
+		if (x->op == OP_YIELD) {
+			for (uint32_t n = 0; n < x->narg; n++)
+				out[n] = lower_arg(l, v, n);
+			continue;
+		}
+		l->block_arg = block_arg;
+		lower_inst_at(l, v);
+	}
+	l->block_arg = outer;
+}
+
+static uint32_t
+yield_count(const TirKernel *k, uint32_t region)
+{
+	const TirRegion *r = &k->region.at[region];
+	if (r->inst.n == 0)
+		return 0;
+	const TirInst *last = &k->inst.at[r->inst.at[r->inst.n - 1]];
+	return last->op == OP_YIELD ? last->narg : 0;
+}
+
+static bool
+is_const_one(const Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	return x->op == OP_CONST && x->imm.i == 1;
+}
+
+/* Whether another turn follows index: without overflow even where index + step has it. */
+static Val
+another_turn(Lower *l, ValId v, Val index, Val next)
+{
+	Val hi = lower_arg(l, v, 1), step = lower_arg(l, v, 2);
+	if (is_const_one(l, lower_arg_id(l, v, 2)))
+		return LLVMBuildICmp(l->b, LLVMIntSLT, next, hi, "");
+	Val left = LLVMBuildSub(l->b, hi, index, ""); /* > 0, as unsigned */
+	return LLVMBuildICmp(l->b, LLVMIntUGT, left, step, "");
+}
+
+static void
+lower_for(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	unsigned n = x->narg - 3;
+	Val *phi = ARENA_ARRAY(l->arena, Val, n + 1), *next = ARENA_ARRAY(l->arena, Val, n);
+	Val *after = ARENA_ARRAY(l->arena, Val, n);
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), body = new_block(l), exit = new_block(l);
+	Val some = LLVMBuildICmp(l->b, LLVMIntSLT, lower_arg(l, v, 0), lower_arg(l, v, 1), "");
+	LLVMBuildCondBr(l->b, some, body, exit);
+	LLVMPositionBuilderAtEnd(l->b, body);
+	phi[0] = LLVMBuildPhi(l->b, lower_i64(l), "");
+	for (unsigned i = 0; i < n; i++)
+		phi[i + 1] = LLVMBuildPhi(l->b, LLVMTypeOf(lower_arg(l, v, i + 3)), "");
+	lower_region(l, x->region, phi, next);
+	Val index = LLVMBuildAdd(l->b, phi[0], lower_arg(l, v, 2), "");
+	Val more = another_turn(l, v, phi[0], index);
+	LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
+	LLVMBuildCondBr(l->b, more, body, exit);
+	Val lo = lower_arg(l, v, 0);
+	LLVMAddIncoming(phi[0], (Val[]){lo, index}, (LLVMBasicBlockRef[]){before, latch}, 2);
+	LLVMPositionBuilderAtEnd(l->b, exit);
+	for (unsigned i = 0; i < n; i++) {
+		Val in[2] = {lower_arg(l, v, i + 3), next[i]};
+		LLVMAddIncoming(phi[i + 1], in, (LLVMBasicBlockRef[]){before, latch}, 2);
+		after[i] = LLVMBuildPhi(l->b, LLVMTypeOf(in[0]), "");
+		LLVMAddIncoming(after[i], in, (LLVMBasicBlockRef[]){before, latch}, 2);
+	}
+	l->result[v] = after;
+}
+
+static void
+lower_if(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	unsigned n = yield_count(l->k, x->region);
+	Val *value[2], *after = ARENA_ARRAY(l->arena, Val, n);
+	LLVMBasicBlockRef arm[2] = {new_block(l), new_block(l)}, exit = new_block(l), end[2];
+	LLVMBuildCondBr(l->b, lower_arg(l, v, 0), arm[0], arm[1]);
+	for (unsigned i = 0; i < 2; i++) {
+		value[i] = ARENA_ARRAY(l->arena, Val, n);
+		LLVMPositionBuilderAtEnd(l->b, arm[i]);
+		lower_region(l, x->region + i, NULL, value[i]);
+		end[i] = LLVMGetInsertBlock(l->b);
+		LLVMBuildBr(l->b, exit);
+	}
+	LLVMPositionBuilderAtEnd(l->b, exit);
+	for (unsigned i = 0; i < n; i++) {
+		after[i] = LLVMBuildPhi(l->b, LLVMTypeOf(value[0][i]), "");
+		LLVMAddIncoming(after[i], (Val[]){value[0][i], value[1][i]}, end, 2);
+	}
+	l->result[v] = after;
+}
+
+/* --- leaves --- */
+
+static Val
+lower_iota(Lower *l, TirType t)
+{
+	LLVMTypeRef e = lower_dtype(l, (DType)t.dtype);
+	Val *lane = ARENA_ARRAY(l->arena, Val, t.lanes + 1u);
+	for (unsigned i = 0; i < t.lanes; i++)
+		lane[i] = LLVMConstInt(e, i, 0);
+	return t.lanes ? LLVMConstVector(lane, t.lanes) : LLVMConstInt(e, 0, 0);
+}
+
+/* The operations that are neither arithmetic nor regions. */
+static Val
+lower_other(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	ValId a = x->narg ? lower_arg_id(l, v, 0) : 0;
+	switch (x->op) {
+	case OP_CONST:
+		return lower_const(l, x);
+	case OP_SCALAR:
+		return l->scalar[x->imm.i];
+	case OP_TASK_LO:
+		return l->task_lo;
+	case OP_TASK_HI:
+		return l->task_hi;
+	case OP_BLOCKARG:
+		return l->block_arg[x->imm.i];
+	case OP_RESULT:
+		return l->result[a][x->imm.i];
+	case OP_IOTA:
+		return lower_iota(l, x->type);
+	case OP_SPLAT:
+		return lower_splat(l, l->val[a], x->type.lanes);
+	case OP_LANE:
+		return LLVMBuildExtractElement(l->b, l->val[a],
+		                               LLVMConstInt(lower_i64(l), (uint64_t)x->imm.i, 0), "");
+	case OP_CAST:
+		return lower_cast(l, l->val[a], (DType)lower_inst(l, a)->type.dtype, x->type);
+	case OP_BITCAST:
+		return lower_bitcast(l, l->val[a], (DType)lower_inst(l, a)->type.dtype, x->type);
+	case OP_LOAD:
+		return lower_load(l, v);
+	default:
+		return lower_math(l, v);
+	}
+}
+
+static void
+lower_inst_at(Lower *l, ValId v)
+{
+	switch (lower_inst(l, v)->op) {
+	case OP_BUFFER:
+	case OP_VIEW: /* read where they are used */
+		return;
+	case OP_FOR:
+		lower_for(l, v);
+		return;
+	case OP_IF:
+		lower_if(l, v);
+		return;
+	case OP_STORE:
+		lower_store(l, v);
+		return;
+	case OP_FAULT:
+		lower_fault(l, v);
+		return;
+	default:
+		l->val[v] = lower_other(l, v);
+	}
+}
+
+/* --- the function --- */
+
+static void
+add_attribute(Lower *l, const char *name, const char *value)
+{
+	LLVMAttributeRef s = LLVMCreateStringAttribute(l->ctx, name, (unsigned)strlen(name), value,
+	                                               (unsigned)strlen(value));
+	LLVMAddAttributeAtIndex(l->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, s);
+}
+
+static void
+new_function(Lower *l, const char *symbol)
+{
+	LLVMTypeRef ptr = LLVMPointerTypeInContext(l->ctx, 0), i64 = lower_i64(l);
+	LLVMTypeRef param[5] = {ptr, ptr, i64, i64, ptr};
+	l->fn = LLVMAddFunction(l->module, symbol,
+	                        LLVMFunctionType(LLVMVoidTypeInContext(l->ctx), param, 5, 0));
+	unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+	LLVMAddAttributeAtIndex(l->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+	                        LLVMCreateEnumAttribute(l->ctx, nounwind, 0));
+	add_attribute(l, "no-builtins", "");
+	add_attribute(l, "tune-cpu", l->target->tune);
+	if (target_has(l->target, FEATURE_AVX512F))
+		add_attribute(l, "prefer-vector-width", "512");
+	LLVMPositionBuilderAtEnd(l->b, new_block(l));
+	l->task_lo = LLVMGetParam(l->fn, 2);
+	l->task_hi = LLVMGetParam(l->fn, 3);
+	l->status = LLVMGetParam(l->fn, 4);
+}
+
+static Val
+load_slot(Lower *l, Val array, uint32_t n, LLVMTypeRef t)
+{
+	Val at = LLVMConstInt(lower_i64(l), n, 0);
+	Val p = LLVMBuildGEP2(l->b, lower_i64(l), array, &at, 1, "");
+	Val v = LLVMBuildLoad2(l->b, t, p, "");
+	LLVMSetAlignment(v, 8);
+	return v;
+}
+
+static Val
+load_scalar(Lower *l, uint32_t n)
+{
+	DType t = l->k->scalar.at[n].dtype;
+	Val word = load_slot(l, LLVMGetParam(l->fn, 1), n, lower_i64(l));
+	LLVMTypeRef i8 = LLVMInt8TypeInContext(l->ctx);
+	if (t == DT_BOOL)
+		return LLVMBuildICmp(l->b, LLVMIntNE, LLVMBuildTrunc(l->b, word, i8, ""),
+		                     LLVMConstInt(i8, 0, 0), "");
+	unsigned bits = dtype_info[t].bits;
+	Val v = LLVMBuildTrunc(l->b, word, LLVMIntTypeInContext(l->ctx, bits), "");
+	if (bits < 8)
+		return t == DT_I4 ? LLVMBuildSExt(l->b, v, i8, "") : LLVMBuildZExt(l->b, v, i8, "");
+	return LLVMBuildBitCast(l->b, v, lower_dtype(l, t), "");
+}
+
+void
+lower_kernel(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, const Target *t, const TirKernel *k,
+             const char *symbol)
+{
+	Lower l = {.arena = a, .ctx = LLVMGetModuleContext(m), .module = m, .b = b, .target = t, .k = k};
+	l.val = ARENA_ARRAY(a, Val, k->inst.n);
+	l.result = ARENA_ARRAY(a, Val *, k->inst.n);
+	l.buffer = ARENA_ARRAY(a, Val, k->buffer.n);
+	l.scalar = ARENA_ARRAY(a, Val, k->scalar.n);
+	new_function(&l, symbol);
+	for (uint32_t n = 0; n < k->buffer.n; n++)
+		l.buffer[n] = load_slot(&l, LLVMGetParam(l.fn, 0), n, LLVMPointerTypeInContext(l.ctx, 0));
+	for (uint32_t n = 0; n < k->scalar.n; n++)
+		l.scalar[n] = load_scalar(&l, n);
+	lower_region(&l, 0, NULL, NULL);
+	LLVMBuildRetVoid(l.b);
+}

@@ -1,0 +1,77 @@
+/* lower.h: the state of lowering one TIR kernel to an LLVM function, shared by lower*.c.
+ *
+ * How values are held: f32 and f64 as themselves; integers of 8 bits and more as iN; bool as i1 (a
+ * byte in memory, nonzero is true); narrow floats as integers of their width, since they are only
+ * moved; 4-bit types as i8, i4 sign-extended and u4, f4e2m1 zero-extended. A vector is <lanes x T>.
+ * No instruction carries a fast-math, nsw, nuw, exact or inbounds flag. */
+#ifndef TEXO_CODEGEN_LOWER_H
+#define TEXO_CODEGEN_LOWER_H
+
+#include <llvm-c/Core.h>
+
+#include "codegen/target.h"
+#include "ir/tir.h"
+
+typedef LLVMValueRef Val;
+
+typedef struct {
+	Arena *arena;
+	LLVMContextRef ctx;
+	LLVMModuleRef module;
+	LLVMBuilderRef b;
+	const Target *target;
+	const TirKernel *k;
+	Val fn, status, task_lo, task_hi;
+	Val *buffer, *scalar;
+	Val *val;       /* by ValId */
+	Val **result;   /* by ValId of a FOR or IF: its results */
+	const Val *block_arg; /* of the innermost open region */
+} Lower;
+
+/* lower.c */
+/* Adds the kernel to m as the function `symbol`, of type ImageCpuKernel; b is any builder of m's context. */
+void lower_kernel(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, const Target *t, const TirKernel *k,
+                  const char *symbol);
+LLVMTypeRef lower_dtype(Lower *l, DType t);
+LLVMTypeRef lower_type(Lower *l, TirType t);
+/* c in every lane of type t. */
+Val lower_int(Lower *l, LLVMTypeRef t, uint64_t c);
+Val lower_splat(Lower *l, Val scalar, unsigned lanes);
+Val lower_call(Lower *l, const char *intrinsic, LLVMTypeRef *overload, unsigned noverload, const Val *arg,
+               unsigned narg);
+static inline LLVMTypeRef
+lower_i64(Lower *l)
+{
+	return LLVMInt64TypeInContext(l->ctx);
+}
+static inline const TirInst *
+lower_inst(const Lower *l, ValId v)
+{
+	return &l->k->inst.at[v];
+}
+static inline ValId
+lower_arg_id(const Lower *l, ValId v, unsigned n)
+{
+	return l->k->arg.at[l->k->inst.at[v].arg + n];
+}
+static inline Val
+lower_arg(const Lower *l, ValId v, unsigned n)
+{
+	return l->val[lower_arg_id(l, v, n)];
+}
+
+/* lower_const.c: the bits of v, a value of the narrow float type t. */
+uint32_t narrow_bits(DType t, double v);
+Val lower_const(Lower *l, const TirInst *x);
+
+/* lower_math.c: arithmetic, comparison, logic, bits */
+Val lower_math(Lower *l, ValId v);
+/* lower_cast.c */
+Val lower_cast(Lower *l, Val a, DType from, TirType to);
+Val lower_bitcast(Lower *l, Val a, DType from, TirType to);
+/* lower_memory.c */
+Val lower_load(Lower *l, ValId v);
+void lower_store(Lower *l, ValId v);
+void lower_fault(Lower *l, ValId v);
+
+#endif

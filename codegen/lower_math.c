@@ -1,0 +1,288 @@
+/* lower_math.c: arithmetic, comparison, logic and bits, total as ops.def defines them: where LLVM's
+ * instruction is undefined for some input, that input is replaced before and the result selected
+ * after. */
+#include "codegen/lower.h"
+
+typedef struct {
+	Val a, b;
+	LLVMTypeRef type;
+	DType dtype; /* of the operands */
+	unsigned bits;
+	bool is_float, is_signed;
+} Pair;
+
+static Val
+constant(Lower *l, const Pair *p, double v)
+{
+	if (!p->is_float)
+		return lower_int(l, p->type, (uint64_t)(int64_t)v);
+	TirInst c = {.op = OP_CONST, .imm.f = v};
+	bool vector = LLVMGetTypeKind(p->type) == LLVMVectorTypeKind;
+	c.type = (TirType){(uint8_t)p->dtype, vector ? (uint16_t)LLVMGetVectorSize(p->type) : 0};
+	return lower_const(l, &c);
+}
+
+static Val
+unary_call(Lower *l, const Pair *p, const char *intrinsic)
+{
+	LLVMTypeRef over = p->type;
+	return lower_call(l, intrinsic, &over, 1, &p->a, 1);
+}
+
+static Val
+binary_call(Lower *l, const Pair *p, const char *intrinsic)
+{
+	LLVMTypeRef over = p->type;
+	return lower_call(l, intrinsic, &over, 1, (Val[]){p->a, p->b}, 2);
+}
+
+static Val
+equal(Lower *l, Val a, Val b)
+{
+	return LLVMBuildICmp(l->b, LLVMIntEQ, a, b, "");
+}
+
+/* --- integers --- */
+
+/* Quotient and remainder towards zero of a by a divisor that can't trap, then towards minus
+ * infinity. by_zero and INT_MIN / -1 divide by 1, which gives the wrapped INT_MIN and remainder 0. */
+static void
+floor_divide(Lower *l, const Pair *p, Val by_zero, Val *quotient, Val *remainder)
+{
+	Val one = lower_int(l, p->type, 1), zero = lower_int(l, p->type, 0), unsafe = by_zero;
+	if (p->is_signed) {
+		Val least = lower_int(l, p->type, UINT64_C(1) << (p->bits - 1));
+		Val overflow = LLVMBuildAnd(l->b, equal(l, p->a, least),
+		                            equal(l, p->b, lower_int(l, p->type, UINT64_MAX)), "");
+		unsafe = LLVMBuildOr(l->b, by_zero, overflow, "");
+	}
+	Val divisor = LLVMBuildSelect(l->b, unsafe, one, p->b, "");
+	Val q = p->is_signed ? LLVMBuildSDiv(l->b, p->a, divisor, "") : LLVMBuildUDiv(l->b, p->a, divisor, "");
+	Val r = LLVMBuildSub(l->b, p->a, LLVMBuildMul(l->b, q, divisor, ""), "");
+	if (p->is_signed) {
+		Val inexact = LLVMBuildICmp(l->b, LLVMIntNE, r, zero, "");
+		Val opposed = LLVMBuildICmp(l->b, LLVMIntSLT, LLVMBuildXor(l->b, r, divisor, ""), zero, "");
+		Val below = LLVMBuildAnd(l->b, inexact, opposed, "");
+		q = LLVMBuildSelect(l->b, below, LLVMBuildSub(l->b, q, one, ""), q, "");
+		r = LLVMBuildSelect(l->b, below, LLVMBuildAdd(l->b, r, divisor, ""), r, "");
+	}
+	*quotient = q;
+	*remainder = r;
+}
+
+static Val
+divide(Lower *l, const Pair *p, bool want_quotient)
+{
+	Val q, r, by_zero = equal(l, p->b, lower_int(l, p->type, 0));
+	floor_divide(l, p, by_zero, &q, &r);
+	return want_quotient ? LLVMBuildSelect(l->b, by_zero, lower_int(l, p->type, UINT64_MAX), q, "")
+	                     : LLVMBuildSelect(l->b, by_zero, p->a, r, "");
+}
+
+static Val
+shift(Lower *l, const Pair *p, bool left)
+{
+	Val within = LLVMBuildICmp(l->b, LLVMIntULT, p->b, lower_int(l, p->type, p->bits), "");
+	Val zero = lower_int(l, p->type, 0), by = LLVMBuildSelect(l->b, within, p->b, zero, "");
+	Val r = left ? LLVMBuildShl(l->b, p->a, by, "") : LLVMBuildLShr(l->b, p->a, by, "");
+	return LLVMBuildSelect(l->b, within, r, zero, "");
+}
+
+/* --- either --- */
+
+static Val
+absolute(Lower *l, const Pair *p)
+{
+	if (p->is_float)
+		return unary_call(l, p, "llvm.fabs");
+	if (!p->is_signed)
+		return p->a;
+	LLVMTypeRef over = p->type;
+	Val wraps = LLVMConstInt(LLVMInt1TypeInContext(l->ctx), 0, 0);
+	return lower_call(l, "llvm.abs", &over, 1, (Val[]){p->a, wraps}, 2);
+}
+
+static Val
+compare(Lower *l, const Pair *p, Op op)
+{
+	if (p->is_float) {
+		LLVMRealPredicate f = op == OP_EQ   ? LLVMRealOEQ
+		                      : op == OP_NE ? LLVMRealUNE
+		                      : op == OP_LT ? LLVMRealOLT
+		                                    : LLVMRealOLE;
+		return LLVMBuildFCmp(l->b, f, p->a, p->b, "");
+	}
+	LLVMIntPredicate i = op == OP_EQ   ? LLVMIntEQ
+	                     : op == OP_NE ? LLVMIntNE
+	                     : op == OP_LT ? (p->is_signed ? LLVMIntSLT : LLVMIntULT)
+	                                   : (p->is_signed ? LLVMIntSLE : LLVMIntULE);
+	return LLVMBuildICmp(l->b, i, p->a, p->b, "");
+}
+
+/* -1, 0, 1; a float zero and NaN stay themselves. */
+static Val
+sign_of(Lower *l, const Pair *p)
+{
+	Pair zero = *p;
+	zero.b = constant(l, p, 0);
+	Val above = p->is_float ? LLVMBuildFCmp(l->b, LLVMRealOGT, p->a, zero.b, "")
+	                        : LLVMBuildICmp(l->b, p->is_signed ? LLVMIntSGT : LLVMIntUGT, p->a, zero.b, "");
+	Val rest = LLVMBuildSelect(l->b, compare(l, &zero, OP_LT), constant(l, p, -1), p->a, "");
+	return LLVMBuildSelect(l->b, above, constant(l, p, 1), rest, "");
+}
+
+static Val
+extreme(Lower *l, const Pair *p, bool smaller)
+{
+	if (p->is_float)
+		return binary_call(l, p, smaller ? "llvm.minimum" : "llvm.maximum");
+	if (p->is_signed)
+		return binary_call(l, p, smaller ? "llvm.smin" : "llvm.smax");
+	return binary_call(l, p, smaller ? "llvm.umin" : "llvm.umax");
+}
+
+/* --- rounding to integers --- */
+
+/* Nearest even by adding and taking away 2^(fraction bits); exact for smaller |a|, and larger ones
+ * are integers, infinite or NaN already. The sign is put back, so that -0 stays. */
+static Val
+round_magic(Lower *l, const Pair *p, Val a)
+{
+	double big = p->dtype == DT_F32 ? 8388608.0 : 4503599627370496.0;
+	Val c = constant(l, p, big);
+	Pair q = *p;
+	q.a = a;
+	Val size = unary_call(l, &q, "llvm.fabs");
+	Val near = LLVMBuildFSub(l->b, LLVMBuildFAdd(l->b, size, c, ""), c, "");
+	q.b = a;
+	q.a = near;
+	Val r = binary_call(l, &q, "llvm.copysign");
+	return LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealOLT, size, c, ""), r, a, "");
+}
+
+/* r moved by one towards where `beyond` says it went too far, with a's sign. */
+static Val
+step_back(Lower *l, const Pair *p, Val r, LLVMRealPredicate beyond, Val a, double by)
+{
+	Val moved = LLVMBuildFAdd(l->b, r, constant(l, p, by), "");
+	Pair q = *p;
+	q.a = LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, beyond, r, a, ""), moved, r, "");
+	q.b = p->a;
+	return binary_call(l, &q, "llvm.copysign");
+}
+
+/* Without SSE4.1 LLVM would call libm. */
+static Val
+round_by_hand(Lower *l, const Pair *p, Op op)
+{
+	Val r = round_magic(l, p, p->a);
+	if (op == OP_ROUND)
+		return r;
+	if (op == OP_FLOOR)
+		return step_back(l, p, r, LLVMRealOGT, p->a, -1);
+	if (op == OP_CEIL)
+		return step_back(l, p, r, LLVMRealOLT, p->a, 1);
+	Val size = unary_call(l, p, "llvm.fabs");
+	return step_back(l, p, round_magic(l, p, size), LLVMRealOGT, size, -1);
+}
+
+static Val
+round_to_integer(Lower *l, const Pair *p, Op op)
+{
+	if (!target_has(l->target, FEATURE_SSE4_1))
+		return round_by_hand(l, p, op);
+	return unary_call(l, p, op == OP_FLOOR  ? "llvm.floor"
+	                        : op == OP_CEIL ? "llvm.ceil"
+	                        : op == OP_TRUNC ? "llvm.trunc"
+	                                         : "llvm.roundeven");
+}
+
+/* --- dispatch --- */
+
+static Val
+arithmetic(Lower *l, const Pair *p, Op op)
+{
+	LLVMBuilderRef b = l->b;
+	switch (op) {
+	case OP_ADD:
+		return p->is_float ? LLVMBuildFAdd(b, p->a, p->b, "") : LLVMBuildAdd(b, p->a, p->b, "");
+	case OP_SUB:
+		return p->is_float ? LLVMBuildFSub(b, p->a, p->b, "") : LLVMBuildSub(b, p->a, p->b, "");
+	case OP_MUL:
+		return p->is_float ? LLVMBuildFMul(b, p->a, p->b, "") : LLVMBuildMul(b, p->a, p->b, "");
+	case OP_FDIV:
+		return LLVMBuildFDiv(b, p->a, p->b, "");
+	case OP_NEG:
+		return p->is_float ? LLVMBuildFNeg(b, p->a, "") : LLVMBuildNeg(b, p->a, "");
+	case OP_IDIV:
+	case OP_IMOD:
+		return divide(l, p, op == OP_IDIV);
+	case OP_ABS:
+		return absolute(l, p);
+	case OP_SIGN:
+		return sign_of(l, p);
+	case OP_MIN:
+	case OP_MAX:
+		return extreme(l, p, op == OP_MIN);
+	case OP_SQRT:
+		return unary_call(l, p, "llvm.sqrt");
+	case OP_SHL:
+	case OP_SHR:
+		return shift(l, p, op == OP_SHL);
+	default:
+		return round_to_integer(l, p, op);
+	}
+}
+
+static Pair
+operands(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	Pair p = {.a = lower_arg(l, v, 0), .b = x->narg > 1 ? lower_arg(l, v, 1) : NULL};
+	p.type = LLVMTypeOf(p.a);
+	p.dtype = (DType)lower_inst(l, lower_arg_id(l, v, 0))->type.dtype;
+	p.bits = dtype_info[p.dtype].bits;
+	p.is_float = dtype_is_float(p.dtype);
+	p.is_signed = dtype_info[p.dtype].kind == KIND_INT;
+	return p;
+}
+
+static Val
+fused(Lower *l, ValId v)
+{
+	Val arg[3] = {lower_arg(l, v, 0), lower_arg(l, v, 1), lower_arg(l, v, 2)};
+	LLVMTypeRef over = LLVMTypeOf(arg[0]);
+	return lower_call(l, "llvm.fma", &over, 1, arg, 3);
+}
+
+Val
+lower_math(Lower *l, ValId v)
+{
+	Op op = (Op)lower_inst(l, v)->op;
+	Pair p = operands(l, v);
+	switch (op) {
+	case OP_EQ:
+	case OP_NE:
+	case OP_LT:
+	case OP_LE:
+		return compare(l, &p, op);
+	case OP_ISNAN:
+		return LLVMBuildFCmp(l->b, LLVMRealUNO, p.a, p.a, "");
+	case OP_AND:
+	case OP_BAND:
+		return LLVMBuildAnd(l->b, p.a, p.b, "");
+	case OP_OR:
+	case OP_BOR:
+		return LLVMBuildOr(l->b, p.a, p.b, "");
+	case OP_BXOR:
+		return LLVMBuildXor(l->b, p.a, p.b, "");
+	case OP_NOT:
+		return LLVMBuildNot(l->b, p.a, "");
+	case OP_SELECT:
+		return LLVMBuildSelect(l->b, p.a, p.b, lower_arg(l, v, 2), "");
+	case OP_FMA:
+		return fused(l, v);
+	default:
+		return arithmetic(l, &p, op);
+	}
+}

@@ -1,0 +1,349 @@
+/* lower_memory.c: loads, stores and the fault words.
+ *
+ * An address is the buffer's start plus sum(index[a] * stride[a]) elements, computed in wrapping
+ * i64, by GEPs that promise nothing. Vectors whose lane axis has the constant stride 1 are one
+ * (masked) vector access; all other vectors are gathers and scatters, which LLVM splits where the
+ * processor has none. Memory is never touched where the mask is false. Lanes that store to one
+ * element do so in ascending order. Two 4-bit elements share a byte: their stores go lane by lane. */
+#include "codegen/lower.h"
+
+typedef struct {
+	DType dtype;
+	unsigned lanes;
+	Val base;      /* the buffer's start */
+	Val offset;    /* in elements: i64, or a vector of them */
+	bool in_a_row; /* lane i is at offset + i */
+	Val mask;      /* NULL: all */
+} MemAccess;
+
+/* --- addresses --- */
+
+static Val
+add(Lower *l, Val a, Val b)
+{
+	return a ? LLVMBuildAdd(l->b, a, b, "") : b;
+}
+
+static Val
+spread(Lower *l, Val scalar, unsigned lanes)
+{
+	return lanes ? lower_splat(l, scalar, lanes) : scalar;
+}
+
+static bool
+has_lanes(Lower *l, ValId v)
+{
+	return lower_inst(l, v)->type.lanes != 0;
+}
+
+static bool
+is_one(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	return x->op == OP_CONST && x->imm.i == 1;
+}
+
+static Val
+lane_numbers(Lower *l, unsigned lanes)
+{
+	Val *n = ARENA_ARRAY(l->arena, Val, lanes);
+	for (unsigned i = 0; i < lanes; i++)
+		n[i] = LLVMConstInt(lower_i64(l), i, 0);
+	return LLVMConstVector(n, lanes);
+}
+
+/* The offset of indices id[0..rank) into a view; those with lanes are summed apart. */
+static void
+set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
+{
+	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
+	Val same = LLVMConstInt(lower_i64(l), 0, 0), varying = NULL;
+	bool one = false;
+	for (unsigned a = 0; a < rank; a++) {
+		ValId stride = lower_arg_id(l, view, 1 + rank + a);
+		bool wide = has_lanes(l, id[a]);
+		Val s = wide ? spread(l, l->val[stride], x->lanes) : l->val[stride];
+		Val p = LLVMBuildMul(l->b, l->val[id[a]], s, "");
+		if (wide)
+			varying = add(l, varying, p);
+		else
+			same = add(l, same, p);
+		if ((int)a != along || !x->lanes)
+			continue;
+		one = is_one(l, stride);
+		if (!one || wide)
+			varying = add(l, varying, LLVMBuildMul(l->b, lane_numbers(l, x->lanes),
+			                                       spread(l, l->val[stride], x->lanes), ""));
+	}
+	x->in_a_row = one && !varying;
+	x->offset = same;
+	if (!x->lanes || x->in_a_row)
+		return;
+	if (one && !has_lanes(l, id[along])) /* another index varies */
+		varying = add(l, varying, lane_numbers(l, x->lanes));
+	x->offset = spread(l, same, x->lanes);
+	if (varying)
+		x->offset = LLVMBuildAdd(l->b, x->offset, varying, "");
+}
+
+static MemAccess
+access_of(Lower *l, ValId v, unsigned lanes)
+{
+	const TirInst *x = lower_inst(l, v);
+	ValId view = lower_arg_id(l, v, 0), buffer = lower_arg_id(l, view, 0);
+	unsigned rank = (unsigned)lower_inst(l, view)->imm.i, first = x->op == OP_STORE ? 2 : 1;
+	uint32_t k = (uint32_t)lower_inst(l, buffer)->imm.i;
+	MemAccess at = {.dtype = l->k->buffer.at[k].dtype, .lanes = lanes, .base = l->buffer[k]};
+	set_offset(l, &at, view, l->k->arg.at + x->arg + first, TIR_LANE_AXIS(x->imm.i));
+	if (x->imm.i & TIR_MASKED) {
+		ValId mask = lower_arg_id(l, v, first + rank);
+		at.mask = lanes && !has_lanes(l, mask) ? lower_splat(l, l->val[mask], lanes) : l->val[mask];
+	}
+	return at;
+}
+
+static unsigned
+element_bytes(DType t)
+{
+	return dtype_info[t].bits < 8 ? 1 : dtype_info[t].bits / 8u;
+}
+
+/* bool is a byte in memory. */
+static LLVMTypeRef
+memory_type(Lower *l, DType t, unsigned lanes)
+{
+	LLVMTypeRef e = t == DT_BOOL ? LLVMInt8TypeInContext(l->ctx) : lower_dtype(l, t);
+	return lanes ? LLVMVectorType(e, lanes) : e;
+}
+
+static Val
+address(Lower *l, DType t, Val base, Val offset)
+{
+	return LLVMBuildGEP2(l->b, memory_type(l, t, 0), base, &offset, 1, "");
+}
+
+/* --- under a condition --- */
+
+typedef struct {
+	LLVMBasicBlockRef from, exit;
+} Guard;
+
+static Guard
+guard_open(Lower *l, Val cond)
+{
+	Guard g = {LLVMGetInsertBlock(l->b), LLVMAppendBasicBlockInContext(l->ctx, l->fn, "")};
+	LLVMBasicBlockRef then = LLVMInsertBasicBlockInContext(l->ctx, g.exit, "");
+	LLVMBuildCondBr(l->b, cond, then, g.exit);
+	LLVMPositionBuilderAtEnd(l->b, then);
+	return g;
+}
+
+/* Ends the guarded part. value, if any, becomes 0 where the condition was false. */
+static Val
+guard_close(Lower *l, Guard g, Val value)
+{
+	LLVMBasicBlockRef end = LLVMGetInsertBlock(l->b);
+	LLVMBuildBr(l->b, g.exit);
+	LLVMPositionBuilderAtEnd(l->b, g.exit);
+	if (!value)
+		return NULL;
+	Val phi = LLVMBuildPhi(l->b, LLVMTypeOf(value), "");
+	LLVMAddIncoming(phi, (Val[]){LLVMConstNull(LLVMTypeOf(value)), value},
+	                (LLVMBasicBlockRef[]){g.from, end}, 2);
+	return phi;
+}
+
+/* --- whole elements --- */
+
+static Val
+aligned(Val access, DType t)
+{
+	LLVMSetAlignment(access, element_bytes(t));
+	return access;
+}
+
+static void
+align_argument(Lower *l, Val call, unsigned n, DType t)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName("align", 5);
+	LLVMAddCallSiteAttribute(call, n + 1, LLVMCreateEnumAttribute(l->ctx, kind, element_bytes(t)));
+}
+
+static Val
+all_lanes(Lower *l, unsigned lanes)
+{
+	return lower_int(l, LLVMVectorType(LLVMInt1TypeInContext(l->ctx), lanes), 1);
+}
+
+static Val
+load_vector(Lower *l, const MemAccess *x)
+{
+	LLVMTypeRef type = memory_type(l, x->dtype, x->lanes);
+	Val p = address(l, x->dtype, x->base, x->offset);
+	if (x->in_a_row && !x->mask)
+		return aligned(LLVMBuildLoad2(l->b, type, p, ""), x->dtype);
+	LLVMTypeRef over[2] = {type, LLVMTypeOf(p)};
+	Val arg[3] = {p, x->mask ? x->mask : all_lanes(l, x->lanes), LLVMConstNull(type)};
+	Val r = lower_call(l, x->in_a_row ? "llvm.masked.load" : "llvm.masked.gather", over, 2, arg, 3);
+	align_argument(l, r, 0, x->dtype);
+	return r;
+}
+
+static void
+store_vector(Lower *l, const MemAccess *x, Val value)
+{
+	Val p = address(l, x->dtype, x->base, x->offset);
+	if (x->in_a_row && !x->mask) {
+		aligned(LLVMBuildStore(l->b, value, p), x->dtype);
+		return;
+	}
+	LLVMTypeRef over[2] = {LLVMTypeOf(value), LLVMTypeOf(p)};
+	Val arg[3] = {value, p, x->mask ? x->mask : all_lanes(l, x->lanes)};
+	Val r = lower_call(l, x->in_a_row ? "llvm.masked.store" : "llvm.masked.scatter", over, 2, arg, 3);
+	align_argument(l, r, 1, x->dtype);
+}
+
+static Val
+load_scalar(Lower *l, const MemAccess *x)
+{
+	Guard g = {0};
+	if (x->mask)
+		g = guard_open(l, x->mask);
+	Val p = address(l, x->dtype, x->base, x->offset);
+	Val r = aligned(LLVMBuildLoad2(l->b, memory_type(l, x->dtype, 0), p, ""), x->dtype);
+	return x->mask ? guard_close(l, g, r) : r;
+}
+
+static void
+store_scalar(Lower *l, const MemAccess *x, Val value)
+{
+	Guard g = {0};
+	if (x->mask)
+		g = guard_open(l, x->mask);
+	aligned(LLVMBuildStore(l->b, value, address(l, x->dtype, x->base, x->offset)), x->dtype);
+	if (x->mask)
+		guard_close(l, g, NULL);
+}
+
+/* --- 4-bit elements --- */
+
+/* Element n lies in byte n / 2, at bit 4 * (n mod 2). */
+static MemAccess
+byte_of(Lower *l, const MemAccess *x, Val *shift)
+{
+	MemAccess byte = *x;
+	if (x->in_a_row)
+		byte.offset = LLVMBuildAdd(l->b, lower_splat(l, x->offset, x->lanes), lane_numbers(l, x->lanes), "");
+	LLVMTypeRef wide = LLVMTypeOf(byte.offset);
+	Val odd = LLVMBuildAnd(l->b, byte.offset, lower_int(l, wide, 1), "");
+	Val bits = LLVMBuildShl(l->b, odd, lower_int(l, wide, 2), "");
+	*shift = LLVMBuildTrunc(l->b, bits, memory_type(l, DT_U8, x->lanes), "");
+	byte.offset = LLVMBuildAShr(l->b, byte.offset, lower_int(l, wide, 1), "");
+	byte.in_a_row = false;
+	return byte;
+}
+
+static Val
+load_nibble(Lower *l, const MemAccess *x)
+{
+	Val shift;
+	MemAccess byte = byte_of(l, x, &shift);
+	Val r = x->lanes ? load_vector(l, &byte) : load_scalar(l, &byte);
+	return lower_bitcast(l, LLVMBuildLShr(l->b, r, shift, ""), DT_U8, (TirType){(uint8_t)x->dtype, 0});
+}
+
+static void
+store_one_nibble(Lower *l, const MemAccess *x, Val value)
+{
+	Val shift;
+	MemAccess byte = byte_of(l, x, &shift);
+	LLVMTypeRef i8 = LLVMInt8TypeInContext(l->ctx);
+	Guard g = {0};
+	if (x->mask)
+		g = guard_open(l, x->mask);
+	Val p = address(l, x->dtype, byte.base, byte.offset);
+	Val old = aligned(LLVMBuildLoad2(l->b, i8, p, ""), x->dtype);
+	Val mine = LLVMBuildShl(l->b, LLVMConstInt(i8, 15, 0), shift, "");
+	Val kept = LLVMBuildAnd(l->b, old, LLVMBuildNot(l->b, mine, ""), "");
+	Val low = LLVMBuildAnd(l->b, value, LLVMConstInt(i8, 15, 0), "");
+	Val both = LLVMBuildOr(l->b, kept, LLVMBuildShl(l->b, low, shift, ""), "");
+	aligned(LLVMBuildStore(l->b, both, p), x->dtype);
+	if (x->mask)
+		guard_close(l, g, NULL);
+}
+
+static void
+store_nibbles(Lower *l, const MemAccess *x, Val value)
+{
+	for (unsigned i = 0; i < x->lanes; i++) {
+		Val n = LLVMConstInt(lower_i64(l), i, 0);
+		MemAccess one = {.dtype = x->dtype, .base = x->base};
+		one.offset = x->in_a_row ? LLVMBuildAdd(l->b, x->offset, n, "")
+		                         : LLVMBuildExtractElement(l->b, x->offset, n, "");
+		if (x->mask)
+			one.mask = LLVMBuildExtractElement(l->b, x->mask, n, "");
+		store_one_nibble(l, &one, LLVMBuildExtractElement(l->b, value, n, ""));
+	}
+	if (!x->lanes)
+		store_one_nibble(l, x, value);
+}
+
+/* --- the instructions --- */
+
+Val
+lower_load(Lower *l, ValId v)
+{
+	MemAccess x = access_of(l, v, lower_inst(l, v)->type.lanes);
+	if (dtype_info[x.dtype].bits < 8)
+		return load_nibble(l, &x);
+	Val r = x.lanes ? load_vector(l, &x) : load_scalar(l, &x);
+	if (x.dtype == DT_BOOL)
+		r = LLVMBuildICmp(l->b, LLVMIntNE, r, LLVMConstNull(LLVMTypeOf(r)), "");
+	return r;
+}
+
+void
+lower_store(Lower *l, ValId v)
+{
+	ValId from = lower_arg_id(l, v, 1);
+	MemAccess x = access_of(l, v, lower_inst(l, from)->type.lanes);
+	Val value = l->val[from];
+	if (x.dtype == DT_BOOL)
+		value = LLVMBuildZExt(l->b, value, memory_type(l, DT_BOOL, x.lanes), "");
+	if (dtype_info[x.dtype].bits < 8)
+		store_nibbles(l, &x, value);
+	else if (x.lanes)
+		store_vector(l, &x, value);
+	else
+		store_scalar(l, &x, value);
+}
+
+/* status[n] = status[n] ? status[n] : word, for one lane's word. */
+static void
+keep_first(Lower *l, unsigned n, Val word)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	Val at = LLVMConstInt(lower_i64(l), n, 0);
+	Val p = LLVMBuildGEP2(l->b, i32, l->status, &at, 1, "");
+	Val old = LLVMBuildLoad2(l->b, i32, p, "");
+	Val none = LLVMBuildICmp(l->b, LLVMIntEQ, old, LLVMConstInt(i32, 0, 0), "");
+	LLVMBuildStore(l->b, LLVMBuildSelect(l->b, none, word, old, ""), p);
+}
+
+void
+lower_fault(Lower *l, ValId v)
+{
+	Val id = lower_arg(l, v, 0), any = id;
+	unsigned lanes = lower_inst(l, lower_arg_id(l, v, 0))->type.lanes;
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), type = LLVMTypeOf(id);
+	if (lanes)
+		any = lower_call(l, "llvm.vector.reduce.or", &type, 1, &id, 1);
+	Guard g = guard_open(l, LLVMBuildICmp(l->b, LLVMIntNE, any, LLVMConstInt(i32, 0, 0), ""));
+	for (unsigned i = 0; i < (lanes ? lanes : 1); i++) {
+		Val n = LLVMConstInt(lower_i64(l), i, 0);
+		Val word = lanes ? LLVMBuildExtractElement(l->b, id, n, "") : id;
+		keep_first(l, 0, LLVMBuildAnd(l->b, word, LLVMConstInt(i32, 0xffff, 0), ""));
+		keep_first(l, 1, LLVMBuildLShr(l->b, word, LLVMConstInt(i32, 16, 0), ""));
+	}
+	guard_close(l, g, NULL);
+}

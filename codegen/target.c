@@ -1,0 +1,187 @@
+/* target.c: processors. LLVM's name for the host may lie under virtualisation, its feature list does
+ * not, so the host's tuning name is chosen from features and the name only breaks ties. */
+#include "codegen/target.h"
+
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include <string.h>
+#include <threads.h>
+
+#include "codegen/codegen.h"
+
+#define HAS(x) (UINT64_C(1) << FEATURE_##x)
+
+#define SET_V1 UINT64_C(0)
+#define SET_V2 (HAS(SSE3) | HAS(SSSE3) | HAS(SSE4_1) | HAS(SSE4_2) | HAS(CX16) | HAS(POPCNT))
+#define SET_V3 (SET_V2 | HAS(AVX) | HAS(AVX2) | HAS(BMI) | HAS(BMI2) | HAS(F16C) | HAS(FMA) | HAS(LZCNT) | HAS(MOVBE))
+#define SET_V4 (SET_V3 | HAS(AVX512F) | HAS(AVX512BW) | HAS(AVX512CD) | HAS(AVX512DQ) | HAS(AVX512VL))
+#define SET_ICL \
+	(SET_V4 | HAS(AVX512VBMI) | HAS(AVX512VBMI2) | HAS(AVX512IFMA) | HAS(AVX512VNNI) | \
+	 HAS(AVX512BITALG) | HAS(AVX512VPOPCNTDQ) | HAS(GFNI))
+#define SET_SPR \
+	(SET_ICL | HAS(AVX512BF16) | HAS(AVX512FP16) | HAS(AVXVNNI) | HAS(AMX_TILE) | HAS(AMX_INT8) | \
+	 HAS(AMX_BF16))
+#define SET_ZEN4 (SET_ICL | HAS(AVX512BF16))
+#define SET_ZEN5 (SET_ZEN4 | HAS(AVXVNNI))
+
+static const char *const feature_text[FEATURE_COUNT] = {
+#define FEATURE(id, text, leaf, sub, reg, bit, state) text,
+#include "ir/cpu_features.def"
+};
+
+static void
+init_llvm(void)
+{
+	LLVMInitializeX86TargetInfo();
+	LLVMInitializeX86Target();
+	LLVMInitializeX86TargetMC();
+	LLVMInitializeX86AsmPrinter();
+}
+
+static bool
+list_has(const char *list, const char *word)
+{
+	size_t n = strlen(word);
+	for (const char *p = list; (p = strchr(p, '+')) != NULL; p++)
+		if (strncmp(p + 1, word, n) == 0 && (p[n + 1] == ',' || p[n + 1] == 0))
+			return true;
+	return false;
+}
+
+static const char *
+host_tune(uint64_t features, const char *name)
+{
+	static const struct {
+		const char *tune;
+		uint64_t set;
+	} best_first[] = {{"sapphirerapids", SET_SPR}, {"icelake-server", SET_ICL}, {"skylake-avx512", SET_V4},
+	                  {"haswell", SET_V3}, {"x86-64-v2", SET_V2}};
+	static const char *const zen[] = {"znver3", "znver4", "znver5"};
+	for (unsigned i = 0; i < sizeof zen / sizeof *zen; i++)
+		if (strcmp(name, zen[i]) == 0)
+			return zen[i];
+	for (unsigned i = 0; i < sizeof best_first / sizeof *best_first; i++)
+		if ((features & best_first[i].set) == best_first[i].set)
+			return best_first[i].tune;
+	return "x86-64";
+}
+
+static void
+host_target(Target *t)
+{
+	char *list = LLVMGetHostCPUFeatures(), *name = LLVMGetHostCPUName();
+	t->features = 0;
+	for (unsigned f = 0; f < FEATURE_COUNT; f++)
+		if (list_has(list, feature_text[f]))
+			t->features |= UINT64_C(1) << f;
+	t->tune = host_tune(t->features, name);
+	LLVMDisposeMessage(list);
+	LLVMDisposeMessage(name);
+}
+
+bool
+target_named(const char *cpu, Target *t)
+{
+	if (!cpu || strcmp(cpu, "host") == 0) {
+		host_target(t);
+		return true;
+	}
+	const struct {
+		const char *name;
+		uint64_t set;
+	} row[] = {
+#define CPU(name, set) {name, set},
+#include "codegen/cpus.def"
+	};
+	for (unsigned i = 0; i < sizeof row / sizeof *row; i++)
+		if (strcmp(cpu, row[i].name) == 0) {
+			*t = (Target){row[i].name, row[i].set};
+			return true;
+		}
+	return false;
+}
+
+const char *
+target_names(Arena *a)
+{
+	static const char *const name[] = {
+#define CPU(text, set) text,
+#include "codegen/cpus.def"
+	};
+	Text out;
+	text_init(&out, a);
+	text_printf(&out, "host");
+	for (unsigned i = 0; i < sizeof name / sizeof *name; i++)
+		text_printf(&out, ", %s", name[i]);
+	return text_get(&out);
+}
+
+const char *
+target_feature_string(const Target *t, Arena *a)
+{
+	Text out;
+	text_init(&out, a);
+	for (unsigned f = 0; f < FEATURE_COUNT; f++)
+		text_printf(&out, "%s%c%s", f ? "," : "", target_has(t, f) ? '+' : '-', feature_text[f]);
+	if (target_has(t, FEATURE_AVX512F))
+		text_printf(&out, ",-prefer-256-bit");
+	return text_get(&out);
+}
+
+const char *
+target_feature_words(uint64_t set, Arena *a)
+{
+	Text out;
+	text_init(&out, a);
+	for (unsigned f = 0; f < FEATURE_COUNT; f++)
+		if (set >> f & 1)
+			text_printf(&out, "%s%s", out.n ? " " : "", feature_text[f]);
+	return text_get(&out);
+}
+
+uint16_t
+target_lanes(const Target *t)
+{
+	return target_has(t, FEATURE_AVX512F) ? 16 : target_has(t, FEATURE_AVX) ? 8 : 4;
+}
+
+LLVMTargetMachineRef
+target_machine(const Target *t, int level, Arena *a, const char **why)
+{
+	static once_flag once = ONCE_FLAG_INIT;
+	call_once(&once, init_llvm);
+	LLVMTargetRef x86;
+	char *message = NULL;
+	if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &x86, &message)) {
+		*why = arena_text(a, "%s", message);
+		LLVMDisposeMessage(message);
+		return NULL;
+	}
+	LLVMTargetMachineRef tm = LLVMCreateTargetMachine(
+		x86, "x86_64-unknown-linux-gnu", "x86-64", target_feature_string(t, a),
+		(LLVMCodeGenOptLevel)level, LLVMRelocPIC, LLVMCodeModelSmall);
+	if (!tm)
+		*why = "LLVM has no machine for this target";
+	return tm;
+}
+
+void
+codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma)
+{
+	Target t;
+	if (!target_named(cpu, &t))
+		t = (Target){"x86-64", SET_V1};
+	*lanes = target_lanes(&t);
+	*has_fma = target_has(&t, FEATURE_FMA);
+}
+
+const char *
+codegen_host_summary(Arena *a)
+{
+	Target t;
+	unsigned major, minor, patch;
+	host_target(&t);
+	LLVMGetVersion(&major, &minor, &patch);
+	return arena_text(a, "LLVM %u.%u.%u, %s: %s", major, minor, patch, t.tune,
+	                  target_feature_words(t.features, a));
+}

@@ -1,0 +1,41 @@
+/* target.h: what is known about the processor that code is generated for. Instruction sets come from
+ * ir/cpu_features.def alone: LLVM is given the x86-64 baseline and exactly those, so that an artefact
+ * needs what its header says and nothing else. */
+#ifndef TEXO_CODEGEN_TARGET_H
+#define TEXO_CODEGEN_TARGET_H
+
+#include <llvm-c/TargetMachine.h>
+
+#include "ir/arena.h"
+
+enum {
+#define FEATURE(id, text, leaf, sub, reg, bit, state) FEATURE_##id,
+#include "ir/cpu_features.def"
+	FEATURE_COUNT
+};
+
+typedef struct {
+	const char *tune;  /* LLVM's name for the scheduling model */
+	uint64_t features; /* bit FEATURE_x */
+} Target;
+
+static inline bool
+target_has(const Target *t, unsigned feature)
+{
+	return t->features >> feature & 1;
+}
+
+/* "host" or a row of cpus.def; false for any other name. */
+bool target_named(const char *cpu, Target *t);
+/* The names target_named takes, comma-separated. */
+const char *target_names(Arena *a);
+/* LLVM's feature string: +x for what t has and -x for the rest of the table. */
+const char *target_feature_string(const Target *t, Arena *a);
+/* The names of the features in `set`, space-separated. */
+const char *target_feature_words(uint64_t set, Arena *a);
+/* Lanes of 32 bits in a vector register. */
+uint16_t target_lanes(const Target *t);
+/* Level 0..3. NULL with LLVM's words in *why. The caller disposes of it. */
+LLVMTargetMachineRef target_machine(const Target *t, int level, Arena *a, const char **why);
+
+#endif
