@@ -6,6 +6,7 @@
 #include <llvm-c/Analysis.h>
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
+#include <stdio.h>
 
 #include "codegen/object.h"
 
@@ -15,22 +16,29 @@ static const char pipeline[] =
 	"function(sroa,early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
 	"loop-mssa(licm),early-cse,dce)";
 
+/* No arena here: unwinding out of LLVM's handler would cross its frames. */
+static void
+keep_error(Emit *e, const char *text)
+{
+	if (!e->error[0])
+		snprintf(e->error, sizeof e->error, "%s", text && *text ? text : "LLVM failed without a word");
+}
+
 static void
 see_diagnostic(LLVMDiagnosticInfoRef d, void *user)
 {
 	Emit *e = user;
-	if (LLVMGetDiagInfoSeverity(d) != LLVMDSError || e->error)
+	if (LLVMGetDiagInfoSeverity(d) != LLVMDSError)
 		return;
 	char *text = LLVMGetDiagInfoDescription(d);
-	e->error = arena_text(e->arena, "%s", text);
+	keep_error(e, text);
 	LLVMDisposeMessage(text);
 }
 
 static bool
 fail(Emit *e, char *message)
 {
-	if (!e->error)
-		e->error = arena_text(e->arena, "%s", message ? message : "LLVM failed without a word");
+	keep_error(e, message);
 	LLVMDisposeMessage(message);
 	return false;
 }
@@ -39,9 +47,12 @@ bool
 emit_open(Emit *e, Arena *a, const Target *t, int level)
 {
 	*e = (Emit){.arena = a};
-	e->machine = target_machine(t, level, a, &e->error);
-	if (!e->machine)
+	const char *why = NULL;
+	e->machine = target_machine(t, level, a, &why);
+	if (!e->machine) {
+		keep_error(e, why);
 		return false;
+	}
 	e->ctx = LLVMContextCreate();
 	LLVMContextSetDiagnosticHandler(e->ctx, see_diagnostic, e);
 	e->module = LLVMModuleCreateWithNameInContext("texo", e->ctx);
@@ -80,11 +91,10 @@ emit_optimise(Emit *e)
 	LLVMDisposePassBuilderOptions(o);
 	if (err) {
 		char *text = LLVMGetErrorMessage(err);
-		if (!e->error)
-			e->error = arena_text(e->arena, "%s", text);
+		keep_error(e, text);
 		LLVMDisposeErrorMessage(text);
 	}
-	return !e->error;
+	return !e->error[0];
 }
 
 const char *
@@ -109,7 +119,7 @@ emit_file(Emit *e, LLVMCodeGenFileType type, const void **bytes, size_t *n)
 	*n = LLVMGetBufferSize(out);
 	*bytes = arena_copy(e->arena, LLVMGetBufferStart(out), *n);
 	LLVMDisposeMemoryBuffer(out);
-	return !e->error;
+	return !e->error[0];
 }
 
 bool
@@ -130,6 +140,6 @@ emit_object(Emit *e, const void **bytes, size_t *n)
 		return false;
 	const char *symbol = object_undefined(*bytes, *n);
 	if (symbol)
-		e->error = arena_text(e->arena, "the generated code calls '%s', which no artefact has", symbol);
-	return !e->error;
+		snprintf(e->error, sizeof e->error, "the generated code calls '%s', which no artefact has", symbol);
+	return !e->error[0];
 }

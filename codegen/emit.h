@@ -12,7 +12,7 @@ typedef struct {
 	LLVMModuleRef module;
 	LLVMBuilderRef builder;
 	LLVMTargetMachineRef machine;
-	const char *error; /* the first thing LLVM complained about, or NULL */
+	char error[512]; /* the first thing LLVM complained about, or "" */
 } Emit;
 
 /* Owns LLVM objects: emit_close even when it returns false. */

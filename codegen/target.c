@@ -8,6 +8,7 @@
 #include <threads.h>
 
 #include "codegen/codegen.h"
+#include "ir/text.h"
 
 #define HAS(x) (UINT64_C(1) << FEATURE_##x)
 

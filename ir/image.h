@@ -24,6 +24,8 @@ enum { /* a word: the operation in the low 8 bits, an operand above */
 	IMG_EQ, IMG_NE, IMG_LT, IMG_LE, IMG_AND, IMG_OR, IMG_NOT,
 	IMG_SELECT,    /* pops else, then, cond */
 	IMG_POW, IMG_SIGN,
+	IMG_WRAP,      /* pops a, pushes it wrapped to the integer dtype [operand], extended by its sign */
+	IMG_UDIV, IMG_UMOD, IMG_UMIN, IMG_UMAX, IMG_ULT, IMG_ULE, /* as u64 */
 	IMG_OP_COUNT
 };
 
@@ -32,6 +34,7 @@ typedef struct {
 	uint32_t version, target; /* IMG_TARGET_* */
 	uint64_t bytes;           /* of the whole file */
 	uint64_t digest;          /* FNV-1a 64 of everything after this field: accidents, not attacks */
+	uint64_t needs[2];        /* the processor features the code uses: bits by cpu_features.def */
 	/* each: byte offset from the start of the file, number of records (bytes for text and code) */
 	struct { uint64_t at, n; } graph, param, dim, check, tensor, access, kernel, bind, words, text, code;
 } ImageHeader;

@@ -1,0 +1,119 @@
+/* codegen.c: programs to an artefact. LLVM's objects live from emit_open to emit_close; should memory
+ * run out in between, control comes back here first, they are disposed of, and the caller's unwind
+ * goes on. */
+#include "codegen/codegen.h"
+
+#include "codegen/emit.h"
+#include "codegen/image_write.h"
+#include "codegen/legal.h"
+#include "codegen/lower.h"
+
+typedef struct {
+	Arena *arena;
+	const Program *const *program;
+	uint32_t nprogram;
+	const CodegenOptions *options;
+	CodegenResult *out;
+	Target target;
+	const char ***symbol; /* [program][kernel] */
+	Emit emit;
+	Unwind unwind;
+} Job;
+
+static CodegenStatus
+failed(Job *j, const char *message)
+{
+	j->out->message = arena_text(j->arena, "%s", message);
+	return CODEGEN_FAILED;
+}
+
+static CodegenStatus
+check_kernels(Job *j)
+{
+	for (uint32_t p = 0; p < j->nprogram; p++)
+		for (uint32_t k = 0; k < j->program[p]->kernel.n; k++) {
+			const TirKernel *tir = j->program[p]->kernel.at[k].tir;
+			const char *why = NULL;
+			if (!tir_verify(tir, j->arena, &why))
+				return failed(j, arena_text(j->arena, "kernel %s: %s", name_text(tir->names, tir->name), why));
+			if (!kernel_legal(tir, &j->target, j->arena, &j->out->message))
+				return CODEGEN_ILLEGAL;
+		}
+	return CODEGEN_OK;
+}
+
+static void
+lower_programs(Job *j)
+{
+	j->symbol = ARENA_ARRAY(j->arena, const char **, j->nprogram);
+	for (uint32_t p = 0; p < j->nprogram; p++) {
+		const Program *from = j->program[p];
+		const char *graph = name_text(from->graph->names, from->graph->name);
+		j->symbol[p] = ARENA_ARRAY(j->arena, const char *, from->kernel.n);
+		for (uint32_t k = 0; k < from->kernel.n; k++) {
+			j->symbol[p][k] = arena_text(j->arena, "%s.%u.%u", graph, p, k);
+			lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target, from->kernel.at[k].tir,
+			             j->symbol[p][k]);
+		}
+	}
+}
+
+static bool
+write_image(Job *j)
+{
+	ImageInput in = {j->program, j->nprogram, (const char *const *const *)j->symbol, j->target.features, NULL, 0};
+	const char *why = NULL;
+	if (!emit_object(&j->emit, &in.code, &in.code_size)) {
+		failed(j, j->emit.error);
+		return false;
+	}
+	if (image_write(j->arena, &in, &j->out->image, &j->out->image_size, &why))
+		return true;
+	failed(j, why);
+	return false;
+}
+
+static CodegenStatus
+generate(Job *j)
+{
+	const CodegenOptions *o = j->options;
+	if (!emit_open(&j->emit, j->arena, &j->target, o->opt_level))
+		return failed(j, j->emit.error);
+	lower_programs(j);
+	if (!emit_optimise(&j->emit))
+		return failed(j, j->emit.error);
+	if (o->want_llvm)
+		j->out->llvm = emit_llvm(&j->emit);
+	if (o->want_asm && !emit_assembly(&j->emit, &j->out->assembly))
+		return failed(j, j->emit.error);
+	if (!o->no_code && !write_image(j))
+		return CODEGEN_FAILED;
+	return CODEGEN_OK;
+}
+
+CodegenStatus
+codegen_cpu(Arena *a, const Program *const *program, uint32_t nprogram, const CodegenOptions *o,
+            CodegenResult *out)
+{
+	Job *j = ARENA_NEW(a, Job); /* not a local: it changes between setjmp and longjmp */
+	*j = (Job){.arena = a, .program = program, .nprogram = nprogram, .options = o, .out = out};
+	*out = (CodegenResult){0};
+	if (!target_named(o->cpu, &j->target)) {
+		out->message = arena_text(a, "no processor '%s'; there are %s", o->cpu, target_names(a));
+		return CODEGEN_FAILED;
+	}
+	CodegenStatus status = check_kernels(j);
+	if (status != CODEGEN_OK)
+		return status;
+	Unwind *const outer = a->unwind;
+	if (setjmp(j->unwind.env)) {
+		emit_close(&j->emit);
+		a->unwind = outer;
+		arena_unwind(a, j->unwind.why, "%s", j->unwind.text);
+	}
+	a->unwind = &j->unwind;
+	status = generate(j);
+	a->unwind = outer;
+	emit_close(&j->emit);
+	return status;
+}

@@ -1,0 +1,323 @@
+/* image_write.c: the artefact's records, string table and file.
+ *
+ * A tensor is one of: a parameter (its index in Graph.param), a result (parameters, then results
+ * that are no inouts; the node whose tensor a result hands out writes there), or an intermediate in
+ * the workspace. A fault plane is a u32 workspace tensor with the extents of its tensor. */
+#include "codegen/image_write.h"
+
+#include <string.h>
+
+#include "ir/text.h"
+
+typedef struct {
+	Arena *arena;
+	const ImageInput *in;
+	const char *why;
+	ImageHeader header;
+	VEC(ImageGraph) graph;
+	VEC(ImageParam) param;
+	VEC(ImageDim) dim;
+	VEC(ImageCheck) check;
+	VEC(ImageTensor) tensor;
+	VEC(ImageAccess) access;
+	VEC(ImageKernel) kernel;
+	VEC(ImageBind) bind;
+	Words words;
+	Text text;
+	Names *strings;     /* dedupes text */
+	VEC(uint32_t) at;   /* by Name in strings: 1 + offset in text */
+} Writer;
+
+/* The graph being written. */
+typedef struct {
+	Writer *w;
+	const Program *program;
+	const Graph *g;
+	ImageGraph *out;
+	ExprWriter expr;
+	int32_t *param;  /* by TensorId: index among parameters and results, or -1 */
+	int32_t *data;   /* by TensorId: index among the graph's workspace tensors, or -1 */
+	int32_t *fault;
+	uint32_t tensor0;
+} GraphWriter;
+
+/* The offset of s in the string table. */
+static uint32_t
+put_text(Writer *w, const char *s)
+{
+	s = s ? s : "";
+	Name n = name_cstr(w->strings, s);
+	if (n >= w->at.n)
+		vec_grow(w->arena, &w->at, n + 1 - w->at.n);
+	if (!w->at.at[n]) {
+		w->at.at[n] = (uint32_t)w->text.n + 1;
+		text_add(&w->text, s, strlen(s) + 1);
+	}
+	return w->at.at[n] - 1;
+}
+
+static void
+refuse(Writer *w, const char *why)
+{
+	if (!w->why)
+		w->why = why;
+}
+
+/* --- parameters and results --- */
+
+static void
+put_param(GraphWriter *x, Name name, uint32_t kind, const Tensor *t)
+{
+	Writer *w = x->w;
+	ImageParam p = {.kind = kind, .dtype = t->dtype, .rank = t->rank};
+	p.name = put_text(w, name_text(x->g->names, name));
+	for (unsigned k = 0; k < t->rank; k++)
+		p.extent[k] = image_expr(&x->expr, t->extent[k]);
+	vec_push(w->arena, &w->param, p);
+}
+
+static void
+put_params(GraphWriter *x)
+{
+	const Graph *g = x->g;
+	x->out->param0 = x->w->param.n;
+	for (uint32_t k = 0; k < g->param.n; k++) {
+		const Tensor *t = &g->tensor.at[g->param.at[k]];
+		uint32_t kind = t->kind == TENSOR_SCALAR ? IMG_SCALAR : t->kind == TENSOR_INOUT ? IMG_INOUT : IMG_INPUT;
+		put_param(x, t->name, kind, t);
+	}
+	for (uint32_t k = 0; k < g->result.n; k++)
+		if (!g->result.at[k].inout)
+			put_param(x, g->result.at[k].name, IMG_RESULT, &g->tensor.at[g->result.at[k].tensor]);
+	x->out->nparam = x->w->param.n - x->out->param0;
+}
+
+/* Gives every result's node the memory of the result, which must be its alone. */
+static void
+place_results(GraphWriter *x)
+{
+	const Graph *g = x->g;
+	uint32_t next = g->param.n;
+	for (uint32_t k = 0; k < g->result.n; k++) {
+		const Result *r = &g->result.at[k];
+		uint32_t slot = r->inout ? (uint32_t)x->param[r->inout] : next++;
+		if (g->tensor.at[r->tensor].kind != TENSOR_NODE || x->param[r->tensor] >= 0)
+			refuse(x->w, arena_text(x->w->arena, "result %s of graph %s has no memory of its own",
+			                        name_text(g->names, r->name), name_text(g->names, g->name)));
+		else
+			x->param[r->tensor] = (int32_t)slot;
+	}
+}
+
+/* --- dims, checks, accesses --- */
+
+static void
+put_dims(GraphWriter *x)
+{
+	Writer *w = x->w;
+	x->out->dim0 = w->dim.n;
+	for (DimId d = 1; d < x->g->dim.n; d++) {
+		const Dim *from = &x->g->dim.at[d];
+		ImageDim to = {.param = from->param, .axis = from->axis, .scale = from->scale,
+		               .offset = from->offset, .value = from->value};
+		if (from->fixed)
+			to.param = -1;
+		to.name = put_text(w, name_text(x->g->names, from->name));
+		vec_push(w->arena, &w->dim, to);
+	}
+	x->out->ndim = w->dim.n - x->out->dim0;
+}
+
+static void
+put_checks(GraphWriter *x)
+{
+	Writer *w = x->w;
+	x->out->check0 = w->check.n;
+	for (uint32_t k = 0; k < x->g->check.n; k++) {
+		const Check *c = &x->g->check.at[k];
+		ImageCheck to = {image_expr(&x->expr, c->cond), put_text(w, c->text), c->at.line, c->at.col};
+		vec_push(w->arena, &w->check, to);
+	}
+	x->out->ncheck = w->check.n - x->out->check0;
+	x->out->access0 = w->access.n;
+	for (AccessId k = 1; k < x->g->access.n; k++) {
+		const Access *c = &x->g->access.at[k];
+		ImageAccess to = {c->kind, put_text(w, c->text), c->at.line, c->at.col};
+		vec_push(w->arena, &w->access, to);
+	}
+	x->out->naccess = w->access.n - x->out->access0;
+}
+
+/* --- workspace --- */
+
+static uint32_t
+workspace_tensor(GraphWriter *x, BufferBind b)
+{
+	Writer *w = x->w;
+	const Tensor *t = &x->g->tensor.at[b.tensor];
+	int32_t *slot = b.kind == BIND_FAULT ? &x->fault[b.tensor] : &x->data[b.tensor];
+	if (*slot < 0) {
+		ImageTensor to = {.dtype = b.kind == BIND_FAULT ? DT_U32 : t->dtype, .rank = t->rank};
+		for (unsigned k = 0; k < t->rank; k++)
+			to.extent[k] = image_expr(&x->expr, t->extent[k]);
+		*slot = (int32_t)(w->tensor.n - x->tensor0);
+		vec_push(w->arena, &w->tensor, to);
+	}
+	return (uint32_t)*slot;
+}
+
+/* --- kernels --- */
+
+static ImageBind
+bind_buffer(GraphWriter *x, BufferBind b)
+{
+	TensorKind kind = x->g->tensor.at[b.tensor].kind;
+	if (b.kind == BIND_DATA && x->param[b.tensor] >= 0 && kind != TENSOR_SCALAR)
+		return (ImageBind){IMG_BIND_PARAM, (uint32_t)x->param[b.tensor], 0, 0};
+	if (kind != TENSOR_NODE)
+		refuse(x->w, "a kernel's buffer is neither a tensor of the signature nor a node");
+	return (ImageBind){IMG_BIND_TENSOR, workspace_tensor(x, b), 0, 0};
+}
+
+static ImageBind
+bind_scalar(GraphWriter *x, ScalarBind b)
+{
+	const Graph *g = x->g;
+	if (b.expr) {
+		const Expr *e = expr_get(g, b.expr);
+		bool is_param = e->op == OP_READ && g->tensor.at[e->ref].kind == TENSOR_SCALAR;
+		if (is_param)
+			return (ImageBind){IMG_BIND_SCALAR, (uint32_t)x->param[e->ref], 0, 0};
+		return (ImageBind){IMG_BIND_EXPR, image_expr(&x->expr, b.expr), 0, 0};
+	}
+	if (x->param[b.tensor] >= 0)
+		return (ImageBind){IMG_BIND_STRIDE, (uint32_t)x->param[b.tensor], b.axis, 0};
+	const Tensor *t = &g->tensor.at[b.tensor];
+	uint32_t words = image_product(&x->expr, t->extent + b.axis + 1, t->rank - b.axis - 1u);
+	return (ImageBind){IMG_BIND_EXPR, words, 0, 0};
+}
+
+static void
+put_kernel(GraphWriter *x, const Kernel *k, const char *symbol)
+{
+	Writer *w = x->w;
+	ImageKernel to = {.nbuffer = k->buffer.n, .nscalar = k->scalar.n, .serial = k->serial};
+	to.name = put_text(w, name_text(k->tir->names, k->tir->name));
+	to.template_name = put_text(w, template_info[k->plan.tmpl].text);
+	to.entry = put_text(w, symbol);
+	to.ntask = image_expr(&x->expr, k->ntask);
+	to.bind0 = w->bind.n;
+	if (k->buffer.n != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
+		refuse(w, arena_text(w->arena, "kernel %s has other buffers or scalars than its code",
+		                     name_text(k->tir->names, k->tir->name)));
+	for (uint32_t b = 0; b < k->buffer.n; b++)
+		vec_push(w->arena, &w->bind, bind_buffer(x, k->buffer.at[b]));
+	for (uint32_t s = 0; s < k->scalar.n; s++)
+		vec_push(w->arena, &w->bind, bind_scalar(x, k->scalar.at[s]));
+	vec_push(w->arena, &w->kernel, to);
+}
+
+static int32_t *
+no_slots(Writer *w, const Graph *g)
+{
+	int32_t *slot = ARENA_ARRAY(w->arena, int32_t, g->tensor.n);
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		slot[t] = -1;
+	return slot;
+}
+
+static void
+put_graph(Writer *w, const Program *p, const char *const *symbol)
+{
+	const Graph *g = p->graph;
+	ImageGraph out = {.tensor0 = w->tensor.n, .kernel0 = w->kernel.n};
+	GraphWriter x = {w, p, g, &out, {0}, no_slots(w, g), no_slots(w, g), no_slots(w, g), w->tensor.n};
+	for (uint32_t k = 0; k < g->param.n; k++)
+		x.param[g->param.at[k]] = (int32_t)k;
+	x.expr = (ExprWriter){w->arena, g, &w->words, ARENA_ARRAY(w->arena, uint32_t, g->expr.n), x.param, NULL};
+	place_results(&x);
+	out.name = put_text(w, name_text(g->names, g->name));
+	out.signature = put_text(w, signature_json(w->arena, g));
+	put_params(&x);
+	put_dims(&x);
+	put_checks(&x);
+	for (uint32_t k = 0; k < p->kernel.n; k++)
+		put_kernel(&x, &p->kernel.at[k], symbol[k]);
+	out.ntensor = w->tensor.n - out.tensor0;
+	out.nkernel = w->kernel.n - out.kernel0;
+	vec_push(w->arena, &w->graph, out);
+	if (x.expr.why)
+		refuse(w, arena_text(w->arena, "graph %s: %s", name_text(g->names, g->name), x.expr.why));
+}
+
+/* --- the file --- */
+
+static void
+put_section(Text *file, const void *at, uint64_t n, size_t size, uint64_t *where, uint64_t *count)
+{
+	static const char zero[8];
+	*where = file->n;
+	*count = n;
+	if (n)
+		text_add(file, at, n * size);
+	if (file->n % 8)
+		text_add(file, zero, 8 - file->n % 8);
+}
+
+static uint64_t
+fnv1a(const uint8_t *p, size_t n)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+#define PUT(field, v) put_section(&file, (v).at, (v).n, sizeof *(v).at, &h->field.at, &h->field.n)
+
+static void
+put_file(Writer *w, const void **bytes, size_t *n)
+{
+	Text file;
+	ImageHeader *h = &w->header;
+	text_init(&file, w->arena);
+	text_add(&file, (const char *)h, sizeof *h);
+	PUT(graph, w->graph);
+	PUT(param, w->param);
+	PUT(dim, w->dim);
+	PUT(check, w->check);
+	PUT(tensor, w->tensor);
+	PUT(access, w->access);
+	PUT(kernel, w->kernel);
+	PUT(bind, w->bind);
+	PUT(words, w->words);
+	PUT(text, w->text);
+	put_section(&file, w->in->code, w->in->code_size, 1, &h->code.at, &h->code.n);
+	memcpy(h->magic, IMAGE_MAGIC, sizeof h->magic);
+	h->version = IMAGE_VERSION;
+	h->target = IMG_TARGET_CPU;
+	h->bytes = file.n;
+	h->needs[0] = w->in->needs;
+	memcpy(file.at, h, sizeof *h);
+	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
+	h->digest = fnv1a((const uint8_t *)file.at + from, file.n - from);
+	memcpy(file.at, h, sizeof *h);
+	*bytes = file.at;
+	*n = file.n;
+}
+
+bool
+image_write(Arena *a, const ImageInput *in, const void **bytes, size_t *n, const char **why)
+{
+	Writer w = {.arena = a, .in = in, .strings = names_new(a)};
+	text_init(&w.text, a);
+	put_text(&w, "");
+	for (uint32_t p = 0; p < in->nprogram; p++)
+		put_graph(&w, in->program[p], in->symbol[p]);
+	if (w.why) {
+		*why = w.why;
+		return false;
+	}
+	put_file(&w, bytes, n);
+	return true;
+}

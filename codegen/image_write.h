@@ -1,0 +1,42 @@
+/* image_write.h: from programs and their code to an artefact (ir/image.h). The same input gives the
+ * same bytes. */
+#ifndef TEXO_CODEGEN_IMAGE_WRITE_H
+#define TEXO_CODEGEN_IMAGE_WRITE_H
+
+#include "ir/image.h"
+#include "ir/kp.h"
+
+typedef struct {
+	const Program *const *program;
+	uint32_t nprogram;
+	const char *const *const *symbol; /* [program][kernel] */
+	uint64_t needs;                   /* features, by cpu_features.def */
+	const void *code;
+	size_t code_size;
+} ImageInput;
+
+/* False with a message when something can't be expressed. Bytes are in a. */
+bool image_write(Arena *a, const ImageInput *in, const void **bytes, size_t *n, const char **why);
+
+/* --- the parts, image_expr.c and signature.c --- */
+
+typedef VEC(uint32_t) Words;
+
+typedef struct {
+	Arena *arena;
+	const Graph *graph;
+	Words *words;
+	uint32_t *at;          /* by ExprId: 1 + first word, 0 when not written yet */
+	const int32_t *param;  /* by TensorId: index into Graph.param, -1 */
+	const char *why;       /* set when an expression can't be a launch expression */
+} ExprWriter;
+
+/* The first word of e as a postfix program; 0 with why set if it can't be one. */
+uint32_t image_expr(ExprWriter *w, ExprId e);
+/* The first word of the product of e[0..n) (1 for n = 0). */
+uint32_t image_product(ExprWriter *w, const ExprId *e, unsigned n);
+
+/* The graph's signature as JSON. */
+const char *signature_json(Arena *a, const Graph *g);
+
+#endif
