@@ -1,0 +1,343 @@
+/* arg.c: from a launch's arguments to its frame. The order of the checks is the order in which a caller
+ * mends things: number, kind, dtype, rank, device; then the dims; then every extent; the program's
+ * own checks; and last, for a launch, the memory itself. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/inside.h"
+
+typedef struct {
+	texo_kernel *k;
+	const Image *im;
+	const ImageGraph *g;
+	const ImageParam *param;
+	Frame *f;
+	ExprEnv env;
+} Fill;
+
+static const char *
+name_of(const Fill *x, uint32_t p)
+{
+	return x->im->text + x->param[p].name;
+}
+
+static texo_status
+arg_fail(const Fill *x, uint32_t p, const char *what)
+{
+	return rt_fail(TEXO_INVALID, "argument %s: %s", name_of(x, p), what);
+}
+
+/* --- what an argument is --- */
+
+static void
+dtype_text(DLDataType t, char *out, size_t n)
+{
+	for (uint32_t d = 1; d < ELEMENT_COUNT; d++) {
+		const Element *e = element_of(d);
+		if (e->dl.code == t.code && e->dl.bits == t.bits && e->dl.lanes == t.lanes) {
+			snprintf(out, n, "%s", e->text);
+			return;
+		}
+	}
+	snprintf(out, n, "DLPack code %u with %u bits and %u lanes", t.code, t.bits, t.lanes);
+}
+
+static texo_status
+take_scalar(Fill *x, uint32_t p, const texo_arg *a)
+{
+	const Element *e = element_of(x->param[p].dtype);
+	if (a->tensor || !a->scalar)
+		return arg_fail(x, p, "a scalar is expected");
+	Arg *to = &x->f->arg[p];
+	to->word = 0;
+	memcpy(&to->word, a->scalar, e->bits < 8 ? 1 : e->bits / 8);
+	if (e->is_int)
+		x->f->param[p] = element_int(e, a->scalar);
+	return TEXO_OK;
+}
+
+static texo_status
+check_kind(const Fill *x, uint32_t p, const DLTensor *t)
+{
+	const ImageParam *want = &x->param[p];
+	const Element *e = element_of(want->dtype);
+	char got[64];
+	if (t->dtype.code != e->dl.code || t->dtype.bits != e->dl.bits || t->dtype.lanes != e->dl.lanes) {
+		dtype_text(t->dtype, got, sizeof got);
+		return rt_fail(TEXO_INVALID, "argument %s: the dtype is %s, %s is expected", name_of(x, p), got, e->text);
+	}
+	if (t->ndim < 0 || (uint32_t)t->ndim != want->rank)
+		return rt_fail(TEXO_INVALID, "argument %s: the rank is %d, %u is expected", name_of(x, p), t->ndim,
+		               want->rank);
+	if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost)
+		return arg_fail(x, p, "the tensor is not in this processor's memory");
+	if (want->rank && !t->shape)
+		return arg_fail(x, p, "the shape is NULL");
+	for (uint32_t k = 0; k < want->rank; k++)
+		if (t->shape[k] < 0)
+			return rt_fail(TEXO_INVALID, "argument %s: axis %u has %lld elements", name_of(x, p), k,
+			               (long long)t->shape[k]);
+	return TEXO_OK;
+}
+
+/* Row-major strides and the number of elements; false when it overflows. */
+static bool
+contiguous(const int64_t *extent, uint32_t rank, int64_t *stride, int64_t *count)
+{
+	int64_t span = 1; /* of the inner axes, an empty one counting 1 */
+	*count = 1;
+	for (uint32_t k = rank; k-- > 0;) {
+		stride[k] = span;
+		if (!checked_mul(span, extent[k] > 0 ? extent[k] : 1, &span))
+			return false;
+		*count = extent[k] > 0 ? *count : 0;
+	}
+	*count = *count ? span : 0;
+	return true;
+}
+
+static texo_status
+take_tensor(Fill *x, uint32_t p, const DLTensor *t)
+{
+	const ImageParam *want = &x->param[p];
+	Arg *to = &x->f->arg[p];
+	texo_status s = check_kind(x, p, t);
+	if (s)
+		return s;
+	for (uint32_t k = 0; k < want->rank; k++)
+		to->extent[k] = t->shape[k];
+	if (!contiguous(to->extent, want->rank, to->stride, &to->count))
+		return arg_fail(x, p, "the number of elements overflows");
+	bool packed = element_of(want->dtype)->bits < 8;
+	if (packed && (want->rank == 0 || to->extent[want->rank - 1] % 2))
+		return arg_fail(x, p, "two elements share a byte, so the last axis must be even");
+	for (uint32_t k = 0; t->strides && k < want->rank; k++) {
+		if (packed && to->count && to->extent[k] > 1 && t->strides[k] != to->stride[k])
+			return arg_fail(x, p, "two elements share a byte, so it must be contiguous");
+		if (!packed)
+			to->stride[k] = t->strides[k];
+	}
+	return TEXO_OK;
+}
+
+static texo_status
+take_arguments(Fill *x, const texo_arg *args, size_t n)
+{
+	if (n != x->g->nparam)
+		return rt_fail(TEXO_INVALID, "graph %s takes %u arguments, not %zu", x->im->text + x->g->name,
+		               x->g->nparam, n);
+	if (n && !args)
+		return rt_fail(TEXO_INVALID, "the arguments are NULL");
+	for (uint32_t p = 0; p < x->g->nparam; p++) {
+		texo_status s;
+		if (x->param[p].kind == IMG_SCALAR)
+			s = take_scalar(x, p, &args[p]);
+		else if (!args[p].tensor || args[p].scalar)
+			s = arg_fail(x, p, "a tensor is expected");
+		else
+			s = take_tensor(x, p, args[p].tensor);
+		if (s)
+			return s;
+	}
+	return TEXO_OK;
+}
+
+/* --- dims and extents --- */
+
+static texo_status
+solve_dim(Fill *x, uint32_t n)
+{
+	const ImageDim *d = &x->im->dim[x->g->dim0 + n];
+	int64_t *out = &x->f->dim[n], left;
+	if (d->param < 0) {
+		*out = d->value;
+		return TEXO_OK;
+	}
+	uint32_t p = (uint32_t)d->param;
+	int64_t from = d->axis < 0 ? x->f->param[p] : x->f->arg[p].extent[d->axis];
+	int64_t least = d->scale == -1 ? INT64_MIN + 1 : INT64_MIN; /* its negative overflows */
+	if (checked_mul(d->offset, -1, &left) && checked_add(from, left, &left) && left >= least &&
+	    left % d->scale == 0) {
+		*out = left / d->scale;
+		return TEXO_OK;
+	}
+	char what[32] = "the value is";
+	if (d->axis >= 0)
+		snprintf(what, sizeof what, "axis %d has length", d->axis);
+	return rt_fail(TEXO_INVALID, "argument %s: %s %lld, which is not %lld*%s + %lld", name_of(x, p), what,
+	               (long long)from, (long long)d->scale, x->im->text + d->name, (long long)d->offset);
+}
+
+static texo_status
+check_extents(Fill *x)
+{
+	for (uint32_t p = 0; p < x->g->nparam; p++)
+		for (uint32_t k = 0; k < x->param[p].rank; k++) {
+			int64_t want = expr_value(&x->env, x->param[p].extent[k]), got = x->f->arg[p].extent[k];
+			if (x->param[p].kind == IMG_RESULT && want < 0)
+				want = 0;
+			if (got != want)
+				return rt_fail(TEXO_INVALID, "argument %s: axis %u has %lld elements, %lld are expected",
+				               name_of(x, p), k, (long long)got, (long long)want);
+		}
+	return TEXO_OK;
+}
+
+static texo_status
+run_checks(Fill *x)
+{
+	for (uint32_t k = 0; k < x->g->ncheck; k++) {
+		const ImageCheck *c = &x->im->check[x->g->check0 + k];
+		if (!expr_value(&x->env, c->cond))
+			return rt_fail(TEXO_CHECK_FAILED, "%u:%u: this doesn't hold: %s", c->line, c->col,
+			               x->im->text + c->text);
+	}
+	return TEXO_OK;
+}
+
+/* --- workspace --- */
+
+static bool
+packed_bytes(const Element *e, int64_t count, int64_t *bytes)
+{
+	if (e->bits < 8) {
+		*bytes = count / 2 + count % 2;
+		return true;
+	}
+	return checked_mul(count, e->bits / 8, bytes);
+}
+
+static texo_status
+lay_out_workspace(Fill *x)
+{
+	int64_t end = 0, extent[IMAGE_MAX_RANK], stride[IMAGE_MAX_RANK], count, bytes;
+	for (uint32_t n = 0; n < x->g->ntensor; n++) {
+		const ImageTensor *t = &x->im->tensor[x->g->tensor0 + n];
+		for (uint32_t k = 0; k < t->rank; k++)
+			extent[k] = expr_value(&x->env, t->extent[k]);
+		x->f->piece[n] = (uint64_t)end;
+		if (!contiguous(extent, t->rank, stride, &count) || !packed_bytes(element_of(t->dtype), count, &bytes) ||
+		    !checked_add(bytes, 63, &bytes) || !checked_add(end, bytes / 64 * 64, &end))
+			return rt_fail(TEXO_LIMIT, "graph %s needs more workspace than there are addresses",
+			               x->im->text + x->g->name);
+	}
+	x->f->workspace = (uint64_t)end;
+	return TEXO_OK;
+}
+
+/* --- memory --- */
+
+static bool
+is_written(const Fill *x, uint32_t p)
+{
+	return x->param[p].kind == IMG_INOUT || x->param[p].kind == IMG_RESULT;
+}
+
+/* The first and last element, counted from element 0. */
+static bool
+element_span(const Arg *a, uint32_t rank, int64_t *lo, int64_t *hi)
+{
+	*lo = *hi = 0;
+	for (uint32_t k = 0; k < rank; k++) {
+		int64_t reach;
+		if (!checked_mul(a->extent[k] - 1, a->stride[k], &reach) ||
+		    !checked_add(*(reach < 0 ? lo : hi), reach, reach < 0 ? lo : hi))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t
+size_of_stride(int64_t s)
+{
+	return s < 0 ? 0 - (uint64_t)s : (uint64_t)s;
+}
+
+/* Whether different indices surely mean different elements: by ascending stride, each is larger than
+ * all that the smaller ones reach. The span is known not to overflow. */
+static bool
+is_injective(const Arg *a, uint32_t rank)
+{
+	bool done[IMAGE_MAX_RANK] = {false};
+	uint64_t reach = 0;
+	for (uint32_t turn = 0; turn < rank; turn++) {
+		uint32_t least = rank;
+		for (uint32_t k = 0; k < rank; k++)
+			if (!done[k] && a->extent[k] > 1 &&
+			    (least == rank || size_of_stride(a->stride[k]) < size_of_stride(a->stride[least])))
+				least = k;
+		if (least == rank)
+			return true;
+		if (size_of_stride(a->stride[least]) <= reach)
+			return false;
+		reach += size_of_stride(a->stride[least]) * (uint64_t)(a->extent[least] - 1);
+		done[least] = true;
+	}
+	return true;
+}
+
+static texo_status
+take_memory(Fill *x, uint32_t p, const DLTensor *t)
+{
+	Arg *a = &x->f->arg[p];
+	const Element *e = element_of(x->param[p].dtype);
+	uint32_t rank = x->param[p].rank;
+	int64_t lo, hi, span;
+	uintptr_t at = (uintptr_t)t->data + (uintptr_t)t->byte_offset;
+	a->data = NULL;
+	a->lo = a->hi = 0;
+	if (a->count == 0)
+		return TEXO_OK;
+	if (!t->data)
+		return arg_fail(x, p, "the data is NULL");
+	if (at % e->align)
+		return rt_fail(TEXO_INVALID, "argument %s: the data is not aligned to %u bytes", name_of(x, p), e->align);
+	if (!element_span(a, rank, &lo, &hi) || !checked_add(hi, 1, &hi) || !checked_mul(lo, -1, &span) ||
+	    !checked_add(span, hi, &span) || !packed_bytes(e, span, &span))
+		return arg_fail(x, p, "its strides reach outside of all memory");
+	if (is_written(x, p) && !is_injective(a, rank))
+		return arg_fail(x, p, "it is written, and its strides let elements overlap");
+	uint64_t before = (uint64_t)-lo * (e->bits / 8);
+	a->data = (uint8_t *)t->data + t->byte_offset;
+	if (at < before || (uint64_t)span > UINTPTR_MAX - (at - before))
+		return arg_fail(x, p, "its strides reach outside of all memory");
+	a->lo = at - before;
+	a->hi = a->lo + (uintptr_t)span;
+	return TEXO_OK;
+}
+
+static texo_status
+check_overlap(const Fill *x)
+{
+	for (uint32_t p = 0; p < x->g->nparam; p++)
+		for (uint32_t q = 0; is_written(x, p) && q < x->g->nparam; q++) {
+			const Arg *a = &x->f->arg[p], *b = &x->f->arg[q];
+			if (q == p || x->param[q].kind == IMG_SCALAR || (q < p && is_written(x, q)))
+				continue;
+			if (a->lo < b->hi && b->lo < a->hi)
+				return rt_fail(TEXO_INVALID, "argument %s is written and shares memory with argument %s",
+				               name_of(x, p), name_of(x, q));
+		}
+	return TEXO_OK;
+}
+
+texo_status
+frame_fill(texo_kernel *k, const texo_arg *args, size_t n, bool data)
+{
+	const Image *im = &k->program->image;
+	Fill x = {k, im, k->graph, im->param + k->graph->param0, &k->frame,
+	          {im->words, k->frame.dim, k->frame.param, k->frame.stack}};
+	texo_status s = take_arguments(&x, args, n);
+	for (uint32_t d = 0; !s && d < x.g->ndim; d++)
+		s = solve_dim(&x, d);
+	if (!s)
+		s = check_extents(&x);
+	if (!s)
+		s = run_checks(&x);
+	if (!s)
+		s = lay_out_workspace(&x);
+	for (uint32_t p = 0; !s && data && p < x.g->nparam; p++)
+		if (x.param[p].kind != IMG_SCALAR)
+			s = take_memory(&x, p, args[p].tensor);
+	return !s && data ? check_overlap(&x) : s;
+}

@@ -1,0 +1,181 @@
+/* expr.c: launch expressions. expr_check runs the words once without values, following the depth of the
+ * stack; what it accepts expr_value evaluates without checks. Programs have no jumps, so one pass
+ * over the words is the whole proof. */
+#include "runtime/inside.h"
+
+enum { MAX_DEPTH = 1 << 16 };
+
+/* What an operation pops; it pushes one value. */
+static const uint8_t pops[IMG_OP_COUNT] = {
+	[IMG_ADD] = 2, [IMG_SUB] = 2, [IMG_MUL] = 2, [IMG_DIV] = 2, [IMG_MOD] = 2, [IMG_MIN] = 2,
+	[IMG_MAX] = 2, [IMG_NEG] = 1, [IMG_ABS] = 1, [IMG_EQ] = 2, [IMG_NE] = 2, [IMG_LT] = 2,
+	[IMG_LE] = 2, [IMG_AND] = 2, [IMG_OR] = 2, [IMG_NOT] = 1, [IMG_SELECT] = 3, [IMG_POW] = 2,
+	[IMG_SIGN] = 1, [IMG_WRAP] = 1, [IMG_UDIV] = 2, [IMG_UMOD] = 2, [IMG_UMIN] = 2, [IMG_UMAX] = 2,
+	[IMG_ULT] = 2, [IMG_ULE] = 2};
+
+static bool
+is_integer(uint32_t dtype)
+{
+	const Element *e = element_of(dtype);
+	return e && e->is_int;
+}
+
+static bool
+operand_ok(uint32_t op, uint32_t operand, const ExprScope *s)
+{
+	if (op == IMG_DIM)
+		return operand < s->ndim;
+	if (op == IMG_PARAM)
+		return operand < s->nparam && s->param[operand].kind == IMG_SCALAR &&
+		       is_integer(s->param[operand].dtype);
+	if (op == IMG_WRAP)
+		return is_integer(operand);
+	return operand == 0;
+}
+
+bool
+expr_check(const uint32_t *words, uint64_t n, uint32_t first, const ExprScope *s, uint32_t *stack)
+{
+	uint32_t depth = 0;
+	for (uint64_t at = first; at < n; at++) {
+		uint32_t op = words[at] & 0xff, operand = words[at] >> 8;
+		if (op == IMG_END)
+			return depth == 1 && operand == 0;
+		if (op >= IMG_OP_COUNT || !operand_ok(op, operand, s) || depth < pops[op])
+			return false;
+		depth = depth - pops[op] + 1;
+		if (depth > MAX_DEPTH)
+			return false;
+		if (depth > *stack)
+			*stack = depth;
+		if (op == IMG_CONST)
+			at += 2; /* an end that is missing then ends the loop */
+	}
+	return false;
+}
+
+/* --- arithmetic, wrapping --- */
+
+static int64_t
+wrap_mul(int64_t a, int64_t b)
+{
+	return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+
+static int64_t
+negate(int64_t a)
+{
+	return (int64_t)(0 - (uint64_t)a);
+}
+
+static int64_t
+floor_div(int64_t a, int64_t b)
+{
+	if (b == 0)
+		return -1;
+	if (b == -1)
+		return negate(a);
+	int64_t q = a / b;
+	return a % b != 0 && (a % b < 0) != (b < 0) ? q - 1 : q;
+}
+
+static int64_t
+floor_mod(int64_t a, int64_t b)
+{
+	if (b == 0)
+		return a;
+	return b == -1 ? 0 : (int64_t)((uint64_t)a - (uint64_t)wrap_mul(floor_div(a, b), b));
+}
+
+/* By squaring; a negative exponent gives the truncated reciprocal, and 0 to one gives 0. */
+static int64_t
+power(int64_t a, int64_t b)
+{
+	if (b < 0)
+		return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
+	int64_t r = 1;
+	for (; b; b >>= 1) {
+		if (b & 1)
+			r = wrap_mul(r, a);
+		a = wrap_mul(a, a);
+	}
+	return r;
+}
+
+static int64_t
+wrap_to(uint32_t dtype, int64_t v)
+{
+	return element_int(element_of(dtype), &v); /* little-endian, as the file */
+}
+
+static int64_t
+unary(uint32_t op, uint32_t operand, int64_t a)
+{
+	switch (op) {
+	case IMG_NEG: return negate(a);
+	case IMG_ABS: return a < 0 ? negate(a) : a;
+	case IMG_SIGN: return (a > 0) - (a < 0);
+	case IMG_WRAP: return wrap_to(operand, a);
+	default: return !a; /* IMG_NOT */
+	}
+}
+
+static int64_t
+binary(uint32_t op, int64_t a, int64_t b)
+{
+	uint64_t x = (uint64_t)a, y = (uint64_t)b;
+	switch (op) {
+	case IMG_ADD: return (int64_t)(x + y);
+	case IMG_SUB: return (int64_t)(x - y);
+	case IMG_MUL: return wrap_mul(a, b);
+	case IMG_DIV: return floor_div(a, b);
+	case IMG_MOD: return floor_mod(a, b);
+	case IMG_UDIV: return y ? (int64_t)(x / y) : -1;
+	case IMG_UMOD: return y ? (int64_t)(x % y) : a;
+	case IMG_MIN: return a < b ? a : b;
+	case IMG_MAX: return a > b ? a : b;
+	case IMG_UMIN: return x < y ? a : b;
+	case IMG_UMAX: return x > y ? a : b;
+	case IMG_EQ: return a == b;
+	case IMG_NE: return a != b;
+	case IMG_LT: return a < b;
+	case IMG_LE: return a <= b;
+	case IMG_ULT: return x < y;
+	case IMG_ULE: return x <= y;
+	case IMG_AND: return a && b;
+	case IMG_OR: return a || b;
+	default: return power(a, b); /* IMG_POW */
+	}
+}
+
+int64_t
+expr_value(const ExprEnv *env, uint32_t first)
+{
+	int64_t *top = env->stack; /* one past the value on top */
+	for (const uint32_t *w = env->words + first;; w++) {
+		uint32_t op = *w & 0xff, operand = *w >> 8;
+		switch (op) {
+		case IMG_END:
+			return top[-1];
+		case IMG_CONST:
+			*top++ = (int64_t)((uint64_t)w[2] << 32 | w[1]);
+			w += 2;
+			break;
+		case IMG_DIM:
+			*top++ = env->dim[operand];
+			break;
+		case IMG_PARAM:
+			*top++ = env->param[operand];
+			break;
+		case IMG_SELECT:
+			top -= 2;
+			top[-1] = top[-1] ? top[0] : top[1];
+			break;
+		default:
+			if (pops[op] == 2)
+				top--, top[-1] = binary(op, top[-1], top[0]);
+			else
+				top[-1] = unary(op, operand, top[-1]);
+		}
+	}
+}

@@ -1,0 +1,227 @@
+/* image.c: opens an artefact. Everything in the file is taken to be hostile: first the header and its
+ * sections, then every record that a graph can reach. Ranges are checked in 64 bits, so that no sum
+ * of two 32-bit numbers wraps. */
+#include <string.h>
+
+#include "runtime/inside.h"
+
+static texo_status
+bad(const char *what)
+{
+	return rt_fail(TEXO_BAD_ARTEFACT, "not a usable artefact: %s", what);
+}
+
+static uint64_t
+fnv1a(const uint8_t *p, size_t n)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
+/* --- sections --- */
+
+static bool
+section(const Image *im, uint64_t at, uint64_t n, size_t size, const void **out)
+{
+	uint64_t bytes = im->header->bytes;
+	if (at % 8 || at < sizeof(ImageHeader) || at > bytes || n > (bytes - at) / size || n > UINT32_MAX)
+		return false;
+	*out = (const uint8_t *)im->bytes + at;
+	return true;
+}
+
+#define SECTION(f, field) section(im, h->f.at, h->f.n, sizeof *im->field, (const void **)&im->field)
+
+static bool
+open_sections(Image *im)
+{
+	const ImageHeader *h = im->header;
+	return SECTION(graph, graph) && SECTION(param, param) && SECTION(dim, dim) && SECTION(check, check) &&
+	       SECTION(tensor, tensor) && SECTION(access, access) && SECTION(kernel, kernel) &&
+	       SECTION(bind, bind) && SECTION(words, words) && SECTION(text, text) && SECTION(code, code) &&
+	       h->text.n > 0 && im->text[h->text.n - 1] == 0;
+}
+
+static texo_status
+open_header(Image *im, size_t n)
+{
+	const ImageHeader *h = im->bytes;
+	if (n < sizeof *h || memcmp(h->magic, IMAGE_MAGIC, sizeof h->magic) != 0)
+		return bad("it doesn't begin as one");
+	if (h->version != IMAGE_VERSION)
+		return rt_fail(TEXO_BAD_ARTEFACT, "the artefact has format %u; this runtime reads format %d",
+		               h->version, IMAGE_VERSION);
+	if (h->target != IMG_TARGET_CPU)
+		return bad("it is for another kind of device");
+	if (h->bytes != n)
+		return bad("its length is not what it says");
+	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
+	if (h->digest != fnv1a((const uint8_t *)im->bytes + from, n - from))
+		return bad("it is damaged");
+	im->header = h;
+	if (!open_sections(im))
+		return bad("a section lies outside");
+	const char *feature = h->needs[1] ? "a processor feature that this runtime doesn't know" : cpu_lacks(h->needs[0]);
+	if (feature)
+		return rt_fail(TEXO_BAD_ARTEFACT, "the artefact needs %s, which this processor lacks", feature);
+	return TEXO_OK;
+}
+
+/* --- one graph --- */
+
+typedef struct {
+	Image *im;
+	const ImageGraph *g;
+	ExprScope scope;
+} GraphCheck;
+
+static bool
+range_ok(uint32_t first, uint32_t n, uint64_t total)
+{
+	return (uint64_t)first + n <= total;
+}
+
+static bool
+text_ok(const GraphCheck *c, uint64_t at)
+{
+	return at < c->im->header->text.n;
+}
+
+static bool
+expr_ok(const GraphCheck *c, uint32_t first)
+{
+	return expr_check(c->im->words, c->im->header->words.n, first, &c->scope, &c->im->stack);
+}
+
+static bool
+shape_ok(const GraphCheck *c, uint32_t dtype, uint32_t rank, const uint32_t *extent)
+{
+	if (!element_of(dtype) || rank > IMAGE_MAX_RANK)
+		return false;
+	for (uint32_t k = 0; k < rank; k++)
+		if (!expr_ok(c, extent[k]))
+			return false;
+	return true;
+}
+
+static bool
+params_ok(const GraphCheck *c)
+{
+	for (uint32_t k = 0; k < c->g->nparam; k++) {
+		const ImageParam *p = &c->scope.param[k];
+		if (!text_ok(c, p->name) || p->kind > IMG_RESULT || (p->kind == IMG_SCALAR && p->rank) ||
+		    !shape_ok(c, p->dtype, p->rank, p->extent))
+			return false;
+	}
+	return true;
+}
+
+/* Whether the dim's source is an axis of a tensor, an integer scalar, or a fixed value. */
+static bool
+dim_ok(const GraphCheck *c, const ImageDim *d)
+{
+	if (!text_ok(c, d->name))
+		return false;
+	if (d->param < 0)
+		return d->param == -1;
+	if ((uint32_t)d->param >= c->g->nparam || d->scale == 0)
+		return false;
+	const ImageParam *p = &c->scope.param[d->param];
+	if (d->axis == -1)
+		return p->kind == IMG_SCALAR && element_of(p->dtype)->is_int;
+	return p->kind != IMG_SCALAR && d->axis >= 0 && (uint32_t)d->axis < p->rank;
+}
+
+static bool
+lists_ok(const GraphCheck *c)
+{
+	const Image *im = c->im;
+	const ImageGraph *g = c->g;
+	for (uint32_t k = 0; k < g->ndim; k++)
+		if (!dim_ok(c, &im->dim[g->dim0 + k]))
+			return false;
+	for (uint32_t k = 0; k < g->ncheck; k++)
+		if (!expr_ok(c, im->check[g->check0 + k].cond) || !text_ok(c, im->check[g->check0 + k].text))
+			return false;
+	for (uint32_t k = 0; k < g->ntensor; k++) {
+		const ImageTensor *t = &im->tensor[g->tensor0 + k];
+		if (!shape_ok(c, t->dtype, t->rank, t->extent))
+			return false;
+	}
+	for (uint32_t k = 0; k < g->naccess; k++)
+		if (!text_ok(c, im->access[g->access0 + k].text))
+			return false;
+	return true;
+}
+
+static bool
+is_tensor_param(const GraphCheck *c, uint32_t k)
+{
+	return k < c->g->nparam && c->scope.param[k].kind != IMG_SCALAR;
+}
+
+static bool
+bind_ok(const GraphCheck *c, const ImageBind *b, bool buffer)
+{
+	switch (b->kind) {
+	case IMG_BIND_PARAM:
+		return buffer && is_tensor_param(c, b->a);
+	case IMG_BIND_TENSOR:
+		return buffer && b->a < c->g->ntensor;
+	case IMG_BIND_EXPR:
+		return !buffer && expr_ok(c, b->a);
+	case IMG_BIND_SCALAR:
+		return !buffer && b->a < c->g->nparam && !is_tensor_param(c, b->a);
+	case IMG_BIND_STRIDE:
+		return !buffer && is_tensor_param(c, b->a) && b->b < c->scope.param[b->a].rank;
+	default:
+		return false;
+	}
+}
+
+static bool
+kernel_ok(const GraphCheck *c, const ImageKernel *k)
+{
+	uint64_t n = (uint64_t)k->nbuffer + k->nscalar;
+	if (!text_ok(c, k->name) || !text_ok(c, k->template_name) || !text_ok(c, k->entry) ||
+	    !expr_ok(c, k->ntask) || k->bind0 + n > c->im->header->bind.n)
+		return false;
+	for (uint64_t b = 0; b < n; b++)
+		if (!bind_ok(c, &c->im->bind[k->bind0 + b], b < k->nbuffer))
+			return false;
+	return true;
+}
+
+static bool
+graph_ok(Image *im, const ImageGraph *g)
+{
+	const ImageHeader *h = im->header;
+	if (!range_ok(g->param0, g->nparam, h->param.n) || !range_ok(g->dim0, g->ndim, h->dim.n) ||
+	    !range_ok(g->check0, g->ncheck, h->check.n) || !range_ok(g->tensor0, g->ntensor, h->tensor.n) ||
+	    !range_ok(g->access0, g->naccess, h->access.n) || !range_ok(g->kernel0, g->nkernel, h->kernel.n))
+		return false;
+	GraphCheck c = {im, g, {im->param + g->param0, g->nparam, g->ndim}};
+	if (!text_ok(&c, g->name) || !text_ok(&c, g->signature) || !params_ok(&c) || !lists_ok(&c))
+		return false;
+	for (uint32_t k = 0; k < g->nkernel; k++)
+		if (!kernel_ok(&c, &im->kernel[g->kernel0 + k]))
+			return false;
+	return true;
+}
+
+texo_status
+image_open(Image *im, size_t n)
+{
+	texo_status s = open_header(im, n);
+	if (s)
+		return s;
+	if (im->header->graph.n == 0)
+		return bad("it has no graph");
+	im->stack = 1;
+	for (uint64_t k = 0; k < im->header->graph.n; k++)
+		if (!graph_ok(im, &im->graph[k]))
+			return bad("a record of its tables is out of range");
+	return TEXO_OK;
+}

@@ -1,0 +1,162 @@
+/* inside.h: the runtime's own structures. An artefact's records are used in place, in one copy of the
+ * file, after image_open has checked every count, index, offset and launch expression in it; what
+ * reads them later checks nothing again.
+ *
+ * Each kernel (one per graph) owns a Frame with all the memory a launch needs, so that a launch never
+ * allocates; a lock lets one launch at a time use it. */
+#ifndef TEXO_RUNTIME_INSIDE_H
+#define TEXO_RUNTIME_INSIDE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "include/texo_rt.h"
+#include "ir/image.h"
+
+/* --- error.c: keeps the text for texo_last_error and returns s --- */
+texo_status rt_fail(texo_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- element.c: dtypes, numbered as in ir/dtype.def --- */
+typedef struct {
+	const char *text;
+	unsigned bits, align; /* align in bytes */
+	DLDataType dl;
+	bool is_int, is_signed; /* is_int: bool too */
+} Element;
+enum {
+	ELEMENT_COUNT = 1
+#define DTYPE(id, text, kind, bits, arith, npy) +1
+#include "ir/dtype.def"
+};
+const Element *element_of(uint32_t dtype); /* NULL for no dtype */
+/* The integer at p, extended by its sign; bool as 0 or 1. */
+int64_t element_int(const Element *e, const void *p);
+
+/* --- checked arithmetic: false on overflow --- */
+static inline bool
+checked_add(int64_t a, int64_t b, int64_t *r)
+{
+	if (b > 0 ? a > INT64_MAX - b : a < INT64_MIN - b)
+		return false;
+	*r = a + b;
+	return true;
+}
+static inline bool
+checked_mul(int64_t a, int64_t b, int64_t *r)
+{
+	if (a > 0 && (b > 0 ? a > INT64_MAX / b : b < INT64_MIN / a))
+		return false;
+	if (a < 0 && (b > 0 ? a < INT64_MIN / b : b != 0 && a < INT64_MAX / b))
+		return false;
+	*r = a * b;
+	return true;
+}
+
+/* --- image.c --- */
+typedef struct {
+	void *bytes; /* the copy; owned */
+	const ImageHeader *header;
+	const ImageGraph *graph;
+	const ImageParam *param;
+	const ImageDim *dim;
+	const ImageCheck *check;
+	const ImageTensor *tensor;
+	const ImageAccess *access;
+	const ImageKernel *kernel;
+	const ImageBind *bind;
+	const uint32_t *words;
+	const char *text;
+	const uint8_t *code;
+	uint32_t stack; /* the deepest launch expression */
+} Image;
+/* Checks n bytes at im->bytes (8-byte aligned) and fills the rest. */
+texo_status image_open(Image *im, size_t n);
+
+/* --- expr.c --- */
+typedef struct {
+	const uint32_t *words;
+	const int64_t *dim;
+	const int64_t *param; /* the values of integer scalar parameters, by parameter */
+	int64_t *stack;       /* Image.stack values */
+} ExprEnv;
+int64_t expr_value(const ExprEnv *env, uint32_t first);
+/* How expr_check judges an expression's operands. */
+typedef struct {
+	const ImageParam *param; /* of the graph */
+	uint32_t nparam, ndim;
+} ExprScope;
+/* Whether the words at first are an expression that expr_value can evaluate; raises *stack to its depth. */
+bool expr_check(const uint32_t *words, uint64_t n, uint32_t first, const ExprScope *s, uint32_t *stack);
+
+/* --- cpu_x86.c: the name of a needed feature this processor lacks, or NULL --- */
+const char *cpu_lacks(uint64_t needs);
+
+/* --- load_elf.c --- */
+typedef struct {
+	uint8_t *at; /* one mapping: text pages, then read-only pages */
+	size_t bytes, text_bytes;
+	const uint8_t *object; /* the ELF file, for code_symbol */
+	size_t object_bytes;
+	const uint64_t *section_at; /* offset in the mapping by section, owned; UINT64_MAX: not mapped */
+} Code;
+typedef struct texo_rt Rt;
+texo_status code_load(Rt *rt, const uint8_t *object, size_t n, Code *c);
+void code_unload(Rt *rt, Code *c);
+/* The function of this name, or NULL. */
+ImageCpuKernel *code_symbol(const Code *c, const char *name);
+
+/* --- objects --- */
+struct texo_rt {
+	atomic_uint refs;
+	void *(*alloc)(void *user, size_t n);
+	void *(*resize)(void *user, void *p, size_t n);
+	void (*release)(void *user, void *p);
+	void *user;
+};
+void *rt_alloc(Rt *rt, size_t count, size_t size); /* zeroed; NULL when out of memory */
+void rt_release(Rt *rt, void *p);
+
+/* An argument as a launch sees it. */
+typedef struct {
+	uint8_t *data;  /* element 0 */
+	int64_t extent[IMAGE_MAX_RANK], stride[IMAGE_MAX_RANK];
+	int64_t count;
+	uintptr_t lo, hi; /* the bytes it may touch; equal when none */
+	uint64_t word;    /* a scalar's bytes, as kernels get it */
+} Arg;
+
+typedef struct {
+	Arg *arg;
+	int64_t *param;   /* by parameter: an integer scalar's value */
+	int64_t *dim;
+	int64_t *stack;
+	uint64_t *piece;  /* by workspace tensor: its offset */
+	uint64_t workspace;
+	void **buffer;    /* for the kernel with the most */
+	uint64_t *scalar;
+	uint32_t status[2];
+} Frame;
+
+struct texo_kernel {
+	struct texo_program *program;
+	const ImageGraph *graph;
+	ImageCpuKernel **entry; /* by kernel */
+	Frame frame;
+	pthread_mutex_t lock;
+	bool lock_made;
+};
+
+struct texo_program {
+	Rt *rt;
+	Image image;
+	Code code;
+	struct texo_kernel *kernel; /* one per graph */
+};
+
+/* --- arg.c --- */
+/* Fills the frame from the arguments: shapes, dims, checks, workspace. With `data` also their memory:
+ * null, alignment, overlap. */
+texo_status frame_fill(texo_kernel *k, const texo_arg *args, size_t n, bool data);
+
+#endif
