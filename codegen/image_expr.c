@@ -52,7 +52,7 @@ image_op(Op op, DType t)
 		[OP_SELECT] = IMG_SELECT, [OP_POW] = IMG_POW, [OP_SIGN] = IMG_SIGN};
 	static const uint8_t as_u64[OP_COUNT] = {
 		[OP_IDIV] = IMG_UDIV, [OP_IMOD] = IMG_UMOD, [OP_MIN] = IMG_UMIN, [OP_MAX] = IMG_UMAX,
-		[OP_LT] = IMG_ULT, [OP_LE] = IMG_ULE};
+		[OP_LT] = IMG_ULT, [OP_LE] = IMG_ULE, [OP_POW] = IMG_UPOW};
 	return t == DT_U64 && as_u64[op] ? as_u64[op] : as_i64[op];
 }
 

@@ -48,8 +48,6 @@ refusal(const TirKernel *k, const TirInst *x, const Target *t, Arena *a)
 		                  target_feature_words(UINT64_C(1) << row->needs, a));
 	if (!in_set(row->result, x->type.dtype))
 		return arena_text(a, "'%s' can't give %s here", op, dtype_info[x->type.dtype].text);
-	if (x->type.lanes > MAX_LANES)
-		return arena_text(a, "'%s' has %u lanes; %d are the most", op, x->type.lanes, MAX_LANES);
 	for (uint32_t n = 0; n < x->narg; n++) {
 		uint8_t d = k->inst.at[k->arg.at[x->arg + n]].type.dtype;
 		if (!in_set(row->operands, d))

@@ -5,8 +5,6 @@
 #include "codegen/target.h"
 #include "ir/tir.h"
 
-enum { MAX_LANES = 64 };
-
 /* True, or false with a message that names the kernel and the operation. */
 bool kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why);
 

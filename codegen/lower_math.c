@@ -119,7 +119,7 @@ compare(Lower *l, const Pair *p, Op op)
 	return LLVMBuildICmp(l->b, i, p->a, p->b, "");
 }
 
-/* -1, 0, 1; a float zero and NaN stay themselves. */
+/* -1, 0, 1; +0 for a float -0; NaN stays. */
 static Val
 sign_of(Lower *l, const Pair *p)
 {
@@ -127,7 +127,11 @@ sign_of(Lower *l, const Pair *p)
 	zero.b = constant(l, p, 0);
 	Val above = p->is_float ? LLVMBuildFCmp(l->b, LLVMRealOGT, p->a, zero.b, "")
 	                        : LLVMBuildICmp(l->b, p->is_signed ? LLVMIntSGT : LLVMIntUGT, p->a, zero.b, "");
-	Val rest = LLVMBuildSelect(l->b, compare(l, &zero, OP_LT), constant(l, p, -1), p->a, "");
+	Val rest = zero.b;
+	if (p->is_float)
+		rest = LLVMBuildSelect(l->b, LLVMBuildFCmp(l->b, LLVMRealUNO, p->a, p->a, ""), p->a, zero.b, "");
+	if (p->is_float || p->is_signed)
+		rest = LLVMBuildSelect(l->b, compare(l, &zero, OP_LT), constant(l, p, -1), rest, "");
 	return LLVMBuildSelect(l->b, above, constant(l, p, 1), rest, "");
 }
 

@@ -25,7 +25,7 @@ enum { /* a word: the operation in the low 8 bits, an operand above */
 	IMG_SELECT,    /* pops else, then, cond */
 	IMG_POW, IMG_SIGN,
 	IMG_WRAP,      /* pops a, pushes it wrapped to the integer dtype [operand], extended by its sign */
-	IMG_UDIV, IMG_UMOD, IMG_UMIN, IMG_UMAX, IMG_ULT, IMG_ULE, /* as u64 */
+	IMG_UDIV, IMG_UMOD, IMG_UMIN, IMG_UMAX, IMG_ULT, IMG_ULE, IMG_UPOW, /* as u64 */
 	IMG_OP_COUNT
 };
 

@@ -11,7 +11,7 @@ static const uint8_t pops[IMG_OP_COUNT] = {
 	[IMG_MAX] = 2, [IMG_NEG] = 1, [IMG_ABS] = 1, [IMG_EQ] = 2, [IMG_NE] = 2, [IMG_LT] = 2,
 	[IMG_LE] = 2, [IMG_AND] = 2, [IMG_OR] = 2, [IMG_NOT] = 1, [IMG_SELECT] = 3, [IMG_POW] = 2,
 	[IMG_SIGN] = 1, [IMG_WRAP] = 1, [IMG_UDIV] = 2, [IMG_UMOD] = 2, [IMG_UMIN] = 2, [IMG_UMAX] = 2,
-	[IMG_ULT] = 2, [IMG_ULE] = 2};
+	[IMG_ULT] = 2, [IMG_ULE] = 2, [IMG_UPOW] = 2};
 
 static bool
 is_integer(uint32_t dtype)
@@ -87,12 +87,9 @@ floor_mod(int64_t a, int64_t b)
 	return b == -1 ? 0 : (int64_t)((uint64_t)a - (uint64_t)wrap_mul(floor_div(a, b), b));
 }
 
-/* By squaring; a negative exponent gives the truncated reciprocal, and 0 to one gives 0. */
 static int64_t
-power(int64_t a, int64_t b)
+unsigned_power(int64_t a, uint64_t b)
 {
-	if (b < 0)
-		return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
 	int64_t r = 1;
 	for (; b; b >>= 1) {
 		if (b & 1)
@@ -100,6 +97,17 @@ power(int64_t a, int64_t b)
 		a = wrap_mul(a, a);
 	}
 	return r;
+}
+
+/* A negative exponent gives the truncated reciprocal, and -1 (as division does) for 0. */
+static int64_t
+power(int64_t a, int64_t b)
+{
+	if (b >= 0)
+		return unsigned_power(a, (uint64_t)b);
+	if (a == 0)
+		return -1;
+	return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
 }
 
 static int64_t
@@ -144,6 +152,7 @@ binary(uint32_t op, int64_t a, int64_t b)
 	case IMG_ULE: return x <= y;
 	case IMG_AND: return a && b;
 	case IMG_OR: return a || b;
+	case IMG_UPOW: return unsigned_power(a, y);
 	default: return power(a, b); /* IMG_POW */
 	}
 }
