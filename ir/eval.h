@@ -9,11 +9,13 @@
 
 typedef struct {
 	double re, im;   /* floats: the value; c64: both parts */
-	double err, ierr; /* |got - value| <= err for every correct implementation */
+	double err, ierr; /* |got - value| <= err for every correct implementation; 0: exactly it;
+	                   * INFINITY: nothing is known. Integers: 0 unless ambiguous */
 	int64_t i;       /* integers and bool: the value (u64 as bits) */
 	AccessId fault;  /* the access whose failure this value carries, or 0 */
 	bool ambiguous;  /* a comparison within its bounds decided it */
 	bool skip;       /* outside the node's domain: unspecified */
+	AccessId cut;    /* a range read from data that was cut for this value, or 0 */
 } EvalValue;
 
 typedef struct {
@@ -52,6 +54,9 @@ EvalStatus graph_eval(const Graph *g, Arena *a, const EvalInputs *in, int64_t ma
  * even, LANGUAGE.md's casts). */
 EvalValue eval_load(DType t, const void *packed, int64_t n);
 void eval_store(DType t, void *packed, int64_t n, EvalValue v);
+
+/* The distance of neighbouring values of float type t at |x|. */
+double eval_ulp(DType t, double x);
 
 typedef struct {
 	int64_t mismatches, ambiguous, count;

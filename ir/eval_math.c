@@ -1,0 +1,175 @@
+/* eval_math.c: transcendental functions of the oracle. The reference is libm's long double; the
+ * bound is the change over the operand's interval plus the mode's budget in ulp of the result
+ * (RELIABILITY.md 3.3; for what it does not list, LANGUAGE.md's 2 ulp). The functions that are
+ * monotone are bounded by the ends of the interval, sine and cosine by their slope. */
+#include "ir/eval_value.h"
+
+typedef struct {
+	double strict, relaxed, fast; /* ulp, the result's own rounding included */
+	double fast_abs;              /* added in fast mode whatever the size of the result */
+	bool monotone;
+	double least;                 /* the end of the domain; -INFINITY if there is none */
+} MathInfo;
+
+static const MathInfo infos[OP_COUNT] = {
+	[OP_SQRT] = {0.5, 0.5, 2, 0, true, 0},
+	[OP_RSQRT] = {0.6, 1, 2, 0, true, 0},
+	[OP_EXP] = {0.6, 1, 2, 0, true, -INFINITY},
+	[OP_EXP2] = {0.6, 1, 2, 0, true, -INFINITY},
+	[OP_EXPM1] = {1, 2, 8, 0x1p-21, true, -INFINITY},
+	[OP_LOG] = {0.6, 1, 4, 0x1p-21, true, 0},
+	[OP_LOG2] = {0.6, 1, 4, 0x1p-21, true, 0},
+	[OP_LOG1P] = {1, 2, 8, 0x1p-21, true, -1},
+	[OP_TANH] = {1, 1.5, 8192, 0, true, -INFINITY},
+	[OP_ERF] = {1, 1.5, 8, 0, true, -INFINITY},
+	[OP_SIN] = {1, 1.5, 8, 0x1p-20, false, -INFINITY},
+	[OP_COS] = {1, 1.5, 8, 0x1p-20, false, -INFINITY},
+	[OP_POW] = {1, 2, 16, 0, false, -INFINITY},
+};
+
+static long double
+value(Op op, long double x)
+{
+	switch (op) {
+	case OP_SQRT:
+		return sqrtl(x);
+	case OP_RSQRT:
+		return 1 / sqrtl(x);
+	case OP_EXP:
+		return expl(x);
+	case OP_EXP2:
+		return exp2l(x);
+	case OP_EXPM1:
+		return expm1l(x);
+	case OP_LOG:
+		return logl(x);
+	case OP_LOG2:
+		return log2l(x);
+	case OP_LOG1P:
+		return log1pl(x);
+	case OP_TANH:
+		return tanhl(x);
+	case OP_ERF:
+		return erfl(x);
+	case OP_SIN:
+		return sinl(x);
+	default: /* COS */
+		return cosl(x);
+	}
+}
+
+/* A result v whose exact counterpart is within e, computed within the operation's budget. */
+static Val
+within_budget(FpMode fp, Op op, DType t, long double v, double e, double operand)
+{
+	DType wide = t == DT_F64 ? DT_F64 : DT_F32;
+	const MathInfo *f = &infos[op];
+	double budget = fp == FP_STRICT ? f->strict : fp == FP_RELAXED ? f->relaxed : f->fast;
+	if (fp == FP_FAST && (op == OP_EXP || op == OP_EXP2))
+		budget += fabs(operand); /* the stated growth with the size of x */
+	if (wide == DT_F64 && budget > 0.5 && budget < 1)
+		budget = 1;
+	e += (double)fabsl(v) * 0x1p-62;
+	double own = fp == FP_FAST ? f->fast_abs : 0;
+	own += (budget - 0.5) * number_ulp(wide, (double)fabsl(v) + e);
+	if (!(e + own < INFINITY))
+		return val_unknown();
+	return number_settle(fp, t, v, e + own);
+}
+
+/* Exact at infinities and outside the domain; 2 pi of slope elsewhere. */
+static Val
+periodic(FpMode fp, Op op, DType t, Val a)
+{
+	if (isinf(a.re))
+		return val_float(NAN);
+	long double v = value(op, a.re);
+	if (a.err == 0 && a.re == 0 && op == OP_SIN)
+		return a;
+	double slope = (double)fabsl(op == OP_SIN ? cosl(a.re) : sinl(a.re)) + a.err;
+	double e = fmin(a.err * fmin(slope, 1), 1 + (double)fabsl(v));
+	return within_budget(fp, op, t, v, e, 0);
+}
+
+static Val
+sqrt_exact(DType t, Val a)
+{
+	if (t == DT_F64)
+		return val_float(sqrt((double)a.re));
+	return val_float(number_round(t, number_round(DT_F32, sqrtl(a.re))));
+}
+
+Val
+math_unary(FpMode fp, Op op, DType t, Val a)
+{
+	a = val_hard(a);
+	if (val_is_nan(&a))
+		return a;
+	if (!isfinite(a.err))
+		return val_unknown();
+	if (a.err == 0 && op == OP_SQRT && fp != FP_FAST)
+		return sqrt_exact(t, a);
+	if (op == OP_SIN || op == OP_COS)
+		return periodic(fp, op, t, a);
+	long double v = value(op, a.re);
+	if (a.err == 0)
+		return isfinite(v) && isfinite(a.re) && !(v == 0 && a.re == 0) ?
+		               within_budget(fp, op, t, v, 0, (double)a.re) :
+		                val_float(v);
+	long double lo = a.re - a.err, hi = a.re + a.err, least = infos[op].least;
+	if (hi < least)
+		return val_float(NAN);
+	if (lo < least || (lo == least && op != OP_SQRT))
+		return val_unknown();
+	long double at_lo = value(op, lo), at_hi = value(op, hi);
+	double e = (double)fmaxl(fabsl(at_lo - v), fabsl(at_hi - v)) * (1 + 0x1p-50);
+	/* the ends were rounded: a hundredth of the way further covers it */
+	return within_budget(fp, op, t, v, e * 1.01, (double)fabsl(a.re));
+}
+
+/* --- pow --- */
+
+static bool
+is_integer(Val b)
+{
+	return b.err == 0 && isfinite(b.re) && floorl(b.re) == b.re;
+}
+
+static void
+reach(long double *lo, long double *hi, long double x)
+{
+	*lo = fminl(*lo, x);
+	*hi = fmaxl(*hi, x);
+}
+
+/* pow is monotone in each operand on a > 0, so its extremes over the box are at the corners; for
+ * an exact integer exponent also on a < 0, with 0 as one more point where the box holds it. */
+Val
+math_pow(FpMode fp, DType t, Val a, Val b)
+{
+	a = val_hard(a), b = val_hard(b);
+	bool one = (b.err == 0 && b.re == 0) || (a.err == 0 && a.re == 1);
+	if (one)
+		return val_float(1);
+	if (val_is_nan(&a) || val_is_nan(&b))
+		return (val_is_nan(&a) ? b.err : a.err) > 0 ? val_unknown() : val_float(NAN);
+	if (!isfinite(a.err) || !isfinite(b.err))
+		return val_unknown();
+	long double v = powl(a.re, b.re);
+	if (a.err == 0 && b.err == 0)
+		return isfinite(v) && v != 0 ? within_budget(fp, OP_POW, t, v, 0, 0)
+		       : isfinite(a.re) && isfinite(b.re) && a.re != 0 && v == 0
+		               ? number_settle(fp, t, v, 0)
+		               : val_float(v);
+	bool straddles = fabsl(a.re) <= a.err;
+	if (isinf(a.re) || isinf(b.re) || (a.err > 0 && straddles && !(is_integer(b) && b.re > 0)) ||
+	    (a.re < 0 && !is_integer(b)) || (a.err == 0 && a.re == 0 && !(b.re > b.err)))
+		return val_unknown();
+	long double lo = v, hi = v;
+	for (int k = 0; k < 4; k++)
+		reach(&lo, &hi, powl(k & 1 ? a.re + a.err : a.re - a.err, k & 2 ? b.re + b.err : b.re - b.err));
+	if (straddles)
+		reach(&lo, &hi, 0);
+	double e = (double)fmaxl(hi - v, v - lo) * 1.01;
+	return isfinite(e) ? within_budget(fp, OP_POW, t, v, e, 0) : val_unknown();
+}
