@@ -51,6 +51,7 @@ static AstId count_of(Parse *p, AstKind kind, Span at, Name name, Span name_at, 
 %locations
 %expect 0
 %param {Parse *p}
+%initial-action { @$ = (Span){p->lex.file, 1, 1, 1, 1, 0, 0}; }
 
 %token END 0 "end of file"
 %token GRAPH "graph" FN "fn" CONST "const" USE "use" MESH "mesh" WHERE "where" ELSE "else" IN "in"
@@ -85,7 +86,7 @@ nls: %empty
 
 items: %empty           { $$ = list_new(p); }
 	| items item NL nls   { $$ = list_add(p, $1, $2); }
-	| items error NL nls  { $$ = $1; yyerrok; }
+	| items error NL recovered nls
 	;
 
 item: attrs GRAPH ID '(' params ')' ARROW '(' params ')' facts block {
@@ -199,7 +200,11 @@ fnblock: '{' nls stmts RETURN expr nls '}' {
 
 stmts: %empty            { $$ = list_new(p); }
 	| stmts stmt NL nls    { $$ = list_add(p, $1, $2); }
-	| stmts error NL nls   { $$ = $1; yyerrok; }
+	| stmts error NL recovered nls
+	;
+
+/* Before the next token is looked at, so that an error there is reported again. */
+recovered: %empty { yyerrok; }
 	;
 
 stmt: lhs '=' expr dom        { $$ = define(p, AB_SET, @$, $lhs, $expr, $dom); }
