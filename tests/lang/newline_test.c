@@ -50,6 +50,7 @@ lines_go_on_where_they_cannot_end(void **state)
 		n += strlen(strcpy(text + n, "a "));
 		n += strlen(strcpy(text + n, after[k]));
 		strcpy(text + n, "\nb");
+		/* an open block gets its brace, and a line end behind it */
 		expect_ends(text, after[k][0] == '{' ? "2:2 2:2" : "2:2");
 	}
 }
@@ -107,8 +108,9 @@ braces_files_and_semicolons_end(void **state)
 	(void)state;
 	expect_ends("{ a }", "1:4 1:6");
 	expect_ends("{ a; b }", "1:4 1:7 1:9");
-	expect_ends("{ a;; b; }", "1:4 1:5 1:8 1:11");
+	expect_ends("{ a;; b; }", "1:4 1:8 1:11");
 	expect_ends("{ }", "1:4");
+	expect_ends(";;\n;a;", "2:3");
 	expect_ends("a", "1:2");
 	expect_ends("a +", "1:4");
 	expect_ends("a; b", "1:2 1:5");
@@ -128,7 +130,7 @@ contextual_words(void **state)
 		{"a max==b", "1:1 name \"a\"\n1:3 name \"max\"\n1:6 ==\n1:8 name \"b\"\n1:9 end of line\n"},
 		{"grad max mean model", "1:1 name \"grad\"\n1:6 name \"max\"\n1:10 name \"mean\"\n1:15 name \"model\"\n1:20 end of line\n"},
 		{"0..N", "1:1 number 0\n1:2 ..\n1:4 name \"N\"\n1:5 end of line\n"},
-		{"1.5e3 1e2 0x1F 007", "1:1 number 1500\n1:7 number 1e+02\n1:11 number 31\n1:16 number 7\n1:19 end of line\n"},
+		{"1.5e3 1e2 0x1F 007", "1:1 number 1.5e+03\n1:7 number 1e+02\n1:11 number 31\n1:16 number 7\n1:19 end of line\n"},
 		{"x?[i]??y?z:w", "1:1 name \"x\"\n1:2 ?[\n1:4 name \"i\"\n1:5 ']'\n1:6 ??\n1:8 name \"y\"\n1:9 '?'\n1:10 name \"z\"\n1:11 ':'\n1:12 name \"w\"\n1:13 end of line\n"},
 	};
 	for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {

@@ -41,11 +41,11 @@ static void
 brackets_left_open(void **state)
 {
 	(void)state;
-	expect_errors(GRAPH " a = f(x[i]\n b = 1\n}", "E0102@2:13", 1);
-	expect_errors(GRAPH " a = f(x[i\n b[j] += 1\n}", "E0102@2:12", 1);
-	expect_errors(GRAPH " a = f(x[i\n}\nconst A = 1", "E0102@2:12", 0);
-	expect_errors(GRAPH " a = f(x[i\nconst A = 1", "E0102@2:12 E0102@2:12", 0);
-	expect_errors(GRAPH " a = f(x[i", "E0102@2:12 E0102@2:12", 0);
+	expect_errors(GRAPH " a = f(x[i]\n b = 1\n}", "E0102@2:12", 1);
+	expect_errors(GRAPH " a = f(x[i\n b[j] += 1\n}", "E0102@2:11", 1);
+	expect_errors(GRAPH " a = f(x[i\n}\nconst A = 1", "E0102@2:11", 0);
+	expect_errors(GRAPH " a = f(x[i\nconst A = 1", "E0102@2:11 E0102@2:11", 0);
+	expect_errors(GRAPH " a = f(x[i", "E0102@2:11 E0102@2:11", 0);
 	expect_errors(GRAPH " a = f(x\n   + 1 == 2\n b = 1\n}", "E0102@3:12", 1);
 	expect_errors(GRAPH " a = f[x)\n b = 1\n}", "E0102@2:9", 1);
 	expect_errors(GRAPH " a = x)\n b = 1\n}", "E0102@2:7", 1);
