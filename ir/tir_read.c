@@ -109,7 +109,7 @@ read_unsigned(Reader *r, uint64_t max, uint64_t *v)
 	*v = 0;
 	for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
 		uint64_t digit = (uint64_t)(*r->at - '0');
-		if (*v > (max - digit) / 10)
+		if (digit > max || *v > (max - digit) / 10)
 			return fail(r, "a number is too large");
 		*v = *v * 10 + digit;
 	}
