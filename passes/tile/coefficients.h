@@ -1,0 +1,314 @@
+/* coefficients.h: printed by coefficients/fit.sollya; do not edit. Polynomials are in ascending
+ * order; the numbers in comments are the errors of the fit, before any rounding of steps. */
+#ifndef TEXO_PASSES_TILE_COEFFICIENTS_H
+#define TEXO_PASSES_TILE_COEFFICIENTS_H
+
+#include <stdint.h>
+
+typedef struct {
+	double c[2][3]; /* of f32, of f64: the sum of the three is the constant */
+} ExSum;
+
+typedef struct {
+	unsigned n[2];
+	double c[2][24];
+} ExPoly;
+
+static const ExSum ln2_sum = {{
+	{0x1.62e43p-1, -0x1.05c61p-29, -0x1.950d88p-54},
+	{0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56, 0x1.7b57a079a1934p-111},
+}};
+static const ExSum ln2_short = {{
+	{0x1.62e4p-1, 0x1.7f7d1cp-20, 0x1.ef357ap-45},
+	{0x1.62e42fefa4p-1, -0x1.8432a1b0e2634p-43, 0x1.f97b57a079a19p-103},
+}};
+static const ExSum log2e_sum = {{
+	{0x1.715476p0, 0x1.4ae0cp-26, -0x1.e8883p-52},
+	{0x1.71547652b82fep0, 0x1.777d0ffda0d24p-56, -0x1.60bb8a5442ab9p-110},
+}};
+static const ExSum half_pi = {{
+	{0x1.921fb6p0, -0x1.777a5cp-25, -0x1.ee59dap-50},
+	{0x1.921fb54442d18p0, 0x1.1a62633145c07p-54, -0x1.f1976b7ed8fbcp-110},
+}};
+static const ExSum half_pi_62 = {{
+	{0x1.921fb6p-62, -0x1.777a5cp-87, -0x1.ee59dap-112},
+	{0x1.921fb54442d18p-62, 0x1.1a62633145c07p-116, -0x1.f1976b7ed8fbcp-172},
+}};
+static const ExSum third = {{
+	{0x1.555556p-2, -0x1.555556p-27, 0x1.555556p-52},
+	{0x1.5555555555555p-2, 0x1.5555555555555p-56, 0x1.5555555555555p-110},
+}};
+
+/* (exp(x) - 1 - x) / x^2 for |x| <= ln 2 / 2, relative to exp:
+ * f32 2^-31.6484375, f64 2^-61.859375 */
+static const ExPoly exp_poly = {
+	{6, 11},
+	{{
+		0x1p-1,
+		0x1.555556p-3,
+		0x1.5554fep-5,
+		0x1.110ff6p-7,
+		0x1.6d3456p-10,
+		0x1.a25dbap-13,
+	}, {
+		0x1p-1,
+		0x1.5555555555557p-3,
+		0x1.5555555555551p-5,
+		0x1.111111110ffcep-7,
+		0x1.6c16c16c191b3p-10,
+		0x1.a01a01ac83a85p-13,
+		0x1.a01a0194f3777p-16,
+		0x1.71de0036c5415p-19,
+		0x1.27e506806792p-22,
+		0x1.af5216729c269p-26,
+		0x1.1f2b651a52e9bp-29,
+	}},
+};
+
+/* (log(1 + x) - x + x^2/2) / x^3 for sqrt(1/2) <= 1 + x <= sqrt(2), relative to log(1 + x):
+ * f32 2^-28.109375, f64 2^-59.359375 */
+static const ExPoly log_poly = {
+	{9, 21},
+	{{
+		0x1.555554p-2,
+		-0x1.fffff8p-3,
+		0x1.999d48p-3,
+		-0x1.555c96p-3,
+		0x1.23d4bp-3,
+		-0x1.fcbc8p-4,
+		0x1.de3cc8p-4,
+		-0x1.d79a48p-4,
+		0x1.2055a8p-4,
+	}, {
+		0x1.5555555555555p-2,
+		-0x1.0000000000007p-2,
+		0x1.9999999999abp-3,
+		-0x1.555555555339cp-3,
+		0x1.2492492489aaap-3,
+		-0x1.000000017c3b5p-3,
+		0x1.c71c71cc90b02p-4,
+		-0x1.999998a50a616p-4,
+		0x1.745d15b77a71cp-4,
+		-0x1.55557fde418d5p-4,
+		0x1.3b14045133ddap-4,
+		-0x1.248e0266084adp-4,
+		0x1.110672583d0e9p-4,
+		-0x1.003f5bec41771p-4,
+		0x1.e37a4562fa0dbp-5,
+		-0x1.c35933892d308p-5,
+		0x1.9dc8723eca71dp-5,
+		-0x1.a04c82c3228f6p-5,
+		0x1.e539fceb07735p-5,
+		-0x1.c63b0c406a2b2p-5,
+		0x1.91606dc84b1aep-6,
+	}},
+};
+
+/* (atanh(s) / s - 1 - s^2/3) / s^4 in x = s^2 for s <= 0.1717, relative to atanh:
+ * f32 2^-40.078125, f64 2^-70.5625 */
+static const ExPoly atanh_poly = {
+	{4, 9},
+	{{
+		0x1.99999ap-3,
+		0x1.24921p-3,
+		0x1.c70406p-4,
+		0x1.8280aep-4,
+	}, {
+		0x1.999999999999ap-3,
+		0x1.2492492492205p-3,
+		0x1.c71c71c7b46adp-4,
+		0x1.745d16c6cb787p-4,
+		0x1.3b13e9925878ap-4,
+		0x1.1102df06e848cp-4,
+		0x1.e5f7d156cdeeep-5,
+		0x1.5eb7711b25d2bp-5,
+		0x1.0916b79d67dacp-3,
+	}},
+};
+
+/* (tanh(r) - r) / r^3 in x = r^2 for r <= 0.56, relative to tanh:
+ * f32 2^-31.234375, f64 2^-62.28125 */
+static const ExPoly tanh_poly = {
+	{6, 15},
+	{{
+		-0x1.555556p-2,
+		0x1.11115ap-3,
+		-0x1.ba2b38p-5,
+		0x1.66bf74p-6,
+		-0x1.1f4b1ap-7,
+		0x1.6ec8cp-9,
+	}, {
+		-0x1.5555555555555p-2,
+		0x1.1111111110feap-3,
+		-0x1.ba1ba1b9f5ac6p-5,
+		0x1.664f48707dbb7p-6,
+		-0x1.226e3063e0d54p-7,
+		0x1.d6d21c25adeep-9,
+		-0x1.7d7162022b0fp-10,
+		0x1.315f532ea21bbp-11,
+		-0x1.832368ab009bfp-13,
+		-0x1.7f82110321196p-13,
+		0x1.00402a978563ep-10,
+		-0x1.4d02eb5a397aep-9,
+		0x1.14c0e5ec0e799p-8,
+		-0x1.0f351549f4605p-8,
+		0x1.dc4da122c2719p-10,
+	}},
+};
+
+/* (sin(r) - r) / r^3 in x = r^2 for r <= 0.8, relative to sin:
+ * f32 2^-31.03125, f64 2^-61.015625 */
+static const ExPoly sin_poly = {
+	{4, 7},
+	{{
+		-0x1.555556p-3,
+		0x1.111192p-7,
+		-0x1.a079eep-13,
+		0x1.846ddep-19,
+	}, {
+		-0x1.5555555555555p-3,
+		0x1.1111111111028p-7,
+		-0x1.a01a019fec633p-13,
+		0x1.71de3a17f7abp-19,
+		-0x1.ae640582d0fe3p-26,
+		0x1.60f06f0c4807bp-33,
+		-0x1.9384341a335cfp-41,
+	}},
+};
+
+/* (cos(r) - 1 + r^2/2) / r^4 in x = r^2 for r <= 0.8, relative to cos:
+ * f32 2^-33.671875, f64 2^-63.609375 */
+static const ExPoly cos_poly = {
+	{4, 7},
+	{{
+		0x1.555556p-5,
+		-0x1.6c17cap-10,
+		0x1.a0e5b4p-16,
+		-0x1.537aa2p-22,
+	}, {
+		0x1.5555555555555p-5,
+		-0x1.6c16c16c16a45p-10,
+		0x1.a01a019fbf1d5p-16,
+		-0x1.27e4fafdc65e1p-22,
+		0x1.1eecf02769c8ap-29,
+		-0x1.92cfb0523295fp-37,
+		0x1.4ccdf0f56ac01p-45,
+	}},
+};
+
+/* erf(r) / r - 1 in x = r^2 for r <= 1, relative to erf:
+ * f32 2^-30.1171875, f64 2^-56.328125 */
+static const ExPoly erf_poly = {
+	{8, 17},
+	{{
+		0x1.06eba8p-3,
+		-0x1.812744p-2,
+		0x1.ce2eaap-4,
+		-0x1.b8234ap-6,
+		0x1.55ef4p-8,
+		-0x1.ba873ep-11,
+		0x1.ccec0ap-14,
+		-0x1.2c8c84p-17,
+	}, {
+		0x1.06eba8214db69p-3,
+		-0x1.812746b037a0cp-2,
+		0x1.ce2f21a044875p-4,
+		-0x1.b82ce3132ed2fp-6,
+		0x1.565bcd313f35ep-8,
+		-0x1.c02dbd60664c7p-11,
+		0x1.f9a4e105a8dddp-14,
+		-0x1.f50c5c5fe402dp-17,
+		0x1.bf7648e197895p-20,
+		-0x1.c49c65edf0ae3p-23,
+		0x1.96635c836f666p-24,
+		-0x1.b4652626558bfp-24,
+		0x1.8d1bd94c705a9p-24,
+		-0x1.0363e3337742ap-24,
+		0x1.c836902189bbdp-26,
+		-0x1.e3c412864ffc6p-28,
+		0x1.d33eecc6f9e64p-31,
+	}},
+};
+
+/* log(erfc(r)) + r^2 in x = r - 1 for 1 <= r <= 4 (f32) or 6 (f64), error in erfc absolute:
+ * f32 2^-29.359375, f64 2^-58.765625 */
+static const ExPoly erfcx_poly = {
+	{8, 20},
+	{{
+		-0x1.b2ff7ep-1,
+		-0x1.4726cp-1,
+		0x1.415114p-3,
+		-0x1.547cfp-5,
+		0x1.4933cp-7,
+		-0x1.07b664p-9,
+		0x1.2f978cp-12,
+		-0x1.6bd7e2p-16,
+	}, {
+		-0x1.b2ff7e4f54542p-1,
+		-0x1.4726c001b08fp-1,
+		0x1.4150fb975bef9p-3,
+		-0x1.5477f09c8e7f1p-5,
+		0x1.48c9d4067507p-7,
+		-0x1.033f68e35b311p-9,
+		0x1.f1b48279bc309p-13,
+		0x1.b8c4a69f8cfe1p-16,
+		-0x1.c769c1802b7a7p-16,
+		0x1.419507bcec941p-17,
+		-0x1.101cef8a8222ap-19,
+		0x1.de43cfdbfbc29p-24,
+		0x1.0345ce246147ap-23,
+		-0x1.16bde0499502p-24,
+		0x1.5bce51355ad68p-26,
+		-0x1.34673ce738226p-28,
+		0x1.8bb2d23f45088p-31,
+		-0x1.5f8c2ee7dd01ap-34,
+		0x1.838ed2cb2d69ap-38,
+		-0x1.8ef22d6747a17p-43,
+	}},
+};
+
+/* 1 / (2 pi) = sum of turn_word[k] * 2^-(32 (k + 1)) */
+static const uint32_t turn_word[] = {
+	683565275u,
+	2475754826u,
+	2131351028u,
+	2102212464u,
+	920167782u,
+	1326507024u,
+	2140428522u,
+	4155437400u,
+	1841896334u,
+	2425582776u,
+	26364858u,
+	2188665991u,
+	1065843399u,
+	743074255u,
+	3122695549u,
+	1269748001u,
+	979835913u,
+	2904022928u,
+	1315206542u,
+	1624559229u,
+	656480226u,
+	4018031118u,
+	3355321855u,
+	4152452611u,
+	4224435298u,
+	3598883655u,
+	3679297459u,
+	3388129901u,
+	3553726425u,
+	2811755147u,
+	1565126321u,
+	4210654302u,
+	3477196413u,
+	3801392314u,
+	2600392684u,
+	1206081346u,
+	360762385u,
+	3206470378u,
+	4231261960u,
+	649923975u,
+};
+
+#endif
