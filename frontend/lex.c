@@ -263,19 +263,17 @@ wants_operand(int kind)
 static bool
 ends_statement(const Lex *x, const Token *t)
 {
-	if (x->prev.kind == T_NL || x->prev.kind == T_END)
+	if (x->prev.kind == T_NL || x->prev.kind == T_END || x->prev.kind == '{')
 		return false;
-	if (t->kind == T_END)
+	if (t->kind == T_END || t->kind == '}' || t->kind == ';')
 		return true;
-	if (t->kind == '}')
-		return x->prev.kind != '{';
 	if (!t->first)
 		return false;
 	if (starts_item(x, t))
 		return true;
 	if (in_parens(x) || wants_operand(x->prev.kind))
 		return t->kind == T_RETURN || looks_like_statement(x, t->at.begin);
-	return can_end(x->prev.kind) && !continues(t->kind);
+	return (can_end(x->prev.kind) || x->prev.kind == T_PARSE_YYerror) && !continues(t->kind);
 }
 
 /* Whether recovery is over before this token. Between items it takes a line that starts one. */
@@ -291,10 +289,21 @@ ends_skip(const Lex *x, const Token *t)
 	return t->kind == '}' || t->kind == ';' || (t->first && ends_statement(x, t));
 }
 
-/* The next token of the recovery: everything up to the end of the statement is dropped. */
+/* The NL before the next token; a `;` is its own. */
 static Token
+end_statement(Lex *x)
+{
+	Span at = span_after(x->prev.at);
+	if (peek(x)->kind == ';')
+		at = take(x).at;
+	return hand_out(x, made(T_NL, at));
+}
+
+/* Recovery: everything up to the end of the statement is dropped. */
+static void
 skip(Lex *x)
 {
+	Token last = x->prev;
 	while (!ends_skip(x, peek(x))) {
 		Token dropped = take(x);
 		track(x, &dropped);
@@ -303,10 +312,8 @@ skip(Lex *x)
 	x->skipping = false;
 	if (x->skip_braces == 0)
 		x->open.n = x->braces = 0;
-	Span at = span_after(x->prev.at);
-	if (peek(x)->kind == ';')
-		at = take(x).at;
-	return hand_out(x, made(T_NL, at));
+	if (last.kind == T_NL) /* the parser has it already */
+		x->prev = last;
 }
 
 Token
@@ -314,21 +321,27 @@ lex_token(Lex *x)
 {
 	if (x->npending)
 		return hand_out(x, x->pending[--x->npending]);
-	if (x->skipping)
-		return skip(x);
+	if (x->skipping) {
+		bool had = x->prev.kind == T_NL;
+		skip(x);
+		if (!had)
+			return end_statement(x);
+	}
 	Token *t = peek(x);
+	while (t->kind == ';' && !ends_statement(x, t)) {
+		take(x);
+		t = peek(x);
+	}
 	Span after = x->prev.kind == T_END ? t->at : span_after(x->prev.at);
 	if (x->stopped)
 		return hand_out(x, made(T_END, after));
 	if (ends_statement(x, t))
-		return hand_out(x, made(T_NL, after));
+		return end_statement(x);
 	if (x->braces > 0 && (t->kind == T_END || (t->first && starts_item(x, t))))
 		return end_block(x, after);
 	if (t->kind == '}' && x->braces == 1 && x->in_fn && !x->has_return)
 		return end_without_return(x, t->at);
 	Token out = take(x);
-	if (out.kind == ';')
-		out.kind = T_NL;
 	if (out.kind == T_END)
 		out.at = after;
 	return hand_out(x, out);

@@ -51,6 +51,7 @@ static AstId count_of(Parse *p, AstKind kind, Span at, Name name, Span name_at, 
 %locations
 %expect 0
 %param {Parse *p}
+%initial-action { @$ = (Span){p->lex.file, 1, 1, 1, 1, 0, 0}; }
 
 %token END 0 "end of file"
 %token GRAPH "graph" FN "fn" CONST "const" USE "use" MESH "mesh" WHERE "where" ELSE "else" IN "in"
@@ -76,16 +77,19 @@ static AstId count_of(Parse *p, AstKind kind, Span at, Name name, Span name_at, 
 
 %%
 
-file: nls items { p->root = ast_make_list(p, AST_FILE, @$, $items); }
+/* The lexer gives one NL after a statement, however many lines and `;` follow, and none before the
+ * first. So the states where a statement starts reduce without looking at the next token, and an
+ * error in the first statement of a block finds `stmts` on the stack. */
+file: items { p->root = ast_make_list(p, AST_FILE, @$, $items); }
 	;
 
-nls: %empty
-	| nls NL
+nl: %empty
+	| NL
 	;
 
-items: %empty           { $$ = list_new(p); }
-	| items item NL nls   { $$ = list_add(p, $1, $2); }
-	| items error NL nls  { $$ = $1; yyerrok; }
+items: %empty         { $$ = list_new(p); }
+	| items item NL     { $$ = list_add(p, $1, $2); }
+	| items error NL recovered
 	;
 
 item: attrs GRAPH ID '(' params ')' ARROW '(' params ')' facts block {
@@ -114,11 +118,11 @@ attrs: attrlist { $$ = ast_make_list(p, AST_ATTRS, @$, $1); }
 	;
 
 attrlist: %empty { $$ = list_new(p); }
-	| attrlist '@' ID nls {
+	| attrlist '@' ID nl {
 		AstId a = ast_named(p, ast_make(p, AST_ATTR, span_join(@2, @ID), NULL, 0), $ID, @ID);
 		$$ = list_add(p, $1, a);
 	}
-	| attrlist '@' ID '(' args ')' nls {
+	| attrlist '@' ID '(' args ')' nl {
 		const AstNode *args = ast_at(p, $args);
 		AstId a = ast_make(p, AST_ATTR, span_join(@2, @6), p->ast->kid.at + args->kid, args->nkid);
 		$$ = list_add(p, $1, ast_named(p, a, $ID, @ID));
@@ -188,18 +192,22 @@ dim: expr
 	| '@' ID { $$ = ast_named(p, ast_make(p, AST_DEVICE, @$, NULL, 0), $ID, @ID); }
 	;
 
-block: '{' nls stmts '}' { $$ = ast_make_list(p, AST_BLOCK, @$, $stmts); }
+block: '{' stmts '}' { $$ = ast_make_list(p, AST_BLOCK, @$, $stmts); }
 	;
 
-fnblock: '{' nls stmts RETURN expr nls '}' {
+fnblock: '{' stmts RETURN expr NL '}' {
 		AstId r = AST_NEW(p, AST_RETURN, span_join(@RETURN, @expr), $expr);
 		$$ = ast_make_list(p, AST_BLOCK, @$, list_add(p, $stmts, r));
 	}
 	;
 
-stmts: %empty            { $$ = list_new(p); }
-	| stmts stmt NL nls    { $$ = list_add(p, $1, $2); }
-	| stmts error NL nls   { $$ = $1; yyerrok; }
+stmts: %empty          { $$ = list_new(p); }
+	| stmts stmt NL      { $$ = list_add(p, $1, $2); }
+	| stmts error NL recovered
+	;
+
+/* Before the next token is looked at, so that an error there is reported again. */
+recovered: %empty { yyerrok; }
 	;
 
 stmt: lhs '=' expr dom        { $$ = define(p, AB_SET, @$, $lhs, $expr, $dom); }

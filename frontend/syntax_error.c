@@ -210,6 +210,10 @@ syntax_error(Parse *p, const char *const *expected, int n)
 {
 	const Lex *x = &p->lex;
 	Expected e = {expected, n};
+	const Diag *last = x->diags->list.n ? &x->diags->list.at[x->diags->list.n - 1] : NULL;
+	if (last && last->at.file == x->file && last->at.begin == x->prev.at.begin
+	    && last->at.end == x->prev.at.end)
+		return; /* the lexer has said it */
 	if (report_outside(x, e) || report_word(x, e) || report_unclosed(x, e) || report_unopened(x)
 	    || report_operator(x, e))
 		return;

@@ -177,21 +177,44 @@ index_factors(const Graph *g, ExprId mono, ExprId *out)
 	return n;
 }
 
-/* The product of two monos, 0 when it has too many factors. */
 static ExprId
-mono_mul(Graph *g, ExprId a, ExprId b)
+product(Graph *g, const ExprId *factor, unsigned n)
 {
-	ExprId fa[INDEX_MAX_FACTORS], fb[INDEX_MAX_FACTORS];
+	ExprId e = 0;
+	for (unsigned k = 0; k < n; k++)
+		e = e ? expr_binary(g, OP_MUL, e, factor[k]) : factor[k];
+	return e;
+}
+
+ExprId
+index_mono_mul(Graph *g, ExprId a, ExprId b)
+{
+	ExprId fa[INDEX_MAX_FACTORS], fb[INDEX_MAX_FACTORS], f[INDEX_MAX_FACTORS];
 	unsigned na = index_factors(g, a, fa), nb = index_factors(g, b, fb);
 	if (na + nb > INDEX_MAX_FACTORS)
 		return 0;
-	ExprId e = 0;
 	for (unsigned i = 0, j = 0; i + j < na + nb;) {
 		bool left = j == nb || (i < na && !index_before(g, fb[j], fa[i]));
-		ExprId f = left ? fa[i++] : fb[j++];
-		e = e ? expr_binary(g, OP_MUL, e, f) : f;
+		f[i + j] = left ? fa[i] : fb[j];
+		if (left)
+			i++;
+		else
+			j++;
 	}
-	return e;
+	return product(g, f, na + nb);
+}
+
+ExprId
+index_mono_div(Graph *g, ExprId a, ExprId b)
+{
+	ExprId fa[INDEX_MAX_FACTORS], fb[INDEX_MAX_FACTORS], f[INDEX_MAX_FACTORS];
+	unsigned na = index_factors(g, a, fa), nb = index_factors(g, b, fb), n = 0, j = 0;
+	for (unsigned i = 0; i < na; i++)
+		if (j < nb && fa[i] == fb[j])
+			j++;
+		else
+			f[n++] = fa[i];
+	return j == nb ? product(g, f, n) : 0;
 }
 
 static ExprId
@@ -253,7 +276,7 @@ poly_mul(Graph *g, Poly *to, const Poly *a, const Poly *b)
 	for (unsigned i = 0; i < a->n; i++)
 		for (unsigned j = 0; j < b->n && !to->over; j++) {
 			ExprId x = a->at[i].mono, y = b->at[j].mono;
-			ExprId m = x && y ? mono_mul(g, x, y) : x ? x : y;
+			ExprId m = x && y ? index_mono_mul(g, x, y) : x ? x : y;
 			if (x && !m)
 				to->over = true;
 			else
@@ -491,6 +514,10 @@ norm_step(Graph *g, ExprId e)
 			return norm_divmod(g, (Op)p.op, arg[0], arg[1]);
 		case OP_MIN: case OP_MAX:
 			return norm_minmax(g, (Op)p.op, arg[0], arg[1]);
+		case OP_CAST:
+			if (expr_get(g, arg[0])->op == OP_CONST && !dtype_is_float((DType)expr_get(g, arg[0])->dtype))
+				return expr_int(g, DT_I64, expr_get(g, arg[0])->imm.i);
+			break;
 		}
 	return changed ? expr_make(g, (Op)p.op, (DType)p.dtype, p.ref, p.access, arg, p.narg) : e;
 }

@@ -24,6 +24,10 @@ unsigned index_terms(const Graph *g, ExprId e, IndexTerm *out);
 unsigned index_factors(const Graph *g, ExprId mono, ExprId *out);
 /* The canonical expression with these terms (any order, each mono at most once, zeros allowed). */
 ExprId index_from_terms(Graph *g, const IndexTerm *term, unsigned n);
+/* The product of two monos; 0 when it has too many factors. The quotient when b divides a, else 0;
+ * dividing a by itself gives 0 too. */
+ExprId index_mono_mul(Graph *g, ExprId a, ExprId b);
+ExprId index_mono_div(Graph *g, ExprId a, ExprId b);
 /* A total order: AXIS, IVAR, DIM by number, then the rest by id. */
 bool index_before(const Graph *g, ExprId a, ExprId b);
 

@@ -25,8 +25,8 @@ void facts_pop(Facts *f, uint32_t mark);
 bool prove(Facts *f, ExprId cond);
 /* True only if the facts contradict one another. */
 bool prove_absurd(Facts *f);
-/* An expression without IVAR, AXIS and reads that is >= e (upper) or <= e over the whole box of the
- * ranges pushed, and equal to the extreme of e where e is affine in the indices; 0 when none is
+/* An expression without IVAR, AXIS and reads (but of rank-0 parameters) that is >= e (upper) or <= e
+ * over the whole box of the ranges pushed, and equal to the extreme of e where e is affine in the indices; 0 when none is
  * found. For launch checks. */
 ExprId prove_bound(Facts *f, ExprId e, bool upper);
 

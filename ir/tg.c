@@ -407,13 +407,13 @@ expr_may_fault(const Graph *g, ExprId e, const bool *faulty, uint8_t *state)
 static bool
 node_may_fault(const Graph *g, const Node *n, const bool *faulty, uint8_t *state)
 {
-	bool f = expr_may_fault(g, n->guard, faulty, state) | expr_may_fault(g, n->body, faulty, state) |
-	         expr_may_fault(g, n->finish, faulty, state) | expr_may_fault(g, n->init, faulty, state);
+	bool f = expr_may_fault(g, n->guard, faulty, state) || expr_may_fault(g, n->body, faulty, state) ||
+	         expr_may_fault(g, n->finish, faulty, state) || expr_may_fault(g, n->init, faulty, state);
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++)
-		f |= expr_may_fault(g, n->axis[a].lo, faulty, state) |
-		     expr_may_fault(g, n->axis[a].hi, faulty, state) | (n->axis[a].cut != 0);
+		f |= expr_may_fault(g, n->axis[a].lo, faulty, state) ||
+		     expr_may_fault(g, n->axis[a].hi, faulty, state) || (n->axis[a].cut != 0);
 	for (unsigned a = 0; n->scatter && a < n->npar; a++)
-		f |= expr_may_fault(g, n->target[a], faulty, state) | (n->target_access[a] != 0);
+		f |= expr_may_fault(g, n->target[a], faulty, state) || (n->target_access[a] != 0);
 	return f;
 }
 

@@ -109,7 +109,7 @@ read_unsigned(Reader *r, uint64_t max, uint64_t *v)
 	*v = 0;
 	for (; r->at < r->end && *r->at >= '0' && *r->at <= '9'; r->at++) {
 		uint64_t digit = (uint64_t)(*r->at - '0');
-		if (*v > (max - digit) / 10)
+		if (digit > max || *v > (max - digit) / 10)
 			return fail(r, "a number is too large");
 		*v = *v * 10 + digit;
 	}
@@ -269,13 +269,24 @@ read_id(Reader *r, uint64_t *id)
 	return expect(r, '%') && read_unsigned(r, UINT32_MAX, id);
 }
 
-/* An operation without operands has none even if a '%' follows: the next instruction. */
+/* Whether the '%' ahead begins the next instruction rather than an operand. */
 static bool
-read_operands(Reader *r, Op op, ValId below)
+begins_inst(const Reader *r)
+{
+	const char *s = r->at + 1;
+	while (s < r->end && *s >= '0' && *s <= '9')
+		s++;
+	while (s < r->end && (*s == ' ' || *s == '\t'))
+		s++;
+	return s < r->end && (*s == ':' || *s == '=');
+}
+
+static bool
+read_operands(Reader *r, ValId below)
 {
 	r->operand.n = 0;
 	skip(r);
-	if (op_info[op].arity == 0 || r->at == r->end || *r->at != '%')
+	if (r->at == r->end || *r->at != '%' || begins_inst(r))
 		return true;
 	do {
 		uint64_t id;
@@ -350,7 +361,7 @@ read_inst(Reader *r)
 	if (id < r->k->inst.n || id > r->max_id)
 		return fail(r, id < r->k->inst.n ? "ids must ascend" : "an id is too large");
 	if ((take(r, ':') && !read_type(r, &type)) || !expect(r, '=') || !read_op(r, &op) ||
-	    !read_imm(r, op, type, &imm) || !read_operands(r, op, (ValId)id))
+	    !read_imm(r, op, type, &imm) || !read_operands(r, (ValId)id))
 		return false;
 	if (op == OP_VIEW)
 		imm = (r->operand.n - (int64_t)1) / 2;
