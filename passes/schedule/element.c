@@ -1,0 +1,179 @@
+/* element.c: one element of a node at a point:
+ *
+ *     domain ? finish(fold over the reduced ranges of the body where the guard holds) : 0
+ *
+ * Ranges are evaluated at each level, as they may depend on what is outside of them; the guard is a
+ * branch around the body, so that absent terms cost their test. */
+#include "passes/schedule/schedule.h"
+
+/* --- branches --- */
+
+Branch
+branch_open(Lower *l, ValId cond)
+{
+	tir_if(l->tir, cond);
+	return (Branch){lower_mark(l)};
+}
+
+static unsigned
+list_of(LowVal v, ValId *list)
+{
+	const ValId all[4] = {v.re, v.im, v.fail, v.cut};
+	unsigned n = 0;
+	for (unsigned k = 0; k < 4; k++)
+		if (all[k])
+			list[n++] = all[k];
+	return n;
+}
+
+LowVal
+branch_close(Lower *l, Branch b, DType dtype, LowVal v)
+{
+	ValId list[4];
+	unsigned n = list_of(v, list);
+	lower_release(l, b.mark);
+	tir_else(l->tir, list, n);
+	LowVal none = lower_zero(l, dtype);
+	none.fail = v.fail ? tir_int(l->tir, DT_U32, 0) : 0;
+	none.cut = v.cut ? tir_int(l->tir, DT_U32, 0) : 0;
+	list_of(none, list);
+	tir_end_if(l->tir, list, n);
+	ValId *const all[4] = {&v.re, &v.im, &v.fail, &v.cut};
+	n = 0;
+	for (unsigned k = 0; k < 4; k++)
+		if (*all[k])
+			*all[k] = list[n++];
+	return v;
+}
+
+/* --- the fold --- */
+
+bool
+expr_is_true(const Graph *g, ExprId e)
+{
+	return !e || (expr_get(g, e)->op == OP_CONST && expr_get(g, e)->imm.i);
+}
+
+static void
+fold_guarded(Lower *l, Fold *f, ValId position)
+{
+	if (expr_is_true(l->g, l->node->guard)) {
+		fold_term(l, f, position);
+		return;
+	}
+	ValId carried[FOLD_MAX_CARRIED], before[FOLD_MAX_CARRIED];
+	LowVal guard = lower_value(l, l->node->guard, true);
+	fold_join(l, f, guard);
+	unsigned n = fold_pack(f, before);
+	Branch b = branch_open(l, guard.re);
+	fold_term(l, f, position);
+	fold_pack(f, carried);
+	lower_release(l, b.mark);
+	tir_else(l->tir, carried, n);
+	tir_end_if(l->tir, before, n);
+	fold_unpack(f, before);
+}
+
+void
+element_range(Lower *l, unsigned a, ValId *lo, ValId *hi, LowVal *words)
+{
+	const Axis *axis = &l->node->axis[a];
+	LowVal from = lower_value(l, axis->lo, true), to = lower_value(l, axis->hi, true);
+	lower_join(l, words, from);
+	lower_join(l, words, to);
+	*lo = from.re;
+	*hi = to.re;
+	if (!axis->clamp)
+		return;
+	LowVal clamp = lower_value(l, axis->clamp, true);
+	lower_join(l, words, clamp);
+	ValId zero = tir_int(l->tir, DT_I64, 0);
+	ValId outside = tir_binary(l->tir, OP_OR, tir_binary(l->tir, OP_LT, *lo, zero),
+	                           tir_binary(l->tir, OP_LT, clamp.re, *hi));
+	ValId removed = tir_binary(l->tir, OP_AND, tir_binary(l->tir, OP_LT, *lo, *hi), outside);
+	*lo = tir_binary(l->tir, OP_MAX, *lo, zero);
+	*hi = tir_binary(l->tir, OP_MIN, *hi, clamp.re);
+	if (axis->cut)
+		lower_join(l, words, (LowVal){.cut = tir_select(l->tir, removed, tir_int(l->tir, DT_U32, axis->cut),
+		                                                tir_int(l->tir, DT_U32, 0))});
+}
+
+typedef struct {
+	ValId carried[FOLD_MAX_CARRIED];
+	unsigned n;
+	uint32_t mark;
+} Level;
+
+/* The loops over the reduced axes, outermost first. The position of a term is that of its indices,
+ * each counted from the lower end of its range, in row-major order of the ranges. */
+static void
+fold_ranges(Lower *l, Fold *f)
+{
+	const Node *n = l->node;
+	Level level[TG_MAX_AXES];
+	ValId position = f->position;
+	for (unsigned k = 0; k < n->nred; k++) {
+		unsigned a = n->npar + k;
+		ValId lo, hi;
+		LowVal words = {0};
+		element_range(l, a, &lo, &hi, &words);
+		fold_join(l, f, words);
+		Level *at = &level[k];
+		at->n = fold_pack(f, at->carried);
+		at->mark = lower_mark(l);
+		l->axis[a] = tir_for(l->tir, lo, hi, tir_int(l->tir, DT_I64, 1), at->carried, at->n);
+		fold_unpack(f, at->carried);
+		if (!position)
+			continue;
+		ValId outer = tir_binary(l->tir, OP_MUL, position, tir_binary(l->tir, OP_SUB, hi, lo));
+		position = tir_binary(l->tir, OP_ADD, outer, tir_binary(l->tir, OP_SUB, l->axis[a], lo));
+	}
+	fold_guarded(l, f, position);
+	for (unsigned k = n->nred; k-- > 0;) {
+		fold_pack(f, level[k].carried);
+		tir_end_for(l->tir, level[k].carried, level[k].n);
+		fold_unpack(f, level[k].carried);
+		lower_release(l, level[k].mark);
+		l->axis[n->npar + k] = 0;
+	}
+}
+
+/* --- the element --- */
+
+LowVal
+element_finish(Lower *l, LowVal folded, ValId touched, bool always)
+{
+	const Node *n = l->node;
+	const Tensor *t = &l->g->tensor.at[n->out];
+	if (n->finish) {
+		l->acc = folded;
+		l->acc_type = n->monoid == MON_NONE ? (DType)expr_get(l->g, n->body)->dtype : fold_type(l->g, n);
+		l->touched = touched;
+		return lower_value(l, n->finish, always);
+	}
+	if (t->dtype != DT_C64)
+		folded.re = tir_cast(l->tir, t->dtype, folded.re);
+	return folded;
+}
+
+static LowVal
+demanded_value(Lower *l)
+{
+	const Node *n = l->node;
+	if (n->monoid == MON_NONE)
+		return element_finish(l, lower_value(l, n->body, true), tir_int(l->tir, DT_BOOL, 1), true);
+	Fold f = fold_begin(l);
+	fold_ranges(l, &f);
+	return element_finish(l, fold_end(l, &f), f.touched, true);
+}
+
+LowVal
+element_value(Lower *l)
+{
+	const Node *n = l->node;
+	if (expr_is_true(l->g, n->domain))
+		return demanded_value(l);
+	LowVal domain = lower_value(l, n->domain, true);
+	Branch b = branch_open(l, domain.re);
+	return branch_close(l, b, l->g->tensor.at[n->out].dtype, demanded_value(l));
+}

@@ -1,0 +1,250 @@
+/* kernel_args.c: what a kernel is handed. Walks the expressions of the kernel's nodes once, numbers
+ * them, and binds each tensor, extent, stride, dim and scalar parameter they use, as instructions at
+ * the top of the kernel's body, where every region sees them. */
+#include "passes/schedule/lower.h"
+
+#include "passes/schedule/vary.h"
+
+void
+lower_begin(Lower *l, Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
+{
+	*l = (Lower){.g = g, .scratch = scratch, .places = places, .kernel = kernel, .tir = kernel->tir};
+	vec_grow(scratch, &l->varies, 1);
+	vec_grow(scratch, &l->strict, 1);
+	for (unsigned at = 0; at < AT_COUNT; at++)
+		vec_grow(scratch, &l->slot[at], 1);
+}
+
+/* --- scalars --- */
+
+static ValId
+bind_scalar(Lower *l, DType dtype, Name name, ScalarBind bind)
+{
+	unsigned k = tir_add_scalar(l->tir, name, dtype);
+	vec_push(l->g->arena, &l->kernel->scalar, bind);
+	return tir_emit(l->tir, OP_SCALAR, tir_scalar(dtype), k, NULL, 0);
+}
+
+static LowVal *
+find_scalar(Lower *l, ExprId e)
+{
+	for (uint32_t k = 0; k < l->scalar.n; k++)
+		if (l->scalar.at[k].e == e)
+			return &l->scalar.at[k].val;
+	return NULL;
+}
+
+static void
+remember_scalar(Lower *l, ExprId e, LowVal v)
+{
+	vec_grow(l->scratch, &l->scalar, 1);
+	l->scalar.at[l->scalar.n - 1].e = e;
+	l->scalar.at[l->scalar.n - 1].val = v;
+}
+
+ValId
+lower_launch_expr(Lower *l, ExprId e)
+{
+	const Expr *p = expr_get(l->g, e);
+	const LowVal *known = find_scalar(l, e);
+	if (known)
+		return known->re;
+	ValId v;
+	if (p->op == OP_CONST)
+		v = tir_int(l->tir, DT_I64, p->imm.i);
+	else
+		v = bind_scalar(l, DT_I64, p->op == OP_DIM ? l->g->dim.at[p->ref].name : 0, (ScalarBind){.expr = e});
+	remember_scalar(l, e, (LowVal){.re = v});
+	return v;
+}
+
+/* A scalar parameter. A c64 one travels as its 64 bits. */
+static void
+bind_parameter(Lower *l, ExprId e)
+{
+	DType dtype = (DType)expr_get(l->g, e)->dtype;
+	if (find_scalar(l, e))
+		return;
+	Name name = l->g->tensor.at[expr_get(l->g, e)->ref].name;
+	ScalarBind bind = {.expr = e};
+	LowVal v = {0};
+	if (dtype == DT_C64) {
+		ValId bits = bind_scalar(l, DT_U64, name, bind);
+		ValId high = tir_binary(l->tir, OP_SHR, bits, tir_int(l->tir, DT_U64, 32));
+		v.re = tir_bitcast(l->tir, DT_F32, tir_cast(l->tir, DT_U32, bits));
+		v.im = tir_bitcast(l->tir, DT_F32, tir_cast(l->tir, DT_U32, high));
+	} else {
+		v.re = bind_scalar(l, dtype, name, bind);
+	}
+	remember_scalar(l, e, v);
+}
+
+/* --- tensors --- */
+
+static bool
+in_workspace(const Lower *l, TensorId t)
+{
+	return l->g->tensor.at[t].kind == TENSOR_NODE && !l->places->result[t];
+}
+
+/* Row-major strides as launch expressions. */
+static void
+bind_row_major(Lower *l, const Tensor *t, ValId *stride)
+{
+	ExprId product = expr_int(l->g, DT_I64, 1);
+	for (unsigned a = t->rank; a-- > 0;) {
+		stride[a] = lower_launch_expr(l, product);
+		if (expr_get(l->g, product)->op == OP_CONST && expr_get(l->g, product)->imm.i == 1)
+			product = t->extent[a];
+		else
+			product = expr_binary(l->g, OP_MUL, t->extent[a], product);
+	}
+}
+
+static unsigned
+bind_buffer(Lower *l, BindKind kind, TensorId t, DType dtype, bool written)
+{
+	unsigned k = tir_add_buffer(l->tir, l->g->tensor.at[t].name, dtype, written);
+	vec_push(l->g->arena, &l->kernel->buffer, ((BufferBind){kind, t}));
+	return k;
+}
+
+/* A view with the given strides, of pairs when the tensor is complex. */
+static ValId
+view_of(Lower *l, unsigned buffer, DType dtype, unsigned rank, const ValId *extent, const ValId *stride)
+{
+	if (dtype != DT_C64)
+		return tir_view(l->tir, buffer, rank, extent, stride);
+	ValId e[LOWER_MAX_RANK], s[LOWER_MAX_RANK], two = tir_int(l->tir, DT_I64, 2);
+	for (unsigned a = 0; a < rank; a++) {
+		e[a] = extent[a];
+		s[a] = tir_binary(l->tir, OP_MUL, stride[a], two);
+	}
+	e[rank] = two;
+	s[rank] = tir_int(l->tir, DT_I64, 1);
+	return tir_view(l->tir, buffer, rank + 1, e, s);
+}
+
+static TensorArg *
+find_tensor(Lower *l, TensorId t)
+{
+	for (uint32_t k = 0; k < l->arg.n; k++)
+		if (l->arg.at[k].tensor == t)
+			return &l->arg.at[k];
+	return NULL;
+}
+
+TensorArg *
+lower_tensor(Lower *l, TensorId t)
+{
+	TensorArg *a = find_tensor(l, t);
+	if (!a)
+		bug(l->g->arena, "lower_tensor: %%%u was not declared", t);
+	return a;
+}
+
+static void
+bind_shape(Lower *l, TensorArg *arg)
+{
+	const Tensor t = l->g->tensor.at[arg->tensor];
+	for (unsigned a = 0; a < t.rank; a++)
+		arg->extent[a] = lower_launch_expr(l, t.extent[a]);
+	if (in_workspace(l, arg->tensor))
+		bind_row_major(l, &t, arg->stride);
+	else
+		for (unsigned a = 0; a < t.rank; a++)
+			arg->stride[a] = bind_scalar(l, DT_I64, t.name, (ScalarBind){.tensor = arg->tensor, .axis = (uint8_t)a});
+}
+
+static void
+bind_data(Lower *l, TensorArg *arg, bool written)
+{
+	const Tensor t = l->g->tensor.at[arg->tensor];
+	DType dtype = t.dtype == DT_C64 ? DT_F32 : t.dtype;
+	unsigned buffer = bind_buffer(l, BIND_DATA, arg->tensor, dtype, written);
+	arg->data = view_of(l, buffer, t.dtype, t.rank, arg->extent, arg->stride);
+	if (!in_workspace(l, arg->tensor) && t.rank && t.dtype != DT_C64) {
+		ValId stride[TG_MAX_RANK];
+		for (unsigned a = 0; a < t.rank; a++)
+			stride[a] = arg->stride[a];
+		stride[t.rank - 1] = tir_int(l->tir, DT_I64, 1);
+		arg->dense = tir_view(l->tir, buffer, t.rank, arg->extent, stride);
+	}
+}
+
+static ValId
+row_major_view(Lower *l, unsigned buffer, const TensorArg *arg)
+{
+	const Tensor t = l->g->tensor.at[arg->tensor];
+	ValId stride[TG_MAX_RANK];
+	bind_row_major(l, &t, stride);
+	return tir_view(l->tir, buffer, t.rank, arg->extent, stride);
+}
+
+static void
+bind_tensor(Lower *l, TensorId t, bool written)
+{
+	if (!find_tensor(l, t)) {
+		vec_push(l->scratch, &l->arg, ((TensorArg){.tensor = t}));
+		TensorArg *arg = &l->arg.at[l->arg.n - 1];
+		bool plane = l->places->faulty[t] && l->places->read[t];
+		bind_shape(l, arg);
+		bind_data(l, arg, written);
+		if (plane)
+			arg->fault = row_major_view(l, bind_buffer(l, BIND_FAULT, t, DT_U32, written), arg);
+	}
+}
+
+ValId
+lower_plane(Lower *l, TensorId t, DType dtype)
+{
+	return row_major_view(l, bind_buffer(l, BIND_WORK, t, dtype, true), lower_tensor(l, t));
+}
+
+/* --- expressions --- */
+
+static void
+declare(void *user, ExprId e)
+{
+	Lower *l = user;
+	const Expr *p = expr_get(l->g, e);
+	if (!number_add(l, e))
+		return;
+	if (p->op == OP_DIM)
+		lower_launch_expr(l, e);
+	else if (p->op == OP_READ && l->g->tensor.at[p->ref].kind == TENSOR_SCALAR)
+		bind_parameter(l, e);
+	else if (p->op == OP_READ)
+		bind_tensor(l, p->ref, false);
+}
+
+void
+lower_declare(Lower *l, ExprId e)
+{
+	expr_walk(l->g, l->scratch, e, declare, l);
+}
+
+void
+lower_declare_output(Lower *l, TensorId t)
+{
+	bind_tensor(l, t, true);
+}
+
+void
+lower_declare_node(Lower *l, TensorId t)
+{
+	const Node n = *tensor_node(l->g, t);
+	lower_declare_output(l, t);
+	lower_declare(l, n.domain);
+	for (unsigned a = n.npar; a < (unsigned)n.npar + n.nred; a++) {
+		lower_declare(l, n.axis[a].lo);
+		lower_declare(l, n.axis[a].hi);
+		lower_declare(l, n.axis[a].clamp);
+	}
+	lower_declare(l, n.guard);
+	lower_declare(l, n.body);
+	for (unsigned a = 0; n.scatter && a < n.npar; a++)
+		lower_declare(l, n.target[a]);
+	lower_declare(l, n.init);
+	lower_declare(l, n.finish);
+}

@@ -1,0 +1,317 @@
+/* lower_expr.c: TG expressions as TIR values (lower.h says what of: points, demand, faults).
+ *
+ * Expressions are lowered operands first from a stack of our own, as they may be deep, and each once
+ * in the region that needs it. */
+#include "passes/schedule/lower.h"
+
+#include "passes/schedule/lower_read.h"
+#include "passes/schedule/vary.h"
+
+/* --- fault words --- */
+
+static ValId
+word(Lower *l, uint32_t v)
+{
+	return tir_int(l->tir, DT_U32, v);
+}
+
+ValId
+lower_word(Lower *l, ValId first, ValId then)
+{
+	if (!first || first == then)
+		return then;
+	if (!then)
+		return first;
+	return tir_select(l->tir, tir_binary(l->tir, OP_NE, first, word(l, 0)), first, then);
+}
+
+void
+lower_join(Lower *l, LowVal *v, LowVal from)
+{
+	v->fail = lower_word(l, v->fail, from.fail);
+	v->cut = lower_word(l, v->cut, from.cut);
+}
+
+ValId
+lower_pack(Lower *l, LowVal v)
+{
+	if (!v.cut)
+		return v.fail;
+	ValId high = tir_binary(l->tir, OP_SHL, v.cut, word(l, 16));
+	return v.fail ? tir_binary(l->tir, OP_BOR, v.fail, high) : high;
+}
+
+/* c ? a : b, where each may be impossible. */
+static ValId
+select_word(Lower *l, ValId c, ValId a, ValId b)
+{
+	if (!a && !b)
+		return 0;
+	return tir_select(l->tir, c, a ? a : word(l, 0), b ? b : word(l, 0));
+}
+
+/* --- single operations --- */
+
+LowVal
+lower_zero(Lower *l, DType dtype)
+{
+	if (dtype == DT_C64) {
+		ValId zero = tir_float(l->tir, DT_F32, 0);
+		return (LowVal){.re = zero, .im = zero};
+	}
+	return (LowVal){.re = dtype_is_float(dtype) ? tir_float(l->tir, dtype, 0) : tir_int(l->tir, dtype, 0)};
+}
+
+static LowVal
+lower_const(Lower *l, const Expr *p)
+{
+	DType t = (DType)p->dtype;
+	if (t == DT_C64)
+		return (LowVal){.re = tir_float(l->tir, DT_F32, p->imm.f), .im = tir_float(l->tir, DT_F32, 0)};
+	return (LowVal){.re = dtype_is_float(t) ? tir_float(l->tir, t, p->imm.f) : tir_int(l->tir, t, p->imm.i)};
+}
+
+static LowVal
+lower_axis(Lower *l, unsigned k, LowerAt at)
+{
+	if (!l->axis[k])
+		bug(l->g->arena, "axis %u is not open", k);
+	if (at == AT_BASE || k != l->lane_axis)
+		return (LowVal){.re = l->axis[k]};
+	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
+	return (LowVal){.re = tir_binary(l->tir, OP_ADD, l->axis[k], iota)};
+}
+
+static LowVal
+lower_bound_scalar(Lower *l, ExprId e)
+{
+	for (uint32_t k = 0; k < l->scalar.n; k++)
+		if (l->scalar.at[k].e == e)
+			return l->scalar.at[k].val;
+	bug(l->g->arena, "scalar e%u was not declared", e);
+}
+
+static LowVal
+lower_acc(Lower *l, DType to)
+{
+	LowVal v = l->acc;
+	if (!v.re)
+		bug(l->g->arena, "acc where nothing was folded");
+	if (to != l->acc_type)
+		v.re = tir_cast(l->tir, to, v.re);
+	return v;
+}
+
+static LowVal
+lower_cast(Lower *l, DType from, DType to, LowVal v)
+{
+	if (from == DT_C64 && to == DT_BOOL) {
+		ValId zero = tir_float(l->tir, DT_F32, 0);
+		v.re = tir_binary(l->tir, OP_OR, tir_binary(l->tir, OP_NE, v.re, zero),
+		                  tir_binary(l->tir, OP_NE, v.im, zero));
+		v.im = 0;
+	} else if (from == DT_C64 && to != DT_C64) {
+		v.re = tir_cast(l->tir, to, v.re);
+		v.im = 0;
+	} else if (from != DT_C64 && to == DT_C64) {
+		v.re = tir_cast(l->tir, DT_F32, v.re);
+		v.im = tir_float(l->tir, DT_F32, 0);
+	} else if (from != to) {
+		v.re = tir_cast(l->tir, to, v.re);
+	}
+	return v;
+}
+
+static LowVal
+lower_select(Lower *l, LowVal c, LowVal a, LowVal b)
+{
+	LowVal v = {.re = tir_select(l->tir, c.re, a.re, b.re)};
+	if (a.im)
+		v.im = tir_select(l->tir, c.re, a.im, b.im);
+	v.fail = lower_word(l, c.fail, select_word(l, c.re, a.fail, b.fail));
+	v.cut = lower_word(l, c.cut, select_word(l, c.re, a.cut, b.cut));
+	return v;
+}
+
+static LowVal
+lower_logic(Lower *l, Op op, LowVal a, LowVal b)
+{
+	LowVal v = {.re = tir_binary(l->tir, op, a.re, b.re)};
+	bool and = op == OP_AND;
+	v.fail = lower_word(l, a.fail, select_word(l, a.re, and ? b.fail : 0, and ? 0 : b.fail));
+	v.cut = lower_word(l, a.cut, select_word(l, a.re, and ? b.cut : 0, and ? 0 : b.cut));
+	return v;
+}
+
+/* What is the same operation in TIR, on reals. */
+static LowVal
+lower_plain(Lower *l, Op op, const LowVal *arg, unsigned narg)
+{
+	return (LowVal){.re = narg == 1 ? tir_unary(l->tir, op, arg[0].re)
+	                                : tir_binary(l->tir, op, arg[0].re, arg[1].re)};
+}
+
+static LowVal
+lower_random(Lower *l, Op op, const LowVal *arg, unsigned narg)
+{
+	ValId v[TG_MAX_AXES];
+	for (unsigned k = 0; k < narg; k++)
+		v[k] = arg[k].re;
+	return (LowVal){.re = lower_rand(l, op, v, narg)};
+}
+
+/* The value alone; the caller joins the operands' words, except where the case says it did. */
+static LowVal
+lower_op(Lower *l, ExprId e, const LowVal *arg, LowerAt at, bool *joined)
+{
+	const Expr p = *expr_get(l->g, e);
+	DType operand = p.narg ? (DType)expr_get(l->g, expr_arg(l->g, e, p.narg - 1))->dtype : DT_NONE;
+	bool complex = operand == DT_C64;
+	switch ((Op)p.op) {
+	case OP_CONST: return lower_const(l, &p);
+	case OP_AXIS: return lower_axis(l, p.ref, at);
+	case OP_DIM: return lower_bound_scalar(l, e);
+	case OP_ACC: return lower_acc(l, (DType)p.dtype);
+	case OP_TOUCHED: return (LowVal){.re = l->touched, .fail = l->acc.fail, .cut = l->acc.cut};
+	case OP_READ:
+		if (l->g->tensor.at[p.ref].kind == TENSOR_SCALAR)
+			return lower_bound_scalar(l, e);
+		*joined = true;
+		return lower_read(l, e, arg, at);
+	case OP_SELECT:
+		*joined = true;
+		return lower_select(l, arg[0], arg[1], arg[2]);
+	case OP_AND: case OP_OR:
+		*joined = true;
+		return lower_logic(l, (Op)p.op, arg[0], arg[1]);
+	case OP_CAST: return lower_cast(l, operand, (DType)p.dtype, arg[0]);
+	case OP_CPLX: return (LowVal){.re = arg[0].re, .im = arg[1].re};
+	case OP_RE: return (LowVal){.re = arg[0].re};
+	case OP_IM: return (LowVal){.re = arg[0].im};
+	case OP_CONJ: return (LowVal){.re = arg[0].re, .im = tir_unary(l->tir, OP_NEG, arg[0].im)};
+	case OP_ROOT: return lower_root(l, arg[0].re, arg[1].re);
+	case OP_RAND: case OP_RANDN: return lower_random(l, (Op)p.op, arg, p.narg);
+	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_NEG: case OP_EQ: case OP_NE:
+		if (complex)
+			return lower_complex(l, (Op)p.op, arg[0], arg[p.narg - 1]);
+		return lower_plain(l, (Op)p.op, arg, p.narg);
+	case OP_IDIV: case OP_IMOD: case OP_POW: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX:
+	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP:
+	case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF:
+	case OP_SIN: case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
+		return lower_plain(l, (Op)p.op, arg, p.narg);
+	case OP_NONE: case OP_IVAR: case OP_FMA: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
+	case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
+	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_VIEW: case OP_LOAD: case OP_STORE:
+	case OP_FAULT: case OP_FOR: case OP_IF: case OP_YIELD: case OP_RESULT:
+		break;
+	}
+	bug(l->g->arena, "%s in a graph", op_info[p.op].text);
+}
+
+/* --- walking --- */
+
+/* Where operand k of e is wanted: what does not vary, and the subscript that runs along the lanes,
+ * as scalars. */
+static LowerAt
+operand_at(Lower *l, ExprId e, unsigned k, LowerAt at)
+{
+	ExprId x = expr_arg(l->g, e, k);
+	if (at == AT_BASE || l->varies.at[number_of(l, x)] == VARY_NOT)
+		return AT_BASE;
+	return expr_get(l->g, e)->op == OP_READ && lower_lane_subscript(l, e) == (int)k ? AT_BASE : AT_VECTOR;
+}
+
+static LowSlot *
+slot_of(Lower *l, ExprId e, LowerAt at)
+{
+	return &l->slot[at].at[number_of(l, e)];
+}
+
+static void
+finish_expr(Lower *l, ExprId e, LowerAt at)
+{
+	const Expr p = *expr_get(l->g, e);
+	LowVal arg[TG_MAX_AXES];
+	bool joined = false;
+	for (unsigned k = 0; k < p.narg; k++)
+		arg[k] = slot_of(l, expr_arg(l->g, e, k), operand_at(l, e, k, at))->val;
+	LowVal v = lower_op(l, e, arg, at, &joined);
+	for (unsigned k = 0; k < p.narg && !joined; k++)
+		lower_join(l, &v, arg[k]);
+	*slot_of(l, e, at) = (LowSlot){v, true};
+	vec_push(l->scratch, &l->undo, ((LowUndo){number_of(l, e), at}));
+}
+
+/* Marks what is evaluated whenever e is, without going into lazy operands. */
+static void
+mark_strict(Lower *l, ExprId e)
+{
+	VEC(ExprId) stack = {0};
+	vec_push(l->scratch, &stack, e);
+	while (stack.n) {
+		ExprId x = stack.at[--stack.n];
+		const Expr *p = expr_get(l->g, x);
+		uint32_t *mark = &l->strict.at[number_of(l, x)];
+		if (*mark == l->root)
+			continue;
+		*mark = l->root;
+		unsigned n = op_info[p->op].flags & F_LAZY ? 1 : p->narg;
+		for (unsigned k = 0; k < n; k++)
+			vec_push(l->scratch, &stack, expr_arg(l->g, x, k));
+	}
+}
+
+LowVal
+lower_value(Lower *l, ExprId e, bool always)
+{
+	LowerAt top = l->varies.at[number_of(l, e)] == VARY_NOT ? AT_BASE : AT_VECTOR;
+	l->root++;
+	if (always)
+		mark_strict(l, e);
+	l->stack.n = 0;
+	vec_push(l->scratch, &l->stack, ((LowJob){e, top}));
+	while (l->stack.n) {
+		LowJob job = l->stack.at[l->stack.n - 1];
+		bool ready = true;
+		for (unsigned k = 0; !slot_of(l, job.e, job.at)->done && k < expr_get(l->g, job.e)->narg; k++) {
+			ExprId x = expr_arg(l->g, job.e, k);
+			LowerAt at = operand_at(l, job.e, k, job.at);
+			if (!slot_of(l, x, at)->done) {
+				vec_push(l->scratch, &l->stack, ((LowJob){x, at}));
+				ready = false;
+			}
+		}
+		if (!ready)
+			continue;
+		l->stack.n--;
+		if (!slot_of(l, job.e, job.at)->done)
+			finish_expr(l, job.e, job.at);
+	}
+	return slot_of(l, e, top)->val;
+}
+
+uint32_t
+lower_mark(const Lower *l)
+{
+	return l->undo.n;
+}
+
+void
+lower_release(Lower *l, uint32_t mark)
+{
+	while (l->undo.n > mark) {
+		LowUndo u = l->undo.at[--l->undo.n];
+		l->slot[u.at].at[u.number].done = false;
+	}
+}
+
+void
+lower_enter_node(Lower *l, TensorId t)
+{
+	l->node = tensor_node(l->g, t);
+	for (unsigned k = 0; k < TG_MAX_AXES; k++)
+		l->axis[k] = 0;
+	l->acc = (LowVal){0};
+	l->touched = 0;
+}

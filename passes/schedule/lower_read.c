@@ -1,0 +1,175 @@
+/* lower_read.c: reads and writes of tensor elements, with their bounds tests and fault words. */
+#include "passes/schedule/lower_read.h"
+
+#include "passes/schedule/vary.h"
+
+int
+lower_lane_subscript(Lower *l, ExprId e)
+{
+	int along = -1;
+	const Expr *p = expr_get(l->g, e);
+	if (l->g->tensor.at[p->ref].kind == TENSOR_SCALAR)
+		return -1;
+	for (unsigned k = 0; k < p->narg; k++) {
+		uint8_t v = l->varies.at[number_of(l, expr_arg(l->g, e, k))];
+		if (v == VARY_ANY || (v == VARY_UNIT && along >= 0))
+			return -1;
+		if (v == VARY_UNIT)
+			along = (int)k;
+	}
+	return along;
+}
+
+/* Whether subscript a of the read is an axis that runs inside the tensor's axis a anyway. */
+static bool
+runs_inside(const Lower *l, const Tensor *t, unsigned a, ExprId sub)
+{
+	const Expr *p = expr_get(l->g, sub);
+	const Node *n = l->node;
+	if (p->op != OP_AXIS)
+		return false;
+	if (p->ref < n->npar)
+		return !n->scatter && l->g->tensor.at[n->out].extent[p->ref] == t->extent[a];
+	const Expr *lo = expr_get(l->g, n->axis[p->ref].lo);
+	return n->axis[p->ref].hi == t->extent[a] && lo->op == OP_CONST && lo->imm.i >= 0;
+}
+
+/* 0 <= i < extent, in one comparison. */
+static ValId
+inside(Lower *l, ValId i, ValId extent)
+{
+	return tir_binary(l->tir, OP_LT, tir_cast(l->tir, DT_U64, i), tir_cast(l->tir, DT_U64, extent));
+}
+
+static ValId
+both(Lower *l, ValId a, ValId b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	return tir_binary(l->tir, OP_AND, a, b);
+}
+
+typedef struct {
+	ValId index[TG_MAX_RANK]; /* as LOAD takes them */
+	ValId ok;                 /* all subscripts inside; 0: known */
+	ValId mask;
+	int64_t flags;
+	unsigned lanes;
+	unsigned rank;
+} ReadAt;
+
+static ValId
+lane_values(Lower *l, ValId base)
+{
+	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
+	return tir_binary(l->tir, OP_ADD, base, iota);
+}
+
+static ReadAt
+read_at(Lower *l, ExprId e, const LowVal *sub, LowerAt at)
+{
+	const Expr *p = expr_get(l->g, e);
+	const Tensor *t = &l->g->tensor.at[p->ref];
+	const TensorArg *arg = lower_tensor(l, p->ref);
+	bool varies = at == AT_VECTOR;
+	int along = varies ? lower_lane_subscript(l, e) : -1;
+	bool test = p->access || l->strict.at[number_of(l, e)] != l->root;
+	ReadAt r = {.rank = p->narg, .lanes = varies ? l->lanes : 0};
+	for (unsigned a = 0; a < p->narg; a++) {
+		r.index[a] = sub[a].re;
+		if (!test || runs_inside(l, t, a, expr_arg(l->g, e, a)))
+			continue;
+		ValId i = along == (int)a ? lane_values(l, sub[a].re) : sub[a].re;
+		r.ok = both(l, r.ok, inside(l, i, arg->extent[a]));
+	}
+	r.mask = varies ? both(l, l->mask, r.ok) : r.ok;
+	r.flags = along >= 0 ? TIR_LANES_ALONG(along) : 0;
+	return r;
+}
+
+LowVal
+lower_load(Lower *l, ValId view, DType dtype, const ValId *p, unsigned rank, ValId mask, int64_t flags,
+           unsigned lanes)
+{
+	ValId index[LOWER_MAX_RANK];
+	if (dtype != DT_C64)
+		return (LowVal){.re = tir_load(l->tir, view, p, mask, flags, lanes)};
+	for (unsigned a = 0; a < rank; a++)
+		index[a] = p[a];
+	LowVal v = {0};
+	index[rank] = tir_int(l->tir, DT_I64, 0);
+	v.re = tir_load(l->tir, view, index, mask, flags, lanes);
+	index[rank] = tir_int(l->tir, DT_I64, 1);
+	v.im = tir_load(l->tir, view, index, mask, flags, lanes);
+	return v;
+}
+
+void
+lower_put(Lower *l, ValId view, DType dtype, LowVal v, const ValId *p, unsigned rank, ValId mask,
+          int64_t flags)
+{
+	ValId index[LOWER_MAX_RANK];
+	for (unsigned a = 0; a < rank; a++)
+		index[a] = p[a];
+	index[rank] = dtype == DT_C64 ? tir_int(l->tir, DT_I64, 0) : 0;
+	tir_store(l->tir, view, v.re, index, mask, flags);
+	if (dtype == DT_C64) {
+		index[rank] = tir_int(l->tir, DT_I64, 1);
+		tir_store(l->tir, view, v.im, index, mask, flags);
+	}
+}
+
+/* Splits what a fault plane says. Without cut ranges in the graph a word is a failed access. */
+static LowVal
+plane_words(Lower *l, ValId w)
+{
+	if (!l->places->cuts)
+		return (LowVal){.fail = w};
+	return (LowVal){.fail = tir_binary(l->tir, OP_BAND, w, tir_int(l->tir, DT_U32, 0xffff)),
+	                .cut = tir_binary(l->tir, OP_SHR, w, tir_int(l->tir, DT_U32, 16))};
+}
+
+LowVal
+lower_read(Lower *l, ExprId e, const LowVal *sub, LowerAt at)
+{
+	const Expr p = *expr_get(l->g, e);
+	const TensorArg *arg = lower_tensor(l, p.ref);
+	ReadAt r = read_at(l, e, sub, at);
+	bool last = TIR_LANE_AXIS(r.flags) == (int)r.rank - 1;
+	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data;
+	LowVal v = lower_load(l, view, (DType)p.dtype, r.index, r.rank, r.mask, r.flags, r.lanes);
+	for (unsigned k = 0; k < p.narg; k++)
+		lower_join(l, &v, sub[k]);
+	if (p.access && r.ok)
+		v.fail = lower_word(l, v.fail, tir_select(l->tir, r.ok, tir_int(l->tir, DT_U32, 0),
+		                                          tir_int(l->tir, DT_U32, p.access)));
+	if (arg->fault)
+		lower_join(l, &v, plane_words(l, tir_load(l->tir, arg->fault, r.index, r.mask, r.flags, r.lanes)));
+	return v;
+}
+
+static ValId
+in_lanes(Lower *l, ValId v)
+{
+	if (!v || !l->lanes || tir_inst(l->tir, v)->type.lanes)
+		return v;
+	return tir_emit(l->tir, OP_SPLAT, tir_vector((DType)tir_inst(l->tir, v)->type.dtype, l->lanes), 0, &v, 1);
+}
+
+void
+lower_store(Lower *l, TensorId t, LowVal v, const ValId *p)
+{
+	const Tensor *tensor = &l->g->tensor.at[t];
+	const TensorArg *arg = lower_tensor(l, t);
+	int64_t flags = l->lanes ? TIR_LANES_ALONG(l->lane_axis) : 0;
+	bool last = l->lane_axis + 1u == tensor->rank;
+	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data;
+	v.re = in_lanes(l, v.re);
+	v.im = in_lanes(l, v.im);
+	lower_put(l, view, tensor->dtype, v, p, tensor->rank, l->mask, flags);
+	ValId w = lower_pack(l, v);
+	if (arg->fault)
+		tir_store(l->tir, arg->fault, in_lanes(l, w ? w : tir_int(l->tir, DT_U32, 0)), p, l->mask, flags);
+	if (w && l->places->result[t])
+		tir_fault(l->tir, l->mask ? tir_select(l->tir, l->mask, w, tir_int(l->tir, DT_U32, 0)) : w);
+}

@@ -1,0 +1,240 @@
+/* schedule.c: from a tensor graph to a program: which kernels there are, in which order they run,
+ * where their tensors live, and their TIR.
+ *
+ * One live node is one kernel, a recurrence's members share one. A kernel follows the kernels of all
+ * it reads; copies into inouts come last. MAP builds what it takes, NEST the rest. */
+#include "passes/schedule/schedule.h"
+
+#include "passes/scratch.h"
+
+enum { ACCESS_MAX = 0xffff }; /* a fault word has 16 bits for each of two */
+
+typedef struct {
+	Graph *g;
+	PassCtx *cx;
+	uint32_t *unit;        /* by TensorId: place in order; UINT32_MAX: not a live node */
+	VEC(TensorId) order;   /* by place: the unit's first node */
+	/* by node index: reads.at[first[i] .. first[i + 1]) are the tensors it reads */
+	uint32_t *first;
+	VEC(TensorId) reads;
+} Schedule;
+
+void
+node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user)
+{
+	const ExprId single[] = {n->domain, n->guard, n->body, n->finish, n->init};
+	for (unsigned k = 0; k < sizeof single / sizeof *single; k++)
+		expr_walk(g, scratch, single[k], visit, user);
+	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
+		expr_walk(g, scratch, n->axis[a].lo, visit, user);
+		expr_walk(g, scratch, n->axis[a].hi, visit, user);
+		expr_walk(g, scratch, n->axis[a].clamp, visit, user);
+	}
+	for (unsigned a = 0; n->scatter && a < n->npar; a++)
+		expr_walk(g, scratch, n->target[a], visit, user);
+}
+
+/* --- order --- */
+
+static void
+note_tensor(void *user, ExprId e)
+{
+	Schedule *s = user;
+	const Expr *p = expr_get(s->g, e);
+	if (p->op == OP_READ)
+		vec_push(s->cx->scratch, &s->reads, p->ref);
+}
+
+static void
+collect_reads(Schedule *s)
+{
+	s->first = ARENA_ARRAY(s->cx->scratch, uint32_t, (size_t)s->g->node.n + 1);
+	for (uint32_t i = 0; i < s->g->node.n; i++) {
+		s->first[i] = s->reads.n;
+		node_walk(s->g, s->cx->scratch, &s->g->node.at[i], note_tensor, s);
+	}
+	s->first[s->g->node.n] = s->reads.n;
+}
+
+/* The nodes of the unit of node t. */
+static const TensorId *
+members(const Graph *g, const TensorId *t, uint32_t *n)
+{
+	RecurId r = tensor_node(g, *t)->recur;
+	*n = r ? g->recur.at[r].member.n : 1;
+	return r ? g->recur.at[r].member.at : t;
+}
+
+static void
+place_unit(Schedule *s, TensorId t)
+{
+	uint32_t n;
+	const TensorId *m = members(s->g, &t, &n);
+	for (uint32_t k = 0; k < n; k++)
+		s->unit[m[k]] = s->order.n;
+	vec_push(s->cx->scratch, &s->order, m[0]);
+}
+
+/* Puts what t's unit reads on the stack, as far as it has no place yet; false when nothing. */
+static bool
+push_needed(Schedule *s, TensorId t, const bool *waiting, TensorId **stack, uint32_t *nstack, uint32_t *cap)
+{
+	uint32_t n, before = *nstack;
+	const TensorId *m = members(s->g, &t, &n);
+	for (uint32_t k = 0; k < n; k++) {
+		uint32_t i = s->g->tensor.at[m[k]].node;
+		for (uint32_t r = s->first[i]; r < s->first[i + 1]; r++) {
+			TensorId x = s->reads.at[r];
+			if (s->g->tensor.at[x].kind != TENSOR_NODE || s->unit[x] != UINT32_MAX || waiting[x])
+				continue;
+			*stack = arena_grow(s->cx->scratch, *stack, sizeof **stack, *nstack, cap, 1);
+			(*stack)[(*nstack)++] = x;
+		}
+	}
+	return *nstack > before;
+}
+
+static void
+order_from(Schedule *s, TensorId root, bool *waiting)
+{
+	TensorId *stack = NULL;
+	uint32_t n = 0, cap = 0;
+	stack = arena_grow(s->cx->scratch, stack, sizeof *stack, n, &cap, 1);
+	stack[n++] = root;
+	while (n) {
+		TensorId t = stack[n - 1];
+		uint32_t count;
+		const TensorId *m = members(s->g, &t, &count);
+		for (uint32_t k = 0; k < count; k++)
+			waiting[m[k]] = true;
+		if (s->unit[t] == UINT32_MAX && push_needed(s, t, waiting, &stack, &n, &cap))
+			continue;
+		n--;
+		if (s->unit[t] == UINT32_MAX)
+			place_unit(s, t);
+	}
+}
+
+static void
+order_units(Schedule *s)
+{
+	Arena *scratch = s->cx->scratch;
+	bool *waiting = ARENA_ARRAY(scratch, bool, s->g->tensor.n);
+	s->unit = ARENA_ARRAY(scratch, uint32_t, s->g->tensor.n);
+	for (uint32_t t = 0; t < s->g->tensor.n; t++)
+		s->unit[t] = UINT32_MAX;
+	for (uint32_t r = 0; r < s->g->result.n; r++)
+		order_from(s, s->g->result.at[r].tensor, waiting);
+}
+
+/* --- places --- */
+
+static void
+note_plane(void *user, ExprId e)
+{
+	const Graph *g = ((void **)user)[0];
+	bool *read = ((void **)user)[1];
+	const Expr *p = expr_get(g, e);
+	if (p->op == OP_READ)
+		read[p->ref] = true;
+}
+
+static Places
+find_places(const Graph *g, Arena *scratch)
+{
+	bool *read = ARENA_ARRAY(scratch, bool, g->tensor.n);
+	uint32_t *result = ARENA_ARRAY(scratch, uint32_t, g->tensor.n);
+	void *user[2] = {(void *)g, read};
+	Places p = {.faulty = graph_may_fault(g, scratch), .read = read, .result = result};
+	for (uint32_t i = 0; i < g->node.n; i++)
+		node_walk(g, scratch, &g->node.at[i], note_plane, user);
+	for (uint32_t r = 0; r < g->result.n; r++)
+		result[g->result.at[r].tensor] = r + 1;
+	for (uint32_t a = 1; a < g->access.n; a++)
+		p.cuts |= g->access.at[a].kind == ACCESS_CUT;
+	return p;
+}
+
+/* --- kernels --- */
+
+static Name
+kernel_name(const Schedule *s, uint32_t index, TensorId t)
+{
+	const char *graph = name_text(s->g->names, s->g->name), *node = name_text(s->g->names, s->g->tensor.at[t].name);
+	return name_cstr(s->g->names, arena_text(s->cx->scratch, "%s_k%u_%s", graph, index, node));
+}
+
+static void
+choose_plan(Schedule *s, TensorId t, KernelPlan *plan)
+{
+	uint32_t n;
+	const TensorId *m = members(s->g, &t, &n);
+	RemarkId why = REMARK_NONE;
+	uint16_t lanes = s->cx->options->lanes;
+	if (n > KP_MAX_NODES)
+		arena_unwind(s->g->arena, UNWIND_LIMIT, "a recurrence of %u definitions; %u are possible", n,
+		             (unsigned)KP_MAX_NODES);
+	*plan = (KernelPlan){.tmpl = TMPL_NEST, .unroll = 1, .nnode = (uint16_t)n};
+	for (uint32_t k = 0; k < n; k++)
+		plan->node[k] = m[k];
+	if (map_takes(s->g, t, lanes, &why)) {
+		plan->tmpl = TMPL_MAP;
+		plan->lanes = lanes;
+	} else {
+		remark(s->cx, why, t);
+	}
+}
+
+static void
+build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
+{
+	vec_grow(s->g->arena, &p->kernel, 1);
+	uint32_t index = p->kernel.n - 1;
+	Kernel *k = &p->kernel.at[index];
+	choose_plan(s, t, &k->plan);
+	k->tir = tir_new(s->g->arena, s->g->names, kernel_name(s, index, t));
+	switch ((Template)k->plan.tmpl) {
+	case TMPL_NEST: nest_build(s->g, scratch, places, k); break;
+	case TMPL_MAP: map_build(s->g, scratch, places, k); break;
+	case TMPL_NONE: bug(s->g->arena, "%%%u has no template", t);
+	}
+}
+
+static void
+check_nodes(const Graph *g)
+{
+	if (g->access.n > ACCESS_MAX + 1u)
+		arena_unwind(g->arena, UNWIND_LIMIT, "%u accesses are checked as they run; %u are possible",
+		             g->access.n - 1, (unsigned)ACCESS_MAX);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		if (g->node.at[i].monoid == MON_NONE && g->node.at[i].guard)
+			bug(g->arena, "schedule: %%%u has a guard and nothing to leave out", g->node.at[i].out);
+}
+
+Program *
+plan_schedule(Graph *g, PassCtx *cx)
+{
+	Schedule s = {.g = g, .cx = cx};
+	Program *p = ARENA_NEW(g->arena, Program);
+	ScratchPool pool;
+	Arena scratch;
+	p->graph = g;
+	check_nodes(g);
+	own_results(g, cx);
+	collect_reads(&s);
+	order_units(&s);
+	uint32_t nnode = g->node.n;
+	stage_inouts(g, cx, s.unit);
+	Places places = find_places(g, cx->scratch);
+	scratch_pool_init(&pool, cx->scratch);
+	scratch_arena_init(&pool, &scratch);
+	for (uint32_t k = 0; k < s.order.n; k++) {
+		build_kernel(&s, p, &places, s.order.at[k], &scratch);
+		arena_free(&scratch);
+	}
+	for (uint32_t i = nnode; i < g->node.n; i++) {
+		build_kernel(&s, p, &places, g->node.at[i].out, &scratch);
+		arena_free(&scratch);
+	}
+	return p;
+}

@@ -1,0 +1,79 @@
+/* schedule.h: the templates and what they share of a node: its fold and its loops. */
+#ifndef TEXO_PASSES_SCHEDULE_SCHEDULE_H
+#define TEXO_PASSES_SCHEDULE_SCHEDULE_H
+
+#include "passes/pass_ctx.h"
+#include "passes/schedule/lower.h"
+
+/* Each template fills kernel->tir (made by the caller), its binds, ntask and serial, from
+ * kernel->plan. */
+void nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+void scatter_build(Lower *l, TensorId t);
+void map_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+
+/* Whether MAP takes node t; else why not. */
+bool map_takes(const Graph *g, TensorId t, uint16_t lanes, RemarkId *why);
+
+/* Whether a scatter folds into its output itself, rather than into a plane aside. */
+bool scatter_is_direct(const Graph *g, const Node *n);
+/* Whether e reads t at the point itself: t[axis 0, axis 1, ...]. */
+bool reads_own_point(const Graph *g, ExprId e, TensorId t);
+
+/* Before ordering (place_results.c): every result gets a node of its own. */
+void own_results(Graph *g, PassCtx *cx);
+/* After: unit[t] is the place in launch order of the kernel that computes node t. Adds a copy node,
+ * to be launched after all units, for each inout that can't be written where it is computed. */
+void stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit);
+
+/* The product of t's extents. */
+ExprId element_count(Graph *g, TensorId t);
+
+/* Calls visit for each expression that node n evaluates, operands first; one that several roots
+ * share may come again. */
+void node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user);
+
+/* --- one element (element.c) --- */
+/* The value of the node entered, at the point l->axis[0..npar): domain, loops, guard, fold, finish. */
+LowVal element_value(Lower *l);
+/* What finish makes of the folded value, which has the type of fold_type (of the body without a
+ * monoid); always as for lower_value. */
+LowVal element_finish(Lower *l, LowVal folded, ValId touched, bool always);
+/* The range of reduced axis a, cut where it must be; words joins what evaluating it met. */
+void element_range(Lower *l, unsigned a, ValId *lo, ValId *hi, LowVal *words);
+/* 0, or the constant true. */
+bool expr_is_true(const Graph *g, ExprId e);
+/* c ? v : nothing, for values that only exist inside: opens a region; `end` closes it. */
+typedef struct {
+	uint32_t mark;
+} Branch;
+Branch branch_open(Lower *l, ValId cond);
+/* v of the branch, or zero of the dtype without a fault. */
+LowVal branch_close(Lower *l, Branch b, DType dtype, LowVal v);
+
+/* --- folds (fold.c) --- */
+typedef struct {
+	Monoid monoid;
+	DType type;       /* in which it accumulates */
+	bool fma;         /* strict mode: a sum of products takes one fma a term */
+	bool asks_touched;  /* finish asks whether a term arrived */
+	bool wants_touched, may_fail, may_cut;
+	ValId re, im, position, touched, fail, cut;
+} Fold;
+
+enum { FOLD_MAX_CARRIED = 6 };
+
+/* What folding the entered node carries, at its start. */
+Fold fold_begin(Lower *l);
+unsigned fold_pack(const Fold *f, ValId *carried);
+void fold_unpack(Fold *f, const ValId *carried);
+/* Joins the words of a value that the fold demanded. */
+void fold_join(Lower *l, Fold *f, LowVal from);
+/* Takes the body at the current point as one more term, at this position. */
+void fold_term(Lower *l, Fold *f, ValId position);
+/* Takes v as one more term. */
+void fold_value(Lower *l, Fold *f, LowVal v, ValId position);
+/* The folded value, in the type of fold_type. */
+LowVal fold_end(Lower *l, const Fold *f);
+DType fold_type(const Graph *g, const Node *n);
+
+#endif
