@@ -37,7 +37,7 @@
 
 typedef uint32_t ValId; /* 0: none */
 
-enum { TIR_MAX_RANK = 8, TIR_MAX_LANES = 256 };
+enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256 };
 
 typedef struct {
 	uint8_t dtype; /* DType; DT_NONE for what has no value */

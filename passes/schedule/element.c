@@ -149,7 +149,9 @@ element_finish(Lower *l, LowVal folded, ValId touched, bool always)
 		l->acc = folded;
 		l->acc_type = n->monoid == MON_NONE ? (DType)expr_get(l->g, n->body)->dtype : fold_type(l->g, n);
 		l->touched = touched;
-		return lower_value(l, n->finish, always);
+		LowVal v = lower_value(l, n->finish, always);
+		lower_join(l, &v, folded); /* the fold was demanded, whatever finish does with it */
+		return v;
 	}
 	if (t->dtype != DT_C64)
 		folded.re = tir_cast(l->tir, t->dtype, folded.re);

@@ -1,0 +1,271 @@
+#include "interp_program.h"
+
+#include <string.h>
+
+enum { CANARY = 64, POISON = 0xa5 };
+
+typedef struct {
+	uint8_t *data;      /* with CANARY bytes on both sides */
+	int64_t bytes;
+	int64_t extent[TG_MAX_RANK], stride[TG_MAX_RANK]; /* in elements */
+	unsigned rank;
+	DType dtype;
+} Memory;
+
+typedef struct {
+	const Program *p;
+	const Graph *g;
+	Arena *a;
+	const EvalInputs *in;
+	const int64_t *dim;
+	InterpOptions o;
+	Memory **home;      /* by TensorId: data */
+	Memory **plane;     /* by TensorId: fault plane */
+	VEC(Memory *) all;
+	InterpRun *out;
+	uint64_t seed;
+} Interp;
+
+/* --- launch expressions --- */
+
+static int64_t
+floor_div(int64_t a, int64_t b)
+{
+	if (b == 0)
+		return -1;
+	return a / b - (a % b != 0 && (a % b < 0) != (b < 0));
+}
+
+static const void *
+parameter(const Interp *r, TensorId t)
+{
+	for (uint32_t k = 0; k < r->g->param.n; k++)
+		if (r->g->param.at[k] == t)
+			return r->in->data[k];
+	bug(r->a, "%%%u is no parameter", t);
+}
+
+static int64_t
+launch_value(const Interp *r, ExprId e)
+{
+	const Expr *p = expr_get(r->g, e);
+	if (p->op == OP_CONST)
+		return p->imm.i;
+	if (p->op == OP_DIM)
+		return r->dim[p->ref];
+	if (p->op == OP_READ)
+		return eval_load((DType)p->dtype, parameter(r, p->ref), 0).i;
+	if (p->op == OP_CAST)
+		return launch_value(r, expr_arg(r->g, e, 0));
+	int64_t a = launch_value(r, expr_arg(r->g, e, 0));
+	int64_t b = p->narg > 1 ? launch_value(r, expr_arg(r->g, e, 1)) : 0;
+	if (p->op == OP_ADD)
+		return a + b;
+	if (p->op == OP_SUB)
+		return a - b;
+	if (p->op == OP_MUL)
+		return a * b;
+	if (p->op == OP_IDIV)
+		return floor_div(a, b);
+	if (p->op == OP_IMOD)
+		return b ? a - floor_div(a, b) * b : a;
+	if (p->op == OP_MIN)
+		return a < b ? a : b;
+	if (p->op == OP_MAX)
+		return a > b ? a : b;
+	bug(r->a, "launch expression with %s", op_info[p->op].text);
+}
+
+/* --- memory --- */
+
+static Memory *
+memory_new(Interp *r, TensorId t, DType dtype, unsigned inner)
+{
+	Memory *m = ARENA_NEW(r->a, Memory);
+	const Tensor *tensor = &r->g->tensor.at[t];
+	int64_t n = inner;
+	m->rank = tensor->rank;
+	m->dtype = dtype;
+	for (unsigned a = m->rank; a-- > 0;) {
+		m->extent[a] = launch_value(r, tensor->extent[a]);
+		m->stride[a] = n;
+		n *= m->extent[a];
+	}
+	if (!dtype_bytes(dtype, n, &m->bytes))
+		bug(r->a, "too large");
+	uint8_t *raw = arena_alloc(r->a, (size_t)m->bytes + 2 * CANARY);
+	memset(raw, POISON, (size_t)m->bytes + 2 * CANARY);
+	m->data = raw + CANARY;
+	vec_push(r->a, &r->all, m);
+	return m;
+}
+
+static int64_t
+count_of(const Memory *m)
+{
+	int64_t n = 1;
+	for (unsigned a = 0; a < m->rank; a++)
+		n *= m->extent[a];
+	return n;
+}
+
+/* Between packed row-major storage and m. 4-bit memory is always row-major. */
+static void
+transfer(Memory *m, uint8_t *packed, bool in)
+{
+	int64_t size = dtype_info[m->dtype].bits / 8, n = count_of(m);
+	if (size == 0) {
+		int64_t bytes = (n + 1) / 2;
+		memcpy(in ? m->data : packed, in ? packed : m->data, (size_t)bytes);
+		return;
+	}
+	for (int64_t k = 0; k < n; k++) {
+		int64_t rest = k, at = 0;
+		for (unsigned a = m->rank; a-- > 0; rest /= m->extent[a])
+			at += rest % m->extent[a] * m->stride[a];
+		memcpy(in ? m->data + at * size : packed + k * size, in ? packed + k * size : m->data + at * size,
+		       (size_t)size);
+	}
+}
+
+static unsigned
+outer_stride(const Interp *r, TensorId t)
+{
+	return r->o.stride && dtype_info[r->g->tensor.at[t].dtype].bits >= 8 ? r->o.stride : 1;
+}
+
+static void
+place_tensors(Interp *r)
+{
+	const Graph *g = r->g;
+	r->home = ARENA_ARRAY(r->a, Memory *, g->tensor.n);
+	r->plane = ARENA_ARRAY(r->a, Memory *, g->tensor.n);
+	for (uint32_t k = 0; k < g->param.n; k++) {
+		TensorId t = g->param.at[k];
+		if (g->tensor.at[t].kind == TENSOR_SCALAR)
+			continue;
+		r->home[t] = memory_new(r, t, g->tensor.at[t].dtype, outer_stride(r, t));
+		transfer(r->home[t], (uint8_t *)r->in->data[k], true);
+	}
+	for (uint32_t k = 0; k < g->result.n; k++) {
+		const Result *x = &g->result.at[k];
+		if (g->tensor.at[x->tensor].kind != TENSOR_NODE || r->home[x->tensor])
+			bug(r->a, "result %u has no node of its own", k);
+		r->home[x->tensor] = x->inout ? r->home[x->inout]
+		                              : memory_new(r, x->tensor, g->tensor.at[x->tensor].dtype,
+		                                           outer_stride(r, x->tensor));
+	}
+}
+
+static Memory *
+bound_memory(Interp *r, const BufferBind *b, DType dtype)
+{
+	if (b->kind == BIND_WORK)
+		return memory_new(r, b->tensor, dtype, 1);
+	Memory **at = b->kind == BIND_DATA ? &r->home[b->tensor] : &r->plane[b->tensor];
+	if (!*at)
+		*at = memory_new(r, b->tensor, b->kind == BIND_DATA ? r->g->tensor.at[b->tensor].dtype : DT_U32, 1);
+	return *at;
+}
+
+static bool
+canaries_live(const Interp *r)
+{
+	for (uint32_t k = 0; k < r->all.n; k++)
+		for (int i = 0; i < CANARY; i++)
+			if (r->all.at[k]->data[-1 - i] != POISON || r->all.at[k]->data[r->all.at[k]->bytes + i] != POISON)
+				return false;
+	return true;
+}
+
+/* --- kernels --- */
+
+static uint64_t
+next_random(Interp *r)
+{
+	r->seed += 0x9e3779b97f4a7c15u;
+	uint64_t z = (r->seed ^ (r->seed >> 30)) * 0xbf58476d1ce4e5b9u;
+	return z ^ (z >> 27);
+}
+
+static const void *
+scalar_value(Interp *r, const ScalarBind *b)
+{
+	if (b->expr && expr_get(r->g, b->expr)->op == OP_READ)
+		return parameter(r, expr_get(r->g, b->expr)->ref);
+	int64_t *v = ARENA_NEW(r->a, int64_t);
+	if (b->expr)
+		*v = launch_value(r, b->expr);
+	else
+		*v = r->home[b->tensor]->stride[b->axis];
+	return v;
+}
+
+static bool
+run_tasks(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi)
+{
+	run->task_lo = lo;
+	run->task_hi = hi;
+	run->fault = run->cut = 0;
+	run->max_steps = 1 << 26;
+	const char *error = NULL;
+	if (!tir_interpret(k->tir, r->a, run, &error)) {
+		r->out->error = arena_text(r->a, "%s: %s", name_text(r->g->names, k->tir->name), error);
+		return false;
+	}
+	if (!r->out->fault)
+		r->out->fault = run->fault;
+	if (!r->out->cut)
+		r->out->cut = run->cut;
+	return true;
+}
+
+/* Splits lo..hi somewhere, and runs the halves in any order. */
+static bool
+run_split(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi, unsigned depth)
+{
+	if (hi - lo < 2 || depth == 0 || k->serial || !r->o.split)
+		return run_tasks(r, k, run, lo, hi);
+	int64_t mid = lo + (int64_t)(next_random(r) % (uint64_t)(hi - lo + 1));
+	bool swap = next_random(r) & 1;
+	return run_split(r, k, run, swap ? mid : lo, swap ? hi : mid, depth - 1) &&
+	       run_split(r, k, run, swap ? lo : mid, swap ? mid : hi, depth - 1);
+}
+
+static bool
+run_kernel(Interp *r, const Kernel *k)
+{
+	TirMemory *buffer = ARENA_ARRAY(r->a, TirMemory, k->buffer.n);
+	const void **scalar = ARENA_ARRAY(r->a, const void *, k->scalar.n);
+	if (k->buffer.n != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
+		bug(r->a, "a kernel's binds are not its arguments");
+	for (uint32_t b = 0; b < k->buffer.n; b++) {
+		const Memory *m = bound_memory(r, &k->buffer.at[b], k->tir->buffer.at[b].dtype);
+		buffer[b] = (TirMemory){m->data, m->bytes};
+	}
+	for (uint32_t s = 0; s < k->scalar.n; s++)
+		scalar[s] = scalar_value(r, &k->scalar.at[s]);
+	TirRun run = {.buffer = buffer, .scalar = scalar};
+	return run_split(r, k, &run, 0, launch_value(r, k->ntask), 4);
+}
+
+InterpRun
+interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *dim, const InterpOptions *o)
+{
+	InterpRun out = {0};
+	Interp r = {.p = p, .g = p->graph, .a = a, .in = in, .dim = dim, .o = *o, .out = &out, .seed = o->split};
+	place_tensors(&r);
+	for (uint32_t k = 0; k < p->kernel.n; k++)
+		if (!run_kernel(&r, &p->kernel.at[k]))
+			return out;
+	if (!canaries_live(&r))
+		out.error = "something outside a tensor was overwritten";
+	out.result = ARENA_ARRAY(a, const void *, r.g->result.n);
+	for (uint32_t k = 0; k < r.g->result.n; k++) {
+		Memory *m = r.home[r.g->result.at[k].tensor];
+		uint8_t *packed = arena_alloc(a, (size_t)m->bytes + 1);
+		transfer(m, packed, false);
+		out.result[k] = packed;
+	}
+	return out;
+}

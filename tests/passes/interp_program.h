@@ -1,0 +1,24 @@
+/* interp_program.h: runs a whole program with the tile interpreter, as a runtime would: memory for
+ * everything, launch expressions, arguments, task ranges, the fault words. */
+#ifndef TEXO_TESTS_PASSES_INTERP_PROGRAM_H
+#define TEXO_TESTS_PASSES_INTERP_PROGRAM_H
+
+#include "ir/eval.h"
+#include "ir/kp.h"
+
+typedef struct {
+	unsigned stride;   /* innermost stride of parameters and results; 0 stands for 1 */
+	uint64_t split;    /* seed of how tasks are split and ordered; 0: all in one call */
+} InterpOptions;
+
+typedef struct {
+	const void **result; /* packed row-major, one per Graph.result */
+	uint32_t fault, cut;
+	const char *error;   /* NULL when all kernels ran and nothing outside their memory changed */
+} InterpRun;
+
+/* The graph's dims must have the given values (by DimId). */
+InterpRun interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *dim,
+                         const InterpOptions *o);
+
+#endif
