@@ -55,23 +55,23 @@ expr_is_true(const Graph *g, ExprId e)
 }
 
 static void
-fold_guarded(Lower *l, Fold *f, ValId position)
+fold_guarded(Lower *l, Reduction *f, ValId position)
 {
 	if (expr_is_true(l->g, l->node->guard)) {
-		fold_term(l, f, position);
+		reduction_term(l, f, position);
 		return;
 	}
-	ValId carried[FOLD_MAX_CARRIED], before[FOLD_MAX_CARRIED];
+	ValId carried[REDUCTION_MAX_CARRIED], before[REDUCTION_MAX_CARRIED];
 	LowVal guard = lower_value(l, l->node->guard, true);
-	fold_join(l, f, guard);
-	unsigned n = fold_pack(f, before);
+	reduction_join(l, f, guard);
+	unsigned n = reduction_pack(f, before);
 	Branch b = branch_open(l, guard.re);
-	fold_term(l, f, position);
-	fold_pack(f, carried);
+	reduction_term(l, f, position);
+	reduction_pack(f, carried);
 	lower_release(l, b.mark);
 	tir_else(l->tir, carried, n);
 	tir_end_if(l->tir, before, n);
-	fold_unpack(f, before);
+	reduction_unpack(f, before);
 }
 
 void
@@ -99,7 +99,7 @@ element_range(Lower *l, unsigned a, ValId *lo, ValId *hi, LowVal *words)
 }
 
 typedef struct {
-	ValId carried[FOLD_MAX_CARRIED];
+	ValId carried[REDUCTION_MAX_CARRIED];
 	unsigned n;
 	uint32_t mark;
 } Level;
@@ -107,7 +107,7 @@ typedef struct {
 /* The loops over the reduced axes, outermost first. The position of a term is that of its indices,
  * each counted from the lower end of its range, in row-major order of the ranges. */
 static void
-fold_ranges(Lower *l, Fold *f)
+fold_ranges(Lower *l, Reduction *f)
 {
 	const Node *n = l->node;
 	Level level[TG_MAX_AXES];
@@ -117,12 +117,12 @@ fold_ranges(Lower *l, Fold *f)
 		ValId lo, hi;
 		LowVal words = {0};
 		element_range(l, a, &lo, &hi, &words);
-		fold_join(l, f, words);
+		reduction_join(l, f, words);
 		Level *at = &level[k];
-		at->n = fold_pack(f, at->carried);
+		at->n = reduction_pack(f, at->carried);
 		at->mark = lower_mark(l);
 		l->axis[a] = tir_for(l->tir, lo, hi, tir_int(l->tir, DT_I64, 1), at->carried, at->n);
-		fold_unpack(f, at->carried);
+		reduction_unpack(f, at->carried);
 		if (!position)
 			continue;
 		ValId outer = tir_binary(l->tir, OP_MUL, position, tir_binary(l->tir, OP_SUB, hi, lo));
@@ -130,9 +130,9 @@ fold_ranges(Lower *l, Fold *f)
 	}
 	fold_guarded(l, f, position);
 	for (unsigned k = n->nred; k-- > 0;) {
-		fold_pack(f, level[k].carried);
+		reduction_pack(f, level[k].carried);
 		tir_end_for(l->tir, level[k].carried, level[k].n);
-		fold_unpack(f, level[k].carried);
+		reduction_unpack(f, level[k].carried);
 		lower_release(l, level[k].mark);
 		l->axis[n->npar + k] = 0;
 	}
@@ -147,7 +147,7 @@ element_finish(Lower *l, LowVal folded, ValId touched, bool always)
 	const Tensor *t = &l->g->tensor.at[n->out];
 	if (n->finish) {
 		l->acc = folded;
-		l->acc_type = n->monoid == MON_NONE ? (DType)expr_get(l->g, n->body)->dtype : fold_type(l->g, n);
+		l->acc_type = n->monoid == MON_NONE ? (DType)expr_get(l->g, n->body)->dtype : reduction_type(l->g, n);
 		l->touched = touched;
 		LowVal v = lower_value(l, n->finish, always);
 		lower_join(l, &v, folded); /* the fold was demanded, whatever finish does with it */
@@ -164,9 +164,9 @@ demanded_value(Lower *l)
 	const Node *n = l->node;
 	if (n->monoid == MON_NONE)
 		return element_finish(l, lower_value(l, n->body, true), tir_int(l->tir, DT_BOOL, 1), true);
-	Fold f = fold_begin(l);
+	Reduction f = reduction_begin(l);
 	fold_ranges(l, &f);
-	return element_finish(l, fold_end(l, &f), f.touched, true);
+	return element_finish(l, reduction_end(l, &f), f.touched, true);
 }
 
 LowVal

@@ -18,7 +18,7 @@ typedef struct {
 bool
 scatter_is_direct(const Graph *g, const Node *n)
 {
-	return n->scatter && !n->finish && !n->domain && fold_type(g, n) == g->tensor.at[n->out].dtype;
+	return n->scatter && !n->finish && !n->domain && reduction_type(g, n) == g->tensor.at[n->out].dtype;
 }
 
 bool
@@ -96,7 +96,7 @@ start_value(Scatter *s)
 {
 	Lower *l = s->l;
 	if (!l->node->init) {
-		Fold f = fold_begin(l);
+		Reduction f = reduction_begin(l);
 		if (f.monoid == MON_SUM)
 			return lower_zero(l, s->type);
 		return (LowVal){.re = f.re, .im = f.im};
@@ -149,13 +149,13 @@ static void
 build_update(Scatter *s, const ValId *to)
 {
 	Lower *l = s->l;
-	Fold f = fold_begin(l);
+	Reduction f = reduction_begin(l);
 	LowVal old = load_acc(s, to);
 	f.re = old.re;
 	f.im = old.im;
 	f.fail = f.cut = 0;
 	f.wants_touched = false;
-	fold_term(l, &f, 0);
+	reduction_term(l, &f, 0);
 	put_acc(s, (LowVal){.re = f.re, .im = f.im}, to);
 	if (s->touched)
 		tir_store(l->tir, s->touched, tir_int(l->tir, DT_BOOL, 1), to, 0, 0);
@@ -279,7 +279,7 @@ build_end(Scatter *s)
 }
 
 static void
-open_planes(Scatter *s, TensorId t, const Fold *needs)
+open_planes(Scatter *s, TensorId t, const Reduction *needs)
 {
 	Lower *l = s->l;
 	if (s->direct)
@@ -297,8 +297,8 @@ open_planes(Scatter *s, TensorId t, const Fold *needs)
 void
 scatter_build(Lower *l, TensorId t)
 {
-	Scatter s = {.l = l, .t = t, .type = fold_type(l->g, l->node), .direct = scatter_is_direct(l->g, l->node)};
-	Fold needs = fold_begin(l);
+	Scatter s = {.l = l, .t = t, .type = reduction_type(l->g, l->node), .direct = scatter_is_direct(l->g, l->node)};
+	Reduction needs = reduction_begin(l);
 	open_planes(&s, t, &needs);
 	build_start(&s);
 	build_terms(&s);

@@ -35,7 +35,7 @@ void node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void
 /* --- one element (element.c) --- */
 /* The value of the node entered, at the point l->axis[0..npar): domain, loops, guard, fold, finish. */
 LowVal element_value(Lower *l);
-/* What finish makes of the folded value, which has the type of fold_type (of the body without a
+/* What finish makes of the folded value, which has the type of reduction_type (of the body without a
  * monoid); always as for lower_value. */
 LowVal element_finish(Lower *l, LowVal folded, ValId touched, bool always);
 /* The range of reduced axis a, cut where it must be; words joins what evaluating it met. */
@@ -50,7 +50,7 @@ Branch branch_open(Lower *l, ValId cond);
 /* v of the branch, or zero of the dtype without a fault. */
 LowVal branch_close(Lower *l, Branch b, DType dtype, LowVal v);
 
-/* --- folds (fold.c) --- */
+/* --- folds (reduction.c) --- */
 typedef struct {
 	Monoid monoid;
 	DType type;       /* in which it accumulates */
@@ -58,22 +58,22 @@ typedef struct {
 	bool asks_touched;  /* finish asks whether a term arrived */
 	bool wants_touched, may_fail, may_cut;
 	ValId re, im, position, touched, fail, cut;
-} Fold;
+} Reduction;
 
-enum { FOLD_MAX_CARRIED = 6 };
+enum { REDUCTION_MAX_CARRIED = 6 };
 
 /* What folding the entered node carries, at its start. */
-Fold fold_begin(Lower *l);
-unsigned fold_pack(const Fold *f, ValId *carried);
-void fold_unpack(Fold *f, const ValId *carried);
+Reduction reduction_begin(Lower *l);
+unsigned reduction_pack(const Reduction *f, ValId *carried);
+void reduction_unpack(Reduction *f, const ValId *carried);
 /* Joins the words of a value that the fold demanded. */
-void fold_join(Lower *l, Fold *f, LowVal from);
+void reduction_join(Lower *l, Reduction *f, LowVal from);
 /* Takes the body at the current point as one more term, at this position. */
-void fold_term(Lower *l, Fold *f, ValId position);
+void reduction_term(Lower *l, Reduction *f, ValId position);
 /* Takes v as one more term. */
-void fold_value(Lower *l, Fold *f, LowVal v, ValId position);
-/* The folded value, in the type of fold_type. */
-LowVal fold_end(Lower *l, const Fold *f);
-DType fold_type(const Graph *g, const Node *n);
+void reduction_value(Lower *l, Reduction *f, LowVal v, ValId position);
+/* The folded value, in the type of reduction_type. */
+LowVal reduction_end(Lower *l, const Reduction *f);
+DType reduction_type(const Graph *g, const Node *n);
 
 #endif

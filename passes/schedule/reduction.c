@@ -1,4 +1,4 @@
-/* fold.c: the monoids as carried values of a loop, one term at a time in ascending order.
+/* reduction.c: the monoids as carried values of a loop, one term at a time in ascending order.
  *
  * A sum starts from -0 (-0 + x is x to the bit, for every x) and an empty one is mended to +0 at the
  * end. max and min start from an infinity, or the extreme integer: what they make of nothing is
@@ -23,7 +23,7 @@ term_type(const Graph *g, const Node *n)
 }
 
 DType
-fold_type(const Graph *g, const Node *n)
+reduction_type(const Graph *g, const Node *n)
 {
 	return is_arg(n->monoid) ? DT_I64 : term_type(g, n);
 }
@@ -67,7 +67,7 @@ extreme(Lower *l, DType t, bool lowest)
 }
 
 static void
-set_start(Lower *l, Fold *f)
+set_start(Lower *l, Reduction *f)
 {
 	DType t = f->type == DT_C64 ? DT_F32 : f->type;
 	bool real = dtype_is_float(t);
@@ -90,13 +90,13 @@ set_start(Lower *l, Fold *f)
 	}
 }
 
-Fold
-fold_begin(Lower *l)
+Reduction
+reduction_begin(Lower *l)
 {
 	const Node *n = l->node;
 	Needs needs = {.l = l};
 	node_walk(l->g, l->scratch, n, note_needs, &needs);
-	Fold f = {.monoid = n->monoid, .type = term_type(l->g, n), .fma = is_product_sum(l->g, n),
+	Reduction f = {.monoid = n->monoid, .type = term_type(l->g, n), .fma = is_product_sum(l->g, n),
 	          .asks_touched = needs.touched,
 	          .may_fail = needs.fail, .may_cut = needs.fail && l->places->cuts};
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++)
@@ -117,28 +117,28 @@ fold_begin(Lower *l)
 }
 
 unsigned
-fold_pack(const Fold *f, ValId *carried)
+reduction_pack(const Reduction *f, ValId *carried)
 {
-	const ValId all[FOLD_MAX_CARRIED] = {f->re, f->im, f->position, f->touched, f->fail, f->cut};
+	const ValId all[REDUCTION_MAX_CARRIED] = {f->re, f->im, f->position, f->touched, f->fail, f->cut};
 	unsigned n = 0;
-	for (unsigned k = 0; k < FOLD_MAX_CARRIED; k++)
+	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (all[k])
 			carried[n++] = all[k];
 	return n;
 }
 
 void
-fold_unpack(Fold *f, const ValId *carried)
+reduction_unpack(Reduction *f, const ValId *carried)
 {
-	ValId *const all[FOLD_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut};
 	unsigned n = 0;
-	for (unsigned k = 0; k < FOLD_MAX_CARRIED; k++)
+	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*all[k])
 			*all[k] = carried[n++];
 }
 
 void
-fold_join(Lower *l, Fold *f, LowVal from)
+reduction_join(Lower *l, Reduction *f, LowVal from)
 {
 	if ((from.fail && !f->may_fail) || (from.cut && !f->may_cut))
 		bug(l->g->arena, "a fold met a fault that its node can't have");
@@ -150,7 +150,7 @@ fold_join(Lower *l, Fold *f, LowVal from)
 
 /* Whether x takes the place of the winner so far. */
 static ValId
-beats(Lower *l, const Fold *f, ValId x)
+beats(Lower *l, const Reduction *f, ValId x)
 {
 	bool max = f->monoid == MON_ARGMAX;
 	ValId better = tir_binary(l->tir, OP_LT, max ? f->re : x, max ? x : f->re);
@@ -163,7 +163,7 @@ beats(Lower *l, const Fold *f, ValId x)
 }
 
 static void
-take_arg(Lower *l, Fold *f, ValId x, ValId position)
+take_arg(Lower *l, Reduction *f, ValId x, ValId position)
 {
 	ValId wins = beats(l, f, x);
 	f->re = tir_select(l->tir, wins, x, f->re);
@@ -171,7 +171,7 @@ take_arg(Lower *l, Fold *f, ValId x, ValId position)
 }
 
 static void
-take_complex(Lower *l, Fold *f, LowVal x)
+take_complex(Lower *l, Reduction *f, LowVal x)
 {
 	LowVal acc = {.re = f->re, .im = f->im};
 	LowVal v = lower_complex(l, f->monoid == MON_SUM ? OP_ADD : OP_MUL, acc, x);
@@ -184,9 +184,9 @@ take_complex(Lower *l, Fold *f, LowVal x)
 }
 
 void
-fold_value(Lower *l, Fold *f, LowVal v, ValId position)
+reduction_value(Lower *l, Reduction *f, LowVal v, ValId position)
 {
-	fold_join(l, f, v);
+	reduction_join(l, f, v);
 	if (f->type == DT_C64) {
 		take_complex(l, f, v);
 	} else {
@@ -207,23 +207,23 @@ fold_value(Lower *l, Fold *f, LowVal v, ValId position)
 }
 
 void
-fold_term(Lower *l, Fold *f, ValId position)
+reduction_term(Lower *l, Reduction *f, ValId position)
 {
 	ExprId body = l->node->body;
 	if (!f->fma) {
-		fold_value(l, f, lower_value(l, body, true), position);
+		reduction_value(l, f, lower_value(l, body, true), position);
 		return;
 	}
 	LowVal a = lower_value(l, expr_arg(l->g, body, 0), true);
 	LowVal b = lower_value(l, expr_arg(l->g, body, 1), true);
-	fold_join(l, f, a);
-	fold_join(l, f, b);
+	reduction_join(l, f, a);
+	reduction_join(l, f, b);
 	f->re = tir_fma(l->tir, a.re, b.re, f->re);
 	f->touched = tir_int(l->tir, DT_BOOL, 1);
 }
 
 LowVal
-fold_end(Lower *l, const Fold *f)
+reduction_end(Lower *l, const Reduction *f)
 {
 	LowVal v = {.re = is_arg(f->monoid) ? f->position : f->re, .im = f->im, .fail = f->fail, .cut = f->cut};
 	bool real_sum = f->monoid == MON_SUM && (dtype_is_float(f->type) || f->type == DT_C64);

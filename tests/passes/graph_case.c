@@ -1,0 +1,283 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph_case.h"
+
+/* --- building --- */
+
+ExprId
+case_dim(Case *c, const char *name, int64_t value)
+{
+	Dim d = {.name = name_cstr(c->g->names, name), .fixed = true, .value = value};
+	vec_push(c->arena, &c->g->dim, d);
+	c->dim[c->g->dim.n - 1] = value;
+	return expr_dim(c->g, c->g->dim.n - 1);
+}
+
+TensorId
+case_input(Case *c, TensorKind kind, const char *name, DType t, unsigned rank, const ExprId *extent)
+{
+	TensorId id = tensor_new(c->g, kind, name_cstr(c->g->names, name), (Span){0}, t, rank, extent);
+	vec_push(c->arena, &c->g->param, id);
+	c->lo[c->g->param.n - 1] = -5;
+	c->hi[c->g->param.n - 1] = 6;
+	return id;
+}
+
+static uint32_t
+param_of(const Case *c, TensorId t)
+{
+	for (uint32_t k = 0; k < c->g->param.n; k++)
+		if (c->g->param.at[k] == t)
+			return k;
+	fail_msg("%%%u is no parameter", t);
+	return 0;
+}
+
+void
+case_range(Case *c, TensorId t, int64_t lo, int64_t hi)
+{
+	c->lo[param_of(c, t)] = lo;
+	c->hi[param_of(c, t)] = hi;
+}
+
+void
+case_given(Case *c, TensorId t, const void *packed)
+{
+	c->given[param_of(c, t)] = packed;
+}
+
+Node
+case_node(unsigned npar, ExprId body)
+{
+	return (Node){.npar = (uint8_t)npar, .body = body};
+}
+
+void
+case_reduce(Node *n, Monoid m, ExprId lo, ExprId hi)
+{
+	n->monoid = m;
+	n->axis[n->npar + n->nred].lo = lo;
+	n->axis[n->npar + n->nred].hi = hi;
+	n->nred++;
+}
+
+TensorId
+case_add(Case *c, const Node *n, const char *name, DType t, const ExprId *extent)
+{
+	return node_add(c->g, n, name_cstr(c->g->names, name), (Span){0}, t, extent);
+}
+
+void
+case_result(Case *c, const char *name, TensorId t, TensorId inout)
+{
+	Result r = {.name = name_cstr(c->g->names, name), .tensor = t, .inout = inout};
+	vec_push(c->arena, &c->g->result, r);
+}
+
+AccessId
+case_access(Case *c, AccessKind kind)
+{
+	Access a = {.kind = kind, .text = "x[i]"};
+	vec_push(c->arena, &c->g->access, a);
+	return c->g->access.n - 1;
+}
+
+ExprId
+case_int(Case *c, int64_t v)
+{
+	return expr_int(c->g, DT_I64, v);
+}
+
+ExprId
+ax(Case *c, unsigned k)
+{
+	return expr_axis(c->g, k);
+}
+
+static ExprId
+read_list(Case *c, AccessId id, TensorId t, unsigned n, va_list ap)
+{
+	ExprId sub[TG_MAX_RANK];
+	for (unsigned k = 0; k < n; k++)
+		sub[k] = va_arg(ap, ExprId);
+	return expr_read(c->g, t, sub, n, id);
+}
+
+ExprId
+read_at(Case *c, TensorId t, unsigned n, ...)
+{
+	va_list ap;
+	va_start(ap, n);
+	ExprId e = read_list(c, 0, t, n, ap);
+	va_end(ap);
+	return e;
+}
+
+ExprId
+gather_at(Case *c, AccessId id, TensorId t, unsigned n, ...)
+{
+	va_list ap;
+	va_start(ap, n);
+	ExprId e = read_list(c, id, t, n, ap);
+	va_end(ap);
+	return e;
+}
+
+/* --- data --- */
+
+static uint64_t
+next_random(Case *c)
+{
+	c->seed += 0x9e3779b97f4a7c15u;
+	uint64_t z = (c->seed ^ (c->seed >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static double
+random_real(Case *c)
+{
+	return (double)(int64_t)(next_random(c) >> 11) * 0x1p-51 - 2;
+}
+
+static EvalValue
+random_value(Case *c, uint32_t k, DType t)
+{
+	EvalValue v = {.re = random_real(c), .im = random_real(c)};
+	if (t == DT_BOOL)
+		v.i = (int64_t)(next_random(c) & 1);
+	else
+		v.i = c->lo[k] + (int64_t)(next_random(c) % (uint64_t)(c->hi[k] - c->lo[k]));
+	return v;
+}
+
+static int64_t
+extent_value(const Case *c, ExprId e)
+{
+	const Expr *p = expr_get(c->g, e);
+	if (p->op == OP_CONST)
+		return p->imm.i;
+	if (p->op != OP_DIM)
+		fail_msg("parameters take dims and constants here");
+	return c->dim[p->ref];
+}
+
+static EvalInputs
+make_inputs(Case *c)
+{
+	uint32_t n = c->g->param.n;
+	const void **data = ARENA_ARRAY(c->arena, const void *, n);
+	const int64_t **shape = ARENA_ARRAY(c->arena, const int64_t *, n);
+	for (uint32_t k = 0; k < n; k++) {
+		const Tensor *t = &c->g->tensor.at[c->g->param.at[k]];
+		int64_t *s = ARENA_ARRAY(c->arena, int64_t, TG_MAX_RANK), count = 1, bytes;
+		for (unsigned a = 0; a < t->rank; a++)
+			count *= s[a] = extent_value(c, t->extent[a]);
+		dtype_bytes(t->dtype, count, &bytes);
+		uint8_t *packed = arena_alloc(c->arena, (size_t)bytes + 1);
+		for (int64_t i = 0; i < count; i++)
+			eval_store(t->dtype, packed, i, random_value(c, k, t->dtype));
+		data[k] = c->given[k] ? c->given[k] : packed;
+		shape[k] = s;
+	}
+	return (EvalInputs){data, shape};
+}
+
+/* --- running --- */
+
+typedef struct {
+	FpMode fp;
+	uint16_t lanes;
+	InterpOptions interp;
+} Config;
+
+static const Config configs[] = {
+	{FP_STRICT, 0, {1, 0}},   {FP_STRICT, 8, {1, 0}},   {FP_STRICT, 8, {1, 11}},
+	{FP_STRICT, 4, {2, 5}},   {FP_RELAXED, 0, {3, 7}},  {FP_RELAXED, 16, {1, 3}},
+	{FP_FAST, 8, {1, 9}},
+};
+
+static void
+compare(const Case *c, const EvalOutputs *want, const InterpRun *got, CaseRun *out)
+{
+	for (uint32_t k = 0; k < c->g->result.n; k++) {
+		EvalCompare cmp;
+		eval_compare(&want->result[k], got->result[k], &cmp);
+		out->compared += cmp.count;
+		out->mismatches += cmp.mismatches;
+		if (cmp.mismatches && !out->message)
+			out->message = arena_text(c->arena, "result %u element %lld: got %.9g, want %.9g +- %.3g", k,
+			                          (long long)cmp.worst, cmp.worst_got, cmp.worst_want, cmp.worst_bound);
+	}
+}
+
+/* The same bits in strict mode, whatever the widths, strides and splits. */
+static void
+compare_bits(const Case *c, const EvalOutputs *want, const InterpRun *got, CaseRun *out)
+{
+	int64_t bytes;
+	if (!out->first_result)
+		out->first_result = got->result[0];
+	dtype_bytes(want->result[0].dtype, want->result[0].count, &bytes);
+	for (int64_t k = 0; k < want->result[0].count; k++)
+		if (want->result[0].at[k].skip)
+			return;
+	if (c->g->fp == FP_STRICT && memcmp(out->first_result, got->result[0], (size_t)bytes) != 0) {
+		out->mismatches++;
+		out->message = out->message ? out->message : "two schedules differ in strict mode";
+	}
+}
+
+static void
+run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
+{
+	Case c = {.arena = a, .g = graph_new(a, names_new(a)), .seed = 42};
+	EvalOutputs want;
+	Text log;
+	c.g->fp = f->fp;
+	c.g->name = name_cstr(c.g->names, "t");
+	build(&c);
+	EvalInputs in = make_inputs(&c);
+	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
+	text_init(&log, a);
+	PassOptions o = {.lanes = f->lanes, .remarks = true, .verify_each = true};
+	Program *p = compile_graph(c.g, &o, &log);
+	InterpRun got = interp_program(p, a, &in, c.dim, &f->interp);
+	if (got.error) {
+		Text tir;
+		text_init(&tir, a);
+		program_print_tir(p, &tir);
+		fail_msg("%s\n%s", got.error, text_get(&tir));
+	}
+	assert_int_equal(got.fault, want.fault);
+	assert_int_equal(got.cut, want.cut);
+	out->fault = got.fault;
+	out->cut = got.cut;
+	out->kernels = p->kernel.n;
+	out->remarks = text_get(&log);
+	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;
+	if (!got.fault) {
+		compare(&c, &want, &got, out);
+		compare_bits(&c, &want, &got, out);
+	}
+}
+
+CaseRun
+case_run(Arena *a, CaseFn *build)
+{
+	CaseRun out = {0};
+	for (size_t k = 0; k < sizeof configs / sizeof *configs; k++) {
+		run_config(a, build, &configs[k], &out);
+		if (out.mismatches)
+			fail_msg("configuration %zu: %s", k, out.message);
+	}
+	assert_true(out.compared > 0 || out.fault);
+	return out;
+}

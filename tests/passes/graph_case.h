@@ -1,0 +1,54 @@
+/* graph_case.h: graphs built in C, compiled, run by the tile interpreter and compared with the
+ * oracle on random data, in several modes, widths, layouts and splits. */
+#ifndef TEXO_TESTS_PASSES_GRAPH_CASE_H
+#define TEXO_TESTS_PASSES_GRAPH_CASE_H
+
+#include "interp_program.h"
+#include "passes/pass.h"
+
+enum { CASE_MAX_PARAM = 8 };
+
+typedef struct {
+	Arena *arena;
+	Graph *g;
+	int64_t dim[8];              /* values by DimId */
+	int64_t lo[CASE_MAX_PARAM], hi[CASE_MAX_PARAM]; /* of random integers, by parameter */
+	const void *given[CASE_MAX_PARAM];              /* packed data instead of random data */
+	uint64_t seed;
+} Case;
+
+typedef void CaseFn(Case *c);
+
+/* A dim N of this value, bound to an axis of the parameter added next. */
+ExprId case_dim(Case *c, const char *name, int64_t value);
+/* Parameters; integers are random in lo..hi-1 (given after), floats in -2..2. */
+TensorId case_input(Case *c, TensorKind kind, const char *name, DType t, unsigned rank, const ExprId *extent);
+void case_range(Case *c, TensorId t, int64_t lo, int64_t hi);
+void case_given(Case *c, TensorId t, const void *packed);
+/* A node with this body over the axes of the extents; more may be set before case_add. */
+Node case_node(unsigned npar, ExprId body);
+void case_reduce(Node *n, Monoid m, ExprId lo, ExprId hi);
+TensorId case_add(Case *c, const Node *n, const char *name, DType t, const ExprId *extent);
+void case_result(Case *c, const char *name, TensorId t, TensorId inout);
+AccessId case_access(Case *c, AccessKind kind);
+
+ExprId case_int(Case *c, int64_t v);
+ExprId ax(Case *c, unsigned k);
+ExprId read_at(Case *c, TensorId t, unsigned n, ...);    /* with proved subscripts */
+ExprId gather_at(Case *c, AccessId id, TensorId t, unsigned n, ...);
+
+/* What was seen over all configurations of a case, for facts to be tested. */
+typedef struct {
+	uint32_t kernels;          /* of the last configuration */
+	bool map;                  /* the last one has a MAP kernel */
+	AccessId fault, cut;       /* the same in all */
+	int64_t compared, mismatches;
+	const char *message;       /* the first mismatch */
+	const char *remarks;       /* of the last */
+	const void *first_result;  /* of the first configuration, packed */
+} CaseRun;
+
+/* Builds and runs in every configuration. Fails the test when anything differs from the oracle. */
+CaseRun case_run(Arena *a, CaseFn *build);
+
+#endif
