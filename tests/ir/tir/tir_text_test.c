@@ -126,7 +126,7 @@ messages(void **state)
 		{"kernel k {\n%1:i64 = const 1 %2 = for %1, %1, %1 }", "line 2: '{' was expected"},
 		{"kernel k {\n%1:i64 = const 1 %2 = for %1, %1, %1 { } else", "line 2: no else belongs here"},
 		{"kernel k {\n%1:bool = const true %2 = if %1 { } else { } else", "line 2: no else belongs here"},
-		{"kernel k {\n%1:i64 = const 1 %2:i64 = load %1, %1 along 8 }", "line 2: a number is too large"},
+		{"kernel k {\n%1:i64 = const 1 %2:i64 = load %1, %1 along 9 }", "line 2: a number is too large"},
 	};
 	for (unsigned i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		assert_string_equal(read_error(f, rows[i].text, strlen(rows[i].text)), rows[i].error);
