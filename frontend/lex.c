@@ -347,13 +347,21 @@ lex_token(Lex *x)
 	return hand_out(x, out);
 }
 
+/* Whether the parser can go on with it after a statement's end. */
+static bool
+starts_statement(int kind)
+{
+	return kind == T_ID || kind == '(' || kind == T_RETURN || kind == '}' || kind == T_END;
+}
+
 void
 lex_recover(Lex *x)
 {
 	x->block_broken = true;
 	if (diags_full(x->diags))
 		x->stopped = true;
-	if (x->prev.kind == T_END || (x->prev.kind == T_NL && x->braces > 0))
+	x->has_return = false; /* the parser goes back to the start of a statement */
+	if (x->prev.kind == T_END || (x->prev.kind == T_NL && x->braces > 0 && starts_statement(peek(x)->kind)))
 		return;
 	x->npending = 0;
 	x->skipping = true;
