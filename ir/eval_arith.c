@@ -173,7 +173,7 @@ step(Op op, long double x)
 	case OP_TRUNC:
 		return truncl(x);
 	default: /* SIGN */
-		return isnan(x) ? x : x > 0 ? 1 : x < 0 ? -1 : x;
+		return isnan(x) ? x : (x > 0) - (x < 0);
 	}
 }
 

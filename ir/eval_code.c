@@ -151,6 +151,10 @@ make_blocks(Run *r, Code *c)
 	            .of = ARENA_ARRAY(r->arena, uint32_t, c->instr.n)};
 	vec_grow(r->arena, &c->block, 1);
 	list_block(r, c, &b, 0, c->root);
+	c->list.n = 0;
+	for (uint32_t s = 0; s < c->instr.n; s++) /* in slot order, which the arms rely on */
+		if (b.mark[s])
+			vec_push(r->arena, &c->list, s);
 	for (uint32_t k = 0; k < c->list.n; k++) {
 		uint32_t s = c->list.at[k];
 		Instr *p = &c->instr.at[s];
