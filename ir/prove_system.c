@@ -380,7 +380,8 @@ system_infeasible(System *s)
 	room(s, &s->tableau, rows * (cols + 1));
 	room(s, &s->ids, rows + cols);
 	room(s, &s->eq, rows);
-	memset(s->tableau.at, 0, (size_t)rows * (cols + 1) * sizeof *s->tableau.at);
+	if (rows)
+		memset(s->tableau.at, 0, (size_t)rows * (cols + 1) * sizeof *s->tableau.at);
 	for (uint32_t i = s->base; i < s->row.n; i++) {
 		const Row *r = &s->row.at[i];
 		if (r->dead)

@@ -1,0 +1,220 @@
+/* sema_frame.c: frames and the accesses that wait in them.
+ *
+ * Inside a frame the facts are those of the graph, the ranges of all indices in scope, and the
+ * conditions met since the frame began. Conditions from outside stay hidden at first: what is proved
+ * without them makes a node that stands on its own, and is shared with every equal one. */
+#include "frontend/sema.h"
+
+static void
+push_range(Sema *s, IvarId id)
+{
+	Ivar v = s->ivar.at[id];
+	ExprId e = expr_ivar(s->g, id);
+	if (!v.lo)
+		return;
+	facts_push_range(s->facts, e, v.lo, v.hi);
+	if (v.clamp) {
+		facts_push(s->facts, expr_binary(s->g, OP_LE, expr_int(s->g, DT_I64, 0), e));
+		facts_push(s->facts, expr_binary(s->g, OP_LT, e, v.clamp));
+	}
+}
+
+static void
+push_ranges(Sema *s, const Frame *f)
+{
+	if (!f)
+		return;
+	push_ranges(s, f->up);
+	for (uint32_t i = 0; i < f->ivar.n; i++)
+		push_range(s, f->ivar.at[i]);
+}
+
+static void
+push_path(Sema *s, Dom path)
+{
+	for (uint32_t i = 0; i < path.n; i++)
+		facts_push(s->facts, path.at[i]);
+}
+
+void
+frame_push(Sema *s, Frame *f, Def *def)
+{
+	*f = (Frame){.up = s->frame, .def = def ? def : s->frame ? s->frame->def : NULL};
+	facts_pop(s->facts, s->base);
+	push_ranges(s, s->frame);
+	s->frame = f;
+}
+
+void
+frame_pop(Sema *s)
+{
+	s->frame = s->frame->up;
+	facts_pop(s->facts, s->base);
+	push_ranges(s, s->frame);
+	if (s->frame)
+		push_path(s, s->frame->path);
+}
+
+void
+frame_bind(Sema *s, IvarId v)
+{
+	vec_push(s->arena, &s->frame->ivar, v);
+	push_range(s, v);
+}
+
+PathMark
+path_mark(const Sema *s)
+{
+	return (PathMark){s->frame->path, facts_mark(s->facts), s->frame->duty.n};
+}
+
+void
+path_push(Sema *s, ExprId cond)
+{
+	Frame *f = s->frame;
+	ExprId *at = ARENA_ARRAY(s->arena, ExprId, f->path.n + 1);
+	for (uint32_t i = 0; i < f->path.n; i++)
+		at[i] = f->path.at[i];
+	at[f->path.n] = cond;
+	f->path = (Dom){f->path.n + 1, at};
+	facts_push(s->facts, cond);
+}
+
+void
+path_push_dom(Sema *s, Dom d)
+{
+	for (uint32_t i = 0; i < d.n; i++)
+		path_push(s, d.at[i]);
+}
+
+void
+path_reset(Sema *s, PathMark mark)
+{
+	s->frame->path = mark.path;
+	facts_pop(s->facts, mark.facts);
+}
+
+void
+duties_limit(Sema *s, PathMark mark, Dom dom)
+{
+	for (uint32_t i = mark.duty; dom.n && i < s->frame->duty.n; i++)
+		s->frame->duty.at[i].path = dom_join(s, s->frame->duty.at[i].path, dom);
+}
+
+static Dom
+path_from(Sema *s, const Frame *f)
+{
+	Dom d = dom_none;
+	for (; f; f = f->up)
+		for (uint32_t i = 0; i < f->path.n; i++)
+			d = dom_append(s, d, f->path.at[i]);
+	return d;
+}
+
+Dom
+outer_path(Sema *s)
+{
+	return path_from(s, s->frame);
+}
+
+static ExprId
+in_bounds(Sema *s, const Obligation *o)
+{
+	Graph *g = s->g;
+	return expr_binary(g, OP_AND, expr_binary(g, OP_LE, expr_int(g, DT_I64, 0), o->sub),
+	                   expr_binary(g, OP_LT, o->sub, o->extent));
+}
+
+static bool
+duty_holds(Sema *s, const Obligation *o, Dom more)
+{
+	uint32_t mark = facts_mark(s->facts);
+	push_path(s, more);
+	push_path(s, o->path);
+	bool ok = prove(s->facts, in_bounds(s, o));
+	facts_pop(s->facts, mark);
+	return ok;
+}
+
+/* Any index of the subscript with an empty range: then nothing is accessed. */
+static ExprId
+some_range_empty(Sema *s, ExprId sub)
+{
+	IvarSet set = {0};
+	ExprId any = 0;
+	expr_ivars(s, sub, &set);
+	for (uint32_t i = 0; i < set.n; i++) {
+		Ivar v = s->ivar.at[set.at[i]];
+		if (v.in_range)
+			continue;
+		ExprId c = expr_binary(s->g, OP_LE, v.hi, v.lo);
+		any = any ? expr_binary(s->g, OP_OR, any, c) : c;
+	}
+	return any;
+}
+
+/* One side of the bound as a condition on dims: the extreme of the subscript over the ranges. */
+static bool
+side_check(Sema *s, const Obligation *o, bool upper, ExprId empty)
+{
+	Graph *g = s->g;
+	ExprId zero = expr_int(g, DT_I64, 0);
+	ExprId side = upper ? expr_binary(g, OP_LT, o->sub, o->extent) : expr_binary(g, OP_LE, zero, o->sub);
+	if (prove(s->facts, side))
+		return true;
+	ExprId end = prove_bound(s->facts, o->sub, upper);
+	if (!end)
+		return false;
+	ExprId cond = upper ? expr_binary(g, OP_LT, end, o->extent) : expr_binary(g, OP_LE, zero, end);
+	if (prove(s->facts, cond_not(s, cond)))
+		return false;
+	if (empty)
+		cond = expr_binary(g, OP_OR, empty, cond);
+	add_check(s, cond, o->at, DIAG_E0704,
+	          arena_text(s->arena, "`%s` is within axis %u of `%s`", o->text, o->axis,
+	                     name_text(s->names, o->tensor)));
+	return true;
+}
+
+static void
+refuse(Sema *s, const Obligation *o)
+{
+	Diag *d = diag_add(s->diags, DIAG_E0401, o->at, "`%s` can't be shown to stay within axis %u of `%s`",
+	                   o->text, o->axis, name_text(s->names, o->tensor));
+	d->label = "this subscript may leave the axis";
+	d->help = arena_text(s->arena,
+	                     "read it as `%s?[…]` where it may be absent, restrict the index with `where`, or state a "
+	                     "fact about the dims after the signature",
+	                     name_text(s->names, o->tensor));
+}
+
+static void
+settle_duty(Sema *s, const Obligation *o, Dom dom)
+{
+	uint32_t mark = facts_mark(s->facts);
+	push_path(s, dom);
+	push_path(s, o->path);
+	ExprId empty = some_range_empty(s, o->sub);
+	if (!side_check(s, o, false, empty) || !side_check(s, o, true, empty))
+		refuse(s, o);
+	facts_pop(s->facts, mark);
+}
+
+bool
+frame_settle(Sema *s, Dom dom)
+{
+	Frame *f = s->frame;
+	bool outside = false;
+	Dom outer = path_from(s, f->up);
+	for (uint32_t i = 0; i < f->duty.n; i++) {
+		Obligation o = f->duty.at[i];
+		if (duty_holds(s, &o, dom))
+			continue;
+		if (outer.n && duty_holds(s, &o, dom_join(s, outer, dom)))
+			outside = true;
+		else
+			settle_duty(s, &o, dom);
+	}
+	f->duty.n = 0;
+	return outside;
+}

@@ -1,0 +1,507 @@
+/* sema_reduce.c: reductions, each a node of its own over the indices it depends on.
+ *
+ * A reduction absorbs the conjuncts in which one of its indices occurs and passes the others on. A
+ * max, min, mean or arg of nothing is absent: it adds the conjunct nonempty, a READ of an ANY node
+ * over the same range and conditions. */
+#include "frontend/sema.h"
+
+#include <string.h>
+
+typedef enum { RED_sum, RED_prod, RED_max, RED_min, RED_any, RED_all, RED_mean, RED_argmax, RED_argmin, RED_count } RedKind;
+
+static const struct {
+	const char *name;
+	Monoid monoid;
+	bool may_be_absent;
+} red_row[] = {
+	[RED_sum] = {"sum", MON_SUM, false},       [RED_prod] = {"prod", MON_PROD, false},
+	[RED_max] = {"max", MON_MAX, true},        [RED_min] = {"min", MON_MIN, true},
+	[RED_any] = {"any", MON_ANY, false},       [RED_all] = {"all", MON_ALL, false},
+	[RED_mean] = {"mean", MON_SUM, true},      [RED_argmax] = {"argmax", MON_ARGMAX, true},
+	[RED_argmin] = {"argmin", MON_ARGMIN, true}, [RED_count] = {"count", MON_SUM, false},
+};
+
+enum { NRED = sizeof red_row / sizeof *red_row, MAX_BOUND = 12 };
+
+static int
+reduction_named(const char *text)
+{
+	for (int i = 0; i < NRED; i++)
+		if (strcmp(red_row[i].name, text) == 0)
+			return i;
+	return -1;
+}
+
+bool
+is_reduction(Sema *s, Name name)
+{
+	return reduction_named(name_text(s->names, name)) >= 0;
+}
+
+/* --- hoisting --- */
+
+typedef struct {
+	ExprId value;  /* the index, over AXIS k */
+	ExprId sub;    /* the subscript that reads it, over ivars */
+	ExprId extent;
+} Box;
+
+static ExprId
+at_least_zero(Sema *s, ExprId e)
+{
+	ExprId zero = expr_int(s->g, DT_I64, 0);
+	e = index_norm(s->g, e);
+	if (prove(s->facts, expr_binary(s->g, OP_LE, zero, e)))
+		return e;
+	return expr_binary(s->g, OP_MAX, zero, e);
+}
+
+/* The axis that stands for index v: where it starts and how long it is. */
+static bool
+make_box(Sema *s, IvarId id, unsigned axis, Box *out)
+{
+	Graph *g = s->g;
+	Ivar v = s->ivar.at[id];
+	ExprId self = expr_ivar(g, id), low = v.lo, high = v.hi;
+	if (v.in_range && v.clamp) {
+		low = expr_int(g, DT_I64, 0);
+		high = v.clamp;
+	} else if (v.in_range) {
+		high = prove_bound(s->facts, v.hi, true);
+		low = prove_bound(s->facts, v.lo, false);
+		if (!low || !high) {
+			Diag *d = diag_add(s->diags, DIAG_E0912, v.at,
+			                   "the range of `%s` has no bound known from the dims, and a reduction inside depends on it",
+			                   name_text(s->names, v.name));
+			d->help = "let the index subscript an axis alone, so that its range is cut to that axis";
+			return false;
+		}
+	}
+	bool zero = expr_get(g, low)->op == OP_CONST && expr_get(g, low)->imm.i == 0;
+	ExprId k = expr_axis(g, axis);
+	out->value = zero ? k : expr_binary(g, OP_ADD, k, low);
+	out->sub = zero ? self : index_norm(g, expr_binary(g, OP_SUB, self, low));
+	out->extent = at_least_zero(s, zero ? high : expr_binary(g, OP_SUB, high, low));
+	return true;
+}
+
+/* The free indices of the reduction, and of the ranges of those. */
+static void
+free_ivars(Sema *s, const Reduction *r, IvarSet *set)
+{
+	IvarSet all = {0};
+	expr_ivars(s, r->body, &all);
+	for (uint32_t i = 0; i < r->guard.n; i++)
+		expr_ivars(s, r->guard.at[i], &all);
+	for (uint32_t i = 0; r->need_all && i < r->need.n; i++)
+		expr_ivars(s, r->need.at[i], &all);
+	for (unsigned k = 0; k < r->nbound; k++) {
+		Ivar v = s->ivar.at[r->bound[k]];
+		expr_ivars(s, v.lo, &all);
+		expr_ivars(s, v.hi, &all);
+	}
+	for (uint32_t n = 0; n != all.n;) {
+		n = all.n;
+		for (uint32_t i = 0; i < n; i++) {
+			Ivar v = s->ivar.at[all.at[i]];
+			if (v.in_range && !ivar_set_has(&(IvarSet){(IvarId *)r->bound, r->nbound, 0}, all.at[i])) {
+				expr_ivars(s, v.lo, &all);
+				expr_ivars(s, v.hi, &all);
+			}
+		}
+	}
+	for (uint32_t i = 0; i < all.n; i++) {
+		bool bound = false;
+		for (unsigned k = 0; k < r->nbound; k++)
+			bound |= r->bound[k] == all.at[i];
+		if (!bound)
+			vec_push(s->arena, set, all.at[i]);
+	}
+}
+
+static bool
+within(Sema *s, ExprId e, const IvarSet *set)
+{
+	IvarSet own = {0};
+	expr_ivars(s, e, &own);
+	for (uint32_t i = 0; i < own.n; i++)
+		if (!ivar_set_has(set, own.at[i]))
+			return false;
+	return true;
+}
+
+/* Where the node's value is asked for, as far as its axes can say. */
+static ExprId
+domain_of(Sema *s, const Reduction *r, const IvarSet *set)
+{
+	ExprId d = 0;
+	for (uint32_t i = 0; i < set->n; i++) {
+		Ivar v = s->ivar.at[set->at[i]];
+		if (!v.in_range)
+			continue;
+		ExprId self = expr_ivar(s->g, set->at[i]);
+		d = expr_and(s->g, d, expr_binary(s->g, OP_LE, v.lo, self));
+		d = expr_and(s->g, d, expr_binary(s->g, OP_LT, self, v.hi));
+	}
+	for (uint32_t i = 0; i < r->need.n; i++)
+		if (within(s, r->need.at[i], set))
+			d = expr_and(s->g, d, r->need.at[i]);
+	return d;
+}
+
+ExprId
+hoist(Sema *s, const Reduction *r)
+{
+	Graph *g = s->g;
+	IvarSet set = {0};
+	free_ivars(s, r, &set);
+	if (set.n > TG_MAX_RANK) {
+		diag_add(s->diags, DIAG_E0920, r->at, "this reduction depends on %u indices; at most %d can be kept", set.n,
+		         TG_MAX_RANK);
+		return 0;
+	}
+	Node n = {.npar = (uint8_t)set.n, .nred = (uint8_t)r->nbound, .monoid = r->monoid};
+	IvarId ivar[TG_MAX_AXES];
+	ExprId to[TG_MAX_AXES], sub[TG_MAX_RANK], extent[TG_MAX_RANK];
+	for (unsigned k = 0; k < set.n; k++) {
+		Box b;
+		if (!make_box(s, set.at[k], k, &b))
+			return 0;
+		ivar[k] = set.at[k];
+		to[k] = b.value;
+		sub[k] = b.sub;
+		extent[k] = b.extent;
+		n.axis[k].name = s->ivar.at[set.at[k]].name;
+	}
+	unsigned nall = set.n + r->nbound;
+	for (unsigned k = 0; k < r->nbound; k++) {
+		ivar[set.n + k] = r->bound[k];
+		to[set.n + k] = expr_axis(g, set.n + k);
+	}
+	for (unsigned k = 0; k < r->nbound; k++) {
+		Ivar v = s->ivar.at[r->bound[k]];
+		Axis *x = &n.axis[set.n + k];
+		x->name = v.name;
+		x->lo = expr_ivars_to_axes(s, v.lo, ivar, to, nall);
+		x->hi = expr_ivars_to_axes(s, v.hi, ivar, to, nall);
+		x->clamp = v.clamp;
+		x->cut = v.cut;
+	}
+	n.body = expr_ivars_to_axes(s, r->body, ivar, to, nall);
+	n.guard = expr_ivars_to_axes(s, dom_expr(s, r->guard), ivar, to, nall);
+	n.domain = expr_ivars_to_axes(s, domain_of(s, r, &set), ivar, to, nall);
+	TensorId t = node_shared(s, &n, r->name, r->at, r->dtype, extent);
+	return expr_read(g, t, sub, set.n, 0);
+}
+
+ExprId
+nonempty_cond(Sema *s, const IvarId *bound, unsigned n, Dom conds, Dom need, Span at)
+{
+	Reduction r = {.monoid = MON_ANY, .body = expr_int(s->g, DT_BOOL, 1), .dtype = DT_BOOL, .bound = bound,
+	               .nbound = n, .guard = conds, .need = need, .at = at};
+	ExprId e = hoist(s, &r);
+	if (!e)
+		return 0;
+	TensorId t = expr_get(s->g, e)->ref;
+	if (s->nonempty.n <= t)
+		vec_grow(s->arena, &s->nonempty, t + 1 - s->nonempty.n);
+	s->nonempty.at[t] = 1;
+	return e;
+}
+
+/* --- binders --- */
+
+typedef struct {
+	IvarId ivar[MAX_BOUND];
+	unsigned n;
+	Env *env;      /* inside */
+	Dom outward;   /* of the ranges' own expressions */
+	bool failed;
+} Binder;
+
+static bool
+name_is_taken(Sema *s, Env *env, const AstNode *n)
+{
+	const Entity *e = scope_find(env->scope, n->name);
+	if (!e)
+		return false;
+	Diag *d = diag_add(s->diags, DIAG_E0218, n->at, "the index `%s` has the name of a %s", name_text(s->names, n->name),
+	                   e->kind == ENT_DIM ? "dim" : e->kind == ENT_SCALAR ? "scalar" : "tensor");
+	diag_note(s->diags, d, e->at, "defined here");
+	d->help = "give the index another name";
+	return true;
+}
+
+static void
+bind_name(Sema *s, Binder *b, AstId name, Env *outer)
+{
+	AstNode n = *ast_get(s->ast, name);
+	const Env *before = env_find(outer, n.name);
+	bool formal = before && (before->what == BIND_INDEX || before->what == BIND_UNBOUND) && !outer->scope;
+	uint32_t group = formal && before->ngroup ? before->ngroup : 1;
+	b->failed |= name_is_taken(s, outer, &n);
+	if (b->n + group > MAX_BOUND)
+		arena_unwind(s->arena, UNWIND_LIMIT, "more than %d indices bound at once", MAX_BOUND);
+	IvarId v[MAX_GROUP];
+	for (uint32_t k = 0; k < group; k++)
+		v[k] = b->ivar[b->n + k] = ivar_new(s, n.name, n.at);
+	b->n += group;
+	b->env = env_index(s, b->env, n.name, v, group);
+	if (formal) {
+		b->env->range_lo = before->range_lo;
+		b->env->range_hi = before->range_hi;
+		b->env->range_env = before->range_env;
+	}
+}
+
+static bool
+reads_outside(Sema *s, ExprId e)
+{
+	IvarSet set = {0};
+	expr_ivars(s, e, &set);
+	return set.n > 0 || expr_has_read(s, e);
+}
+
+static void
+written_range(Sema *s, Binder *b, IvarId id, AstId lo, AstId hi, Env *env)
+{
+	ExprId l = elab_index(s, lo, env, &b->outward, "the start of a range");
+	ExprId h = elab_index(s, hi, env, &b->outward, "the end of a range");
+	if (!l || !h) {
+		b->failed = true;
+		return;
+	}
+	Ivar *v = &s->ivar.at[id];
+	v->lo = l;
+	v->hi = h;
+	v->in_range = reads_outside(s, l) || reads_outside(s, h);
+}
+
+/* Ranges that are written or given by a call; elaborated outside the binder. */
+static void
+written_ranges(Sema *s, Binder *b, AstId subs, Env *outer)
+{
+	unsigned at = 0;
+	for (unsigned k = 0; k < ast_get(s->ast, subs)->nkid; k++) {
+		AstId sub = ast_kid(s->ast, subs, k);
+		bool range = ast_get(s->ast, sub)->kind == AST_RANGE;
+		AstId name = range ? ast_kid(s->ast, sub, 0) : sub;
+		const Env *e = env_find(b->env, ast_get(s->ast, name)->name);
+		if (range)
+			written_range(s, b, b->ivar[at], ast_kid(s->ast, sub, 1), ast_kid(s->ast, sub, 2), outer);
+		else if (e->range_lo)
+			written_range(s, b, b->ivar[at], e->range_lo, e->range_hi, e->range_env);
+		at += e->n;
+	}
+}
+
+static bool
+has_data(Sema *s, const Ivar *v)
+{
+	return expr_has_read(s, v->lo) || expr_has_read(s, v->hi);
+}
+
+/* What the indices subscript alone: the range of those without one, and what data ranges are cut to. */
+static void
+inferred_ranges(Sema *s, Binder *b, AstId where, AstId args)
+{
+	for (unsigned k = 0; k < b->n; k++) {
+		IvarId id = b->ivar[k];
+		Ivar v = s->ivar.at[id];
+		if (v.lo && !has_data(s, &v))
+			continue;
+		AxisUses uses = {0};
+		range_scan(s, where, b->env, id, &uses);
+		for (unsigned a = 0; a < ast_get(s->ast, args)->nkid; a++)
+			range_scan(s, ast_kid(s->ast, args, a), b->env, id, &uses);
+		if (!v.lo) {
+			b->failed |= !range_infer(s, id, &uses);
+			continue;
+		}
+		ExprId cut = 0;
+		for (uint32_t u = 0; u < uses.n; u++)
+			if (!uses.at[u].optional && uses.at[u].extent != cut)
+				cut = cut ? expr_binary(s->g, OP_MIN, cut, uses.at[u].extent) : uses.at[u].extent;
+		s->ivar.at[id].clamp = cut;
+		if (cut)
+			s->ivar.at[id].cut = access_new(s, ACCESS_CUT, v.at);
+	}
+}
+
+static bool
+bind_all(Sema *s, AstId id, Env *env, Binder *b)
+{
+	AstId subs = ast_kid(s->ast, id, 0);
+	unsigned n = ast_get(s->ast, subs)->nkid;
+	*b = (Binder){.env = env};
+	for (unsigned k = 0; k < n; k++) {
+		AstId sub = ast_kid(s->ast, subs, k);
+		AstId name = ast_get(s->ast, sub)->kind == AST_RANGE ? ast_kid(s->ast, sub, 0) : sub;
+		if (ast_get(s->ast, name)->kind != AST_NAME) {
+			diag_add(s->diags, DIAG_E0209, ast_get(s->ast, name)->at, "the brackets of a function hold names of indices")
+				->help = "write `sum[i](…)` or `sum[i in lo..hi](…)`";
+			return false;
+		}
+		for (unsigned j = 0; j < k; j++) {
+			AstId before = ast_kid(s->ast, subs, j);
+			if (ast_get(s->ast, before)->kind == AST_RANGE)
+				before = ast_kid(s->ast, before, 0);
+			if (ast_get(s->ast, before)->name == ast_get(s->ast, name)->name) {
+				diag_add(s->diags, DIAG_E0219, ast_get(s->ast, name)->at, "the index `%s` is bound twice",
+				         name_text(s->names, ast_get(s->ast, name)->name));
+				return false;
+			}
+		}
+		bind_name(s, b, name, env);
+	}
+	written_ranges(s, b, subs, env);
+	if (!b->failed)
+		inferred_ranges(s, b, ast_kid(s->ast, id, 1), ast_kid(s->ast, id, 2));
+	return !b->failed;
+}
+
+/* --- the reduction itself --- */
+
+static DType
+accumulator(RedKind kind, DType t)
+{
+	DType a = dtype_info[t].arith;
+	if (kind == RED_mean && dtype_is_int(a))
+		return DT_I64;
+	return a;
+}
+
+typedef struct {
+	RedKind kind;
+	Span at;
+	Binder b;
+	Val v;
+	Dom conds;  /* absorbed */
+	Dom need;
+	bool need_all;
+} Red;
+
+static ExprId
+one_node(Sema *s, const Red *r, Monoid m, ExprId body, DType t)
+{
+	Reduction x = {.monoid = m, .body = body, .dtype = t, .bound = r->b.ivar, .nbound = r->b.n, .guard = r->conds,
+	               .need = r->need, .need_all = r->need_all, .at = r->at};
+	return hoist(s, &x);
+}
+
+static ExprId
+count_node(Sema *s, const Red *r)
+{
+	Graph *g = s->g;
+	bool box = r->conds.n == 0;
+	ExprId n = expr_int(g, DT_I64, 1);
+	for (unsigned k = 0; k < r->b.n; k++) {
+		const Ivar *v = &s->ivar.at[r->b.ivar[k]];
+		box &= !v->in_range;
+	}
+	if (!box)
+		return one_node(s, r, MON_SUM, n, DT_I64);
+	for (unsigned k = 0; k < r->b.n; k++) {
+		Ivar v = s->ivar.at[r->b.ivar[k]];
+		n = expr_binary(g, OP_MUL, n, at_least_zero(s, expr_binary(g, OP_SUB, v.hi, v.lo)));
+	}
+	return index_norm(g, n);
+}
+
+static bool
+bool_argument(Sema *s, const Red *r, AstId arg)
+{
+	if (!r->v.lit && val_dtype(s, &r->v) == DT_BOOL)
+		return true;
+	diag_add(s->diags, DIAG_E0507, ast_get(s->ast, arg)->at, "`%s` takes a bool", red_row[r->kind].name)->help =
+		"compare it: `… != 0`";
+	return false;
+}
+
+static ExprId
+reduce_value(Sema *s, Red *r, AstId arg)
+{
+	Graph *g = s->g;
+	Span at = ast_get(s->ast, arg)->at;
+	if (r->kind == RED_count)
+		return count_node(s, r);
+	r->v = val_typed(s, r->v);
+	DType t = val_dtype(s, &r->v);
+	if (r->kind == RED_any || r->kind == RED_all)
+		return bool_argument(s, r, arg) ? one_node(s, r, red_row[r->kind].monoid, r->v.e, DT_BOOL) : 0;
+	if (t == DT_C64 && r->kind != RED_sum && r->kind != RED_prod && r->kind != RED_mean) {
+		diag_add(s->diags, DIAG_E0504, at, "complex numbers have no order");
+		return 0;
+	}
+	DType acc = accumulator(r->kind, t);
+	Monoid m = red_row[r->kind].monoid;
+	ExprId e = one_node(s, r, m, val_as(s, &r->v, acc, at), monoid_info[m].index ? DT_I64 : acc);
+	if (!e || r->kind != RED_mean)
+		return e;
+	ExprId n = count_node(s, r);
+	DType f = dtype_is_int(acc) ? DT_F32 : acc;
+	if (!n)
+		return 0;
+	Val count = val_expr(n, dom_none);
+	ExprId divisor = f == DT_C64 ? expr_binary(g, OP_CPLX, expr_cast(g, DT_F32, n), expr_float(g, DT_F32, 0))
+	                             : val_as(s, &count, f, at);
+	return expr_binary(g, OP_FDIV, expr_cast(g, f, e), divisor);
+}
+
+/* Splits the term's conjuncts into those with a bound index and the others. */
+static Dom
+absorb(Sema *s, Red *r, Dom all)
+{
+	Dom outward = r->b.outward;
+	for (uint32_t i = 0; i < all.n; i++)
+		if (expr_has_ivar(s, all.at[i], r->b.ivar, r->b.n))
+			r->conds = dom_append(s, r->conds, all.at[i]);
+		else
+			outward = dom_join(s, outward, (Dom){1, &all.at[i]});
+	return outward;
+}
+
+Val
+elab_reduce(Sema *s, AstId id, Env *env)
+{
+	AstNode n = *ast_get(s->ast, id);
+	AstId where = ast_kid(s->ast, id, 1), args = ast_kid(s->ast, id, 2);
+	Red r = {.kind = (RedKind)reduction_named(name_text(s->names, n.name)), .at = n.at};
+	if (ast_get(s->ast, args)->nkid != 1) {
+		diag_add(s->diags, DIAG_E0206, n.at, "`%s` takes 1 argument, not %u", name_text(s->names, n.name),
+		         ast_get(s->ast, args)->nkid);
+		return val_error;
+	}
+	if (!bind_all(s, id, env, &r.b))
+		return val_error;
+	Frame f;
+	frame_push(s, &f, NULL);
+	for (unsigned k = 0; k < r.b.n; k++)
+		frame_bind(s, r.b.ivar[k]);
+	Dom all = dom_none;
+	ExprId cond = where ? elab_cond(s, where, r.b.env, &all) : 0;
+	if (cond) {
+		all = dom_add(s, all, cond);
+		path_push_dom(s, all);
+	}
+	AstId arg = ast_kid(s->ast, args, 0);
+	r.v = elab(s, arg, r.b.env);
+	bool bad = val_bad(&r.v) || (where && !cond);
+	all = bad ? all : dom_join(s, all, r.v.dom);
+	r.need_all = !bad && frame_settle(s, all);
+	frame_pop(s);
+	if (bad)
+		return val_error;
+	Dom outward = absorb(s, &r, all);
+	r.need = dom_join(s, outer_path(s), outward);
+	ExprId e = reduce_value(s, &r, arg);
+	if (!e)
+		return val_error;
+	if (red_row[r.kind].may_be_absent) {
+		ExprId some = nonempty_cond(s, r.b.ivar, r.b.n, r.conds, outer_path(s), n.at);
+		if (!some)
+			return val_error;
+		outward = dom_add(s, outward, some);
+	}
+	return val_expr(e, outward);
+}

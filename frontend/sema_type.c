@@ -1,0 +1,417 @@
+/* sema_type.c: the types of values: promotion, exact numbers, conversions, operators
+ * (LANGUAGE.md, Dtypes and numerics). */
+#include "frontend/sema.h"
+
+#include <math.h>
+
+const Val val_error;
+
+bool
+val_bad(const Val *v)
+{
+	return v->e == 0 && v->lit == LIT_NONE;
+}
+
+Val
+val_expr(ExprId e, Dom dom)
+{
+	return (Val){.e = e, .dom = dom};
+}
+
+DType
+val_dtype(const Sema *s, const Val *v)
+{
+	return v->e ? (DType)expr_get(s->g, v->e)->dtype : DT_NONE;
+}
+
+static const char *
+type_text(DType t)
+{
+	return dtype_info[t].text;
+}
+
+static void
+int_range(DType t, int64_t *lo, int64_t *hi)
+{
+	unsigned bits = dtype_info[t].bits;
+	if (dtype_info[t].kind == KIND_INT) {
+		*hi = bits == 64 ? INT64_MAX : (1ll << (bits - 1)) - 1;
+		*lo = -*hi - 1;
+	} else {
+		*lo = 0;
+		*hi = bits == 64 ? INT64_MAX : (int64_t)((1ull << bits) - 1);
+	}
+}
+
+/* An exact number as a constant of type t. */
+ExprId
+literal_as(Sema *s, const Val *v, DType t, Span at)
+{
+	Graph *g = s->g;
+	double f = v->lit == LIT_INT ? (double)v->i : v->f;
+	if (t == DT_C64)
+		return expr_binary(g, OP_CPLX, literal_as(s, v, DT_F32, at), expr_float(g, DT_F32, 0));
+	if (t == DT_F64)
+		return expr_float(g, t, f);
+	if (t == DT_F32)
+		return expr_float(g, t, v->lit == LIT_INT ? (double)(float)v->i : (double)(float)f);
+	if (dtype_is_float(t))
+		return expr_cast(g, t, expr_float(g, DT_F64, f));
+	int64_t lo, hi;
+	if (t == DT_BOOL) {
+		diag_add(s->diags, DIAG_E0501, at, "a number where a bool is needed")->help =
+			"compare it: `x != 0`";
+		return 0;
+	}
+	int_range(t, &lo, &hi);
+	if (v->lit == LIT_FLOAT || v->i < lo || v->i > hi) {
+		Diag *d = diag_add(s->diags, DIAG_E0502, at, "the number does not fit in %s", type_text(t));
+		d->help = arena_text(s->arena, "write a cast for the operation you mean, such as `%s(…)` or `f32(…)`",
+		                     type_text(t));
+		return 0;
+	}
+	return expr_int(g, t, v->i);
+}
+
+/* The value in type t, by promotion: to a wider type, or a cast the language allows implicitly. */
+ExprId
+val_as(Sema *s, const Val *v, DType t, Span at)
+{
+	if (val_bad(v))
+		return 0;
+	if (v->lit)
+		return literal_as(s, v, t, at);
+	if (t == DT_C64 && val_dtype(s, v) != DT_C64)
+		return expr_binary(s->g, OP_CPLX, expr_cast(s->g, DT_F32, v->e), expr_float(s->g, DT_F32, 0));
+	return expr_cast(s->g, t, v->e);
+}
+
+static DType
+common_of(DType a, DType b)
+{
+	a = dtype_info[a].arith;
+	b = dtype_info[b].arith;
+	if (a == b)
+		return a;
+	if (a == DT_C64 || b == DT_C64)
+		return DT_C64;
+	bool fa = dtype_is_float(a), fb = dtype_is_float(b);
+	if (fa && fb)
+		return DT_F64; /* the two arithmetic floats differ */
+	if (fa || fb)
+		return fa ? a : b;
+	unsigned wa = dtype_info[a].bits, wb = dtype_info[b].bits;
+	if (wa != wb)
+		return wa > wb ? a : b;
+	return dtype_info[a].kind == KIND_UINT ? a : b;
+}
+
+DType
+common_type(Sema *s, const Val *a, const Val *b)
+{
+	if (a->lit && b->lit)
+		return a->lit == LIT_FLOAT || b->lit == LIT_FLOAT ? DT_F32 : DT_I32;
+	if (!a->lit && !b->lit)
+		return common_of(val_dtype(s, a), val_dtype(s, b));
+	const Val *typed = a->lit ? b : a, *number = a->lit ? a : b;
+	DType t = dtype_info[val_dtype(s, typed)].arith;
+	if (number->lit == LIT_FLOAT && dtype_is_int(t))
+		return DT_F32;
+	if (number->lit == LIT_INT && t == DT_I32 && (number->i > INT32_MAX || number->i < INT32_MIN))
+		return DT_I64;
+	return t;
+}
+
+Val
+val_typed(Sema *s, Val v)
+{
+	if (!v.lit)
+		return v;
+	DType t = v.lit == LIT_FLOAT                                ? DT_F32
+	          : v.i > INT32_MAX || v.i < INT32_MIN ? DT_I64
+	                                                            : DT_I32;
+	return val_expr(literal_as(s, &v, t, (Span){0}), v.dom);
+}
+
+ExprId
+val_store(Sema *s, const Val *v, DType t, Span at)
+{
+	if (val_bad(v))
+		return 0;
+	if (v->lit) {
+		if (v->lit == LIT_FLOAT && dtype_is_int(t)) {
+			diag_add(s->diags, DIAG_E0503, at, "a number with a point can't be stored as %s", type_text(t))->help =
+				arena_text(s->arena, "write `%s(…)` to truncate it", type_text(t));
+			return 0;
+		}
+		return literal_as(s, v, t, at);
+	}
+	DType from = val_dtype(s, v);
+	bool same_kind = from == t || (dtype_is_float(from) && dtype_is_float(t)) ||
+	                 (dtype_is_int(from) && dtype_is_int(t));
+	if (same_kind)
+		return expr_cast(s->g, t, v->e);
+	Diag *d = diag_add(s->diags, DIAG_E0503, at, "a %s value can't be stored as %s", type_text(from), type_text(t));
+	d->label = arena_text(s->arena, "this is %s", type_text(from));
+	d->help = from == DT_C64 ? "take `re(…)` or `im(…)`"
+	          : t == DT_C64  ? "add an imaginary part: `x + root(1, 4) * y`, or multiply by `root(0, 1)`"
+	                         : arena_text(s->arena, "write the conversion you mean: `%s(…)`", type_text(t));
+	return 0;
+}
+
+/* --- exact arithmetic of numbers --- */
+
+static int64_t
+floor_div(int64_t a, int64_t b)
+{
+	if (b == 0)
+		return -1;
+	if (b == -1)
+		return (int64_t)(0 - (uint64_t)a);
+	int64_t q = a / b;
+	return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+static Val
+number_int(int64_t i, Dom d)
+{
+	return (Val){.lit = LIT_INT, .i = i, .f = (double)i, .dom = d};
+}
+
+static Val
+number_float(double f, Dom d)
+{
+	return (Val){.lit = LIT_FLOAT, .f = f, .dom = d};
+}
+
+static double
+number(const Val *v)
+{
+	return v->lit == LIT_INT ? (double)v->i : v->f;
+}
+
+static Val
+truth(Sema *s, bool b, Dom d)
+{
+	return val_expr(expr_int(s->g, DT_BOOL, b), d);
+}
+
+static Val
+fold_ints(Op op, int64_t a, int64_t b, Dom d)
+{
+	int64_t r;
+	switch (op) {
+	case OP_ADD:
+		if (__builtin_add_overflow(a, b, &r))
+			return number_float((double)a + (double)b, d);
+		return number_int(r, d);
+	case OP_SUB:
+		if (__builtin_sub_overflow(a, b, &r))
+			return number_float((double)a - (double)b, d);
+		return number_int(r, d);
+	case OP_MUL:
+		if (__builtin_mul_overflow(a, b, &r))
+			return number_float((double)a * (double)b, d);
+		return number_int(r, d);
+	case OP_IDIV:
+		return number_int(floor_div(a, b), d);
+	case OP_IMOD:
+		return number_int(b == 0 ? a : b == -1 ? 0 : a - floor_div(a, b) * b, d);
+	case OP_MIN:
+		return number_int(a < b ? a : b, d);
+	case OP_MAX:
+		return number_int(a > b ? a : b, d);
+	default:
+		break;
+	}
+	r = 1;
+	for (int64_t k = 0; op == OP_POW && b >= 0 && k < b; k++)
+		if (__builtin_mul_overflow(r, a, &r) || k > 128)
+			return number_float(pow((double)a, (double)b), d);
+	return op == OP_POW && b >= 0 ? number_int(r, d) : number_float(pow((double)a, (double)b), d);
+}
+
+static Val
+fold_numbers(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at)
+{
+	double x = number(a), y = number(b);
+	bool ints = a->lit == LIT_INT && b->lit == LIT_INT;
+	switch (op) {
+	case OP_EQ:
+		return truth(s, ints ? a->i == b->i : x == y, d);
+	case OP_NE:
+		return truth(s, ints ? a->i != b->i : x != y, d);
+	case OP_LT:
+		return truth(s, ints ? a->i < b->i : x < y, d);
+	case OP_LE:
+		return truth(s, ints ? a->i <= b->i : x <= y, d);
+	case OP_FDIV:
+		return number_float(x / y, d);
+	default:
+		break;
+	}
+	if (ints)
+		return fold_ints(op, a->i, b->i, d);
+	if (op == OP_IDIV || op == OP_IMOD) {
+		diag_add(s->diags, DIAG_E0504, at, "`%s` takes integers", op_info[op].text);
+		return val_error;
+	}
+	return number_float(op == OP_ADD   ? x + y
+	                    : op == OP_SUB ? x - y
+	                    : op == OP_MUL ? x * y
+	                    : op == OP_POW ? pow(x, y)
+	                    : op == OP_MIN ? (isnan(x) || x < y ? x : y)
+	                                   : (isnan(x) || x > y ? x : y),
+	                    d);
+}
+
+static bool
+type_allows(Sema *s, Op op, DType t, Span at)
+{
+	const char *why = NULL;
+	if ((op == OP_IDIV || op == OP_IMOD) && !dtype_is_int(t))
+		why = "takes integers; use `/` or floor(a / b)";
+	else if (t == DT_C64 && (op_info[op].sig == SIG_ORDERED || op == OP_LT || op == OP_LE))
+		why = "has no meaning for complex numbers";
+	if (why)
+		diag_add(s->diags, DIAG_E0504, at, "`%s` %s", op_info[op].text, why);
+	return !why;
+}
+
+/* Index arithmetic in canonical form. Data may wrap where indices can't, so it is left alone. */
+ExprId
+tidy_index(Sema *s, ExprId e)
+{
+	return expr_get(s->g, e)->dtype == DT_I64 && !expr_has_read(s, e) ? index_norm(s->g, e) : e;
+}
+
+/* a op b for the arithmetic and comparison operations, after promotion. */
+Val
+elab_arith(Sema *s, Op op, Val a, Val b, Span at)
+{
+	if (val_bad(&a) || val_bad(&b))
+		return val_error;
+	Dom d = dom_join(s, a.dom, b.dom);
+	if (a.lit && b.lit)
+		return fold_numbers(s, op, &a, &b, d, at);
+	DType ta = val_dtype(s, &a), tb = val_dtype(s, &b);
+	bool equality = op == OP_EQ || op == OP_NE;
+	DType t = equality && ta == DT_BOOL && tb == DT_BOOL ? DT_BOOL : common_type(s, &a, &b);
+	if (op == OP_FDIV && dtype_is_int(t))
+		t = DT_F32;
+	if (!type_allows(s, op, t, at))
+		return val_error;
+	ExprId x = val_as(s, &a, t, at), y = val_as(s, &b, t, at);
+	if (!x || !y)
+		return val_error;
+	ExprId e = expr_binary(s->g, op, x, y);
+	return val_expr(tidy_index(s, e), d);
+}
+
+static Op
+arith_op(AstOp op)
+{
+	switch (op) {
+	case AB_ADD: return OP_ADD;
+	case AB_SUB: return OP_SUB;
+	case AB_MUL: return OP_MUL;
+	case AB_FDIV: return OP_FDIV;
+	case AB_IDIV: return OP_IDIV;
+	case AB_IMOD: return OP_IMOD;
+	case AB_POW: return OP_POW;
+	case AB_EQ: return OP_EQ;
+	case AB_NE: return OP_NE;
+	case AB_LT: case AB_GT: return OP_LT;
+	case AB_LE: case AB_GE: return OP_LE;
+	case AB_NONE: case AB_AND: case AB_OR: case AB_COALESCE: case AB_NEG: case AB_NOT: case AB_SET:
+	case AB_ADDSET: case AB_MAXSET: case AB_MINSET: break;
+	}
+	return OP_NONE;
+}
+
+/* && and ||: the right side is read only where the left leaves it open. */
+static Val
+elab_logic(Sema *s, AstId id, Env *env)
+{
+	bool is_and = ast_get(s->ast, id)->op == AB_AND;
+	Dom d = dom_none, right = dom_none;
+	ExprId a = elab_cond(s, ast_kid(s->ast, id, 0), env, &d);
+	PathMark mark = path_mark(s);
+	if (a)
+		path_push(s, is_and ? a : cond_not(s, a));
+	ExprId b = elab_cond(s, ast_kid(s->ast, id, 1), env, &right);
+	path_reset(s, mark);
+	if (!a || !b)
+		return val_error;
+	duties_limit(s, mark, right);
+	return val_expr(expr_binary(s->g, is_and ? OP_AND : OP_OR, a, b),
+	                dom_join(s, d, dom_imply(s, a, !is_and, right)));
+}
+
+/* e ?? v */
+static Val
+elab_default(Sema *s, AstId id, Env *env)
+{
+	PathMark mark = path_mark(s);
+	Val e = elab(s, ast_kid(s->ast, id, 0), env);
+	duties_limit(s, mark, e.dom);
+	Span at = ast_get(s->ast, ast_kid(s->ast, id, 0))->at;
+	ExprId present = val_bad(&e) ? 0 : dom_expr(s, e.dom);
+	if (!val_bad(&e) && !present)
+		diag_add(s->diags, DIAG_W0301, at, "this is present everywhere: the default after `??` is never used");
+	mark = path_mark(s);
+	if (present)
+		path_push(s, cond_not(s, present));
+	Val v = elab(s, ast_kid(s->ast, id, 1), env);
+	path_reset(s, mark);
+	duties_limit(s, mark, v.dom);
+	if (val_bad(&e) || val_bad(&v))
+		return val_error;
+	if (!present)
+		return e;
+	DType t = !e.lit && !v.lit && val_dtype(s, &e) == val_dtype(s, &v) ? val_dtype(s, &e)
+	                                                                  : common_type(s, &e, &v);
+	ExprId x = val_as(s, &e, t, at), y = val_as(s, &v, t, ast_get(s->ast, ast_kid(s->ast, id, 1))->at);
+	if (!x || !y)
+		return val_error;
+	Dom d = dom_none;
+	if (v.dom.n)
+		d = dom_add(s, d, expr_binary(s->g, OP_OR, present, dom_expr(s, v.dom)));
+	return val_expr(expr_select(s->g, present, x, y), d);
+}
+
+Val
+elab_binary(Sema *s, AstId id, Env *env)
+{
+	const AstNode *n = ast_get(s->ast, id);
+	AstOp op = (AstOp)n->op;
+	if (op == AB_AND || op == AB_OR)
+		return elab_logic(s, id, env);
+	if (op == AB_COALESCE)
+		return elab_default(s, id, env);
+	Span at = n->at;
+	Val a = elab(s, ast_kid(s->ast, id, 0), env);
+	Val b = elab(s, ast_kid(s->ast, id, 1), env);
+	bool swap = op == AB_GT || op == AB_GE;
+	return elab_arith(s, arith_op(op), swap ? b : a, swap ? a : b, at);
+}
+
+Val
+elab_unary(Sema *s, AstId id, Env *env)
+{
+	if (ast_get(s->ast, id)->op == AB_NOT) {
+		Dom d = dom_none;
+		ExprId c = elab_cond(s, ast_kid(s->ast, id, 0), env, &d);
+		return c ? val_expr(cond_not(s, c), d) : val_error;
+	}
+	Val v = elab(s, ast_kid(s->ast, id, 0), env);
+	if (v.lit == LIT_INT && v.i != INT64_MIN)
+		return number_int(-v.i, v.dom);
+	if (v.lit)
+		return number_float(-number(&v), v.dom);
+	if (val_bad(&v))
+		return v;
+	DType t = dtype_info[val_dtype(s, &v)].arith;
+	ExprId e = expr_unary(s->g, OP_NEG, val_as(s, &v, t, ast_get(s->ast, id)->at));
+	return val_expr(tidy_index(s, e), v.dom);
+}
