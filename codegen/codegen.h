@@ -27,5 +27,7 @@ CodegenStatus codegen_cpu(Arena *a, const Program *const *program, uint32_t npro
 void codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma);
 /* Space-separated feature words of this machine for `texo doctor` and `texo targets`; LLVM's version. */
 const char *codegen_host_summary(Arena *a);
+/* The processors that CodegenOptions.cpu can name beside "host", comma-separated. */
+const char *codegen_cpu_names(Arena *a);
 
 #endif

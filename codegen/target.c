@@ -186,3 +186,9 @@ codegen_host_summary(Arena *a)
 	return arena_text(a, "LLVM %u.%u.%u, %s: %s", major, minor, patch, t.tune,
 	                  target_feature_words(t.features, a));
 }
+
+const char *
+codegen_cpu_names(Arena *a)
+{
+	return target_names(a);
+}

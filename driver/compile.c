@@ -1,0 +1,194 @@
+/* compile.c: see compile.h. */
+#include "driver/compile.h"
+#include "driver/near.h"
+#include "driver/source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SOURCE = 2 * 1024 * 1024 }; /* the parser refuses half of it */
+
+bool
+compile_open(Session *s, const char *path, SourceUnit *out)
+{
+	*out = (SourceUnit){.path = strcmp(path, "-") == 0 ? "<stdin>" : path};
+	s->subject = out->path;
+	if (!source_read(&s->host->files, &s->data, path, MAX_SOURCE, &out->text, &out->n, &s->problem))
+		return false;
+	out->names = names_new(&s->arena);
+	diags_init(&out->diags, &s->arena);
+	out->file = diags_add_file(&out->diags, out->path, out->text, out->n);
+	return true;
+}
+
+static FpMode
+fp_option(const Options *o)
+{
+	const char *v = option_value(o, OPT_FP);
+	if (v && strcmp(v, "strict") == 0)
+		return FP_STRICT;
+	return v && strcmp(v, "fast") == 0 ? FP_FAST : FP_RELAXED;
+}
+
+void
+compile_unit(Session *s, SourceUnit *u, const FpMode *fp)
+{
+	const Options *o = s->options;
+	VEC(const char *) statics = {0};
+	for (uint32_t i = 0; i < o->use.n; i++)
+		if (o->use.at[i].id == OPT_DEFINE)
+			vec_push(&s->arena, &statics, o->use.at[i].value);
+	FrontendOptions fo = {
+		.fp = fp ? *fp : fp_option(o),
+		.statics = statics.at,
+		.nstatics = statics.n,
+		.host = s->host,
+		.werror = option_on(o, OPT_WERROR),
+	};
+	u->unit = frontend_compile(&s->arena, u->names, &u->diags, u->file, &fo);
+}
+
+Graph *
+compile_pick(Session *s, const SourceUnit *u, const char *name)
+{
+	const Unit *unit = u->unit;
+	if (unit->graph.n == 0) {
+		problem(&s->problem, EXIT_INPUT, "%s has no graph", u->path);
+		return NULL;
+	}
+	if (!name)
+		return unit->graph.at[unit->graph.n - 1];
+	Near near = {.word = name};
+	for (uint32_t i = 0; i < unit->graph.n; i++) {
+		const char *have = name_text(u->names, unit->graph.at[i]->name);
+		if (strcmp(have, name) == 0)
+			return unit->graph.at[i];
+		near_offer(&near, have);
+	}
+	const char *mend = near_text(&near, &s->arena);
+	problem(&s->problem, EXIT_USAGE, "%s has no graph '%s'", u->path, name);
+	if (mend)
+		problem_help(&s->problem, "%s", mend);
+	return NULL;
+}
+
+static bool
+pass_of(Session *s, const char *option, const char *name, PassId *out)
+{
+	*out = pass_named(name);
+	if (*out != PASS_NONE)
+		return true;
+	Near near = {.word = name};
+	const char *all = "";
+	for (int id = 1; id < PASS_COUNT; id++) {
+		near_offer(&near, pass_info[id].name);
+		all = arena_text(&s->arena, "%s%s%s", all, id > 1 ? ", " : "", pass_info[id].name);
+	}
+	problem(&s->problem, EXIT_USAGE, "--%s: there is no pass '%s'", option, name);
+	const char *mend = near_text(&near, &s->arena);
+	return problem_help(&s->problem, "%s%s", mend ? "" : "the passes are ", mend ? mend : all);
+}
+
+static bool
+add_fuel(Session *s, const char *value, PassOptions *out)
+{
+	const char *colon = strrchr(value, ':');
+	char *end = NULL;
+	errno = 0;
+	long long n = colon ? strtoll(colon + 1, &end, 10) : 0;
+	if (!colon || end == colon + 1 || *end || errno || n < 0)
+		return problem(&s->problem, EXIT_USAGE, "--fuel takes PASS:N, not '%s'", value);
+	if (out->nfuel == sizeof out->fuel / sizeof out->fuel[0])
+		return problem(&s->problem, EXIT_USAGE, "--fuel is given too often");
+	PassFuel *f = &out->fuel[out->nfuel++];
+	f->count = n;
+	return pass_of(s, "fuel", arena_copy(&s->arena, value, (size_t)(colon - value)), &f->pass);
+}
+
+const char *
+compile_cpu_name(Session *s)
+{
+	const char *target = option_value(s->options, OPT_TARGET);
+	if (!target || strcmp(target, "cpu") == 0)
+		return "host";
+	if (strncmp(target, "cpu:", 4) == 0) {
+		const char *names = codegen_cpu_names(&s->arena);
+		for (const char *n = names; *n; n += strspn(n, ", ")) {
+			size_t k = strcspn(n, ",");
+			if (k == strlen(target + 4) && memcmp(n, target + 4, k) == 0)
+				return target + 4;
+			n += k;
+		}
+		problem(&s->problem, EXIT_USAGE, "--target=%s: there is no such processor", target);
+		problem_help(&s->problem, "the processors are %s", names);
+		return NULL;
+	}
+	if (strncmp(target, "cuda", 4) == 0)
+		problem(&s->problem, EXIT_INPUT, "--target=%s: code for CUDA is not built yet", target);
+	else
+		problem(&s->problem, EXIT_USAGE, "--target is cpu or cpu:NAME, not '%s'", target);
+	problem_help(&s->problem, "'texo targets' lists what can be compiled for");
+	return NULL;
+}
+
+bool
+compile_pass_options(Session *s, PassOptions *out)
+{
+	const Options *o = s->options;
+	const char *verify = option_value(o, OPT_VERIFY), *cpu = compile_cpu_name(s);
+	memset(out, 0, sizeof *out);
+	if (!cpu)
+		return false;
+	for (uint32_t i = 0; i < o->use.n; i++) {
+		const char *v = o->use.at[i].value;
+		PassId id = PASS_NONE;
+		if (o->use.at[i].id == OPT_DUMP && strcmp(v, "all") == 0)
+			out->dump_all = true;
+		else if (o->use.at[i].id == OPT_DUMP) {
+			if (!pass_of(s, "dump", v, &id))
+				return false;
+			out->dump[id] = true;
+		} else if (o->use.at[i].id == OPT_SKIP) {
+			if (!pass_of(s, "skip", v, &id))
+				return false;
+			out->skip[id] = true;
+		} else if (o->use.at[i].id == OPT_STOP) {
+			if (!pass_of(s, "stop", v, &out->stop))
+				return false;
+		} else if (o->use.at[i].id == OPT_FUEL && !add_fuel(s, v, out)) {
+			return false;
+		}
+	}
+	out->remarks = option_on(o, OPT_REMARKS);
+	out->time = option_on(o, OPT_TIME);
+	out->verify_each = verify && strcmp(verify, "each") == 0;
+	out->host = s->host;
+	codegen_cpu_features(cpu, &out->lanes, &out->has_fma);
+	return true;
+}
+
+Program *
+compile_program(Session *s, Graph *g, const PassOptions *o)
+{
+	Text log;
+	text_init(&log, &s->arena);
+	Program *p = compile_graph(g, o, &log);
+	if (log.n)
+		say_text(s, log.at);
+	return p;
+}
+
+bool
+compile_code(Session *s, const Program *p, const CodegenOptions *o, CodegenResult *out)
+{
+	switch (codegen_cpu(&s->arena, &p, 1, o, out)) {
+	case CODEGEN_OK:
+		return true;
+	case CODEGEN_ILLEGAL:
+		return problem(&s->problem, EXIT_INPUT, "the target can't run this graph: %s", out->message);
+	case CODEGEN_FAILED:
+		return problem(&s->problem, EXIT_BUG, "code generation failed: %s", out->message);
+	}
+	return false;
+}

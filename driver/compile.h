@@ -1,0 +1,34 @@
+/* compile.h: from a file's name to its graphs, and from a graph to code. */
+#ifndef TEXO_DRIVER_COMPILE_H
+#define TEXO_DRIVER_COMPILE_H
+
+#include "codegen/codegen.h"
+#include "driver/session.h"
+#include "frontend/frontend.h"
+#include "passes/pass.h"
+
+typedef struct {
+	const char *path, *text;
+	size_t n;
+	Names *names;
+	Diags diags;
+	FileId file;
+	Unit *unit; /* NULL until compile_unit */
+} SourceUnit;
+
+/* Reads the file ("-": standard input). */
+bool compile_open(Session *s, const char *path, SourceUnit *out);
+/* Parses and checks it; -D, --fp and --werror count, fp (not NULL) beats --fp. */
+void compile_unit(Session *s, SourceUnit *u, const FpMode *fp);
+/* The graph of this name; NULL name: the only one, else the last. NULL with a problem. */
+Graph *compile_pick(Session *s, const SourceUnit *u, const char *name);
+
+/* --dump, --stop, --skip, --fuel, --remarks, --time, --verify, and what the target offers. */
+bool compile_pass_options(Session *s, PassOptions *out);
+/* The processor that --target names ("host" for cpu); NULL with a problem. */
+const char *compile_cpu_name(Session *s);
+/* Passes and plan; what they say goes to standard error. NULL after --stop. */
+Program *compile_program(Session *s, Graph *g, const PassOptions *o);
+bool compile_code(Session *s, const Program *p, const CodegenOptions *o, CodegenResult *out);
+
+#endif

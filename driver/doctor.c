@@ -1,0 +1,140 @@
+/* doctor.c: texo doctor: what is present here, and what to do about what is not. texo targets: what
+ * can be compiled for. Each finding is a row; a lacking optional part is no failure. */
+#include "codegen/codegen.h"
+#include "driver/session.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct {
+	const char *part;
+	bool present;
+	const char *found; /* what it is, or what is lacking */
+	const char *mend;  /* when it is not present */
+} Finding;
+
+/* The first executable of this name on PATH, or NULL. */
+static const char *
+on_path(Arena *a, const char *name)
+{
+	const char *path = getenv("PATH");
+	while (path && *path) {
+		size_t n = strcspn(path, ":");
+		const char *file = arena_text(a, "%.*s/%s", (int)n, path, name);
+		if (n && access(file, X_OK) == 0)
+			return file;
+		path += n + (path[n] == ':');
+	}
+	return NULL;
+}
+
+static Finding
+find_driver(Arena *a)
+{
+	Finding f = {"GPU driver", false, "libcuda.so.1 can't be loaded",
+	             "install NVIDIA's driver; without it graphs run on the processor"};
+	int (*version)(int *) = NULL;
+	void *lib = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+	int v = 0;
+	if (!lib)
+		return f;
+	*(void **)&version = dlsym(lib, "cuDriverGetVersion");
+	f.present = version && version(&v) == 0;
+	f.found = f.present ? arena_text(a, "libcuda.so.1, CUDA %d.%d", v / 1000, v % 1000 / 10)
+	                    : "libcuda.so.1 does not answer";
+	dlclose(lib);
+	return f;
+}
+
+static Finding
+find_assembler(Arena *a)
+{
+	const char *ptxas = on_path(a, "ptxas");
+	return (Finding){"GPU assembler", ptxas != NULL, ptxas ? ptxas : "no ptxas on PATH",
+	                 "install the CUDA toolkit, or pip's nvidia-cuda-nvcc, and put its bin on PATH"};
+}
+
+static Finding
+find_temporary(Arena *a)
+{
+	const char *dir = getenv("TMPDIR");
+	if (!dir || !*dir)
+		dir = "/tmp";
+	bool ok = access(dir, W_OK | X_OK) == 0;
+	return (Finding){"temporary files", ok, ok ? dir : arena_text(a, "%s can't be written", dir), "set TMPDIR"};
+}
+
+static void
+json_pair(Text *out, const char *key, const char *value)
+{
+	text_printf(out, ",\"%s\":", key);
+	text_json(out, value, strlen(value));
+}
+
+ExitCode
+command_doctor(Session *s, void *arg)
+{
+	Arena *a = &s->arena;
+	Text *out = &s->out;
+	(void)arg;
+	const Finding findings[] = {
+		{"version", true, TEXO_VERSION, ""},
+		{"processor", true, codegen_host_summary(a), ""},
+		{"processors", true, arena_text(a, "%ld online", sysconf(_SC_NPROCESSORS_ONLN)), ""},
+		find_driver(a),
+		find_assembler(a),
+		find_temporary(a),
+		{"cache", true, "none: compiled code is not cached yet", ""},
+	};
+	bool json = option_on(s->options, OPT_JSON);
+	if (json)
+		text_printf(out, "{\"findings\":[");
+	for (unsigned i = 0; i < sizeof findings / sizeof findings[0]; i++) {
+		const Finding *f = &findings[i];
+		if (json) {
+			text_printf(out, "%s{\"present\":%s", i ? "," : "", f->present ? "true" : "false");
+			json_pair(out, "part", f->part);
+			json_pair(out, "found", f->found);
+			json_pair(out, "mend", f->present ? "" : f->mend);
+			text_printf(out, "}");
+			continue;
+		}
+		text_printf(out, "%-7s %-15s %s\n", f->present ? "ok" : "lacking", f->part, f->found);
+		if (!f->present)
+			text_printf(out, "%-23s %s\n", "", f->mend);
+	}
+	if (json)
+		text_printf(out, "]}\n");
+	return EXIT_OK;
+}
+
+ExitCode
+command_targets(Session *s, void *arg)
+{
+	Arena *a = &s->arena;
+	Text *out = &s->out;
+	const char *names = codegen_cpu_names(a);
+	(void)arg;
+	if (option_on(s->options, OPT_JSON)) {
+		text_printf(out, "{\"targets\":[\"cpu\"");
+		for (const char *n = names; *n; n += strspn(n, ", ")) {
+			size_t k = strcspn(n, ",");
+			text_printf(out, ",\"cpu:%.*s\"", (int)k, n);
+			n += k;
+		}
+		text_printf(out, "]");
+		json_pair(out, "host", codegen_host_summary(a));
+		text_printf(out, "}\n");
+		return EXIT_OK;
+	}
+	text_printf(out, "cpu                  this processor: %s\n", codegen_host_summary(a));
+	for (const char *n = names; *n; n += strspn(n, ", ")) {
+		size_t k = strcspn(n, ",");
+		text_printf(out, "cpu:%.*s\n", (int)k, n);
+		n += k;
+	}
+	text_printf(out, "cuda                 not built yet\n");
+	return EXIT_OK;
+}

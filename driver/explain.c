@@ -1,0 +1,231 @@
+/* explain.c: texo explain F: which kernels a graph becomes, what each holds, the bytes with and
+ * without sharing kernels, and why each remaining edge between kernels is there. Fusion is not built
+ * yet, so that is every edge's reason; predicted times need the machine's model, which is not built
+ * either: null. Dims that nothing gives take their hints, else small sizes, and are said. */
+#include "driver/compile.h"
+#include "driver/explain_code.h"
+#include "driver/binding.h"
+#include "driver/run_parts.h"
+#include "driver/work_count.h"
+
+#include <string.h>
+
+static const char edge_code[] = "NOT_BUILT", edge_reason[] = "fusion is not built yet";
+
+typedef struct {
+	Session *s;
+	SourceUnit unit;
+	Graph *graph;
+	const char *target;
+	double bytes_unfused;
+	Binding binding;
+	Program *program;
+	UseTable uses;
+	uint32_t *kernel_of; /* by tensor: kernel index + 1 */
+	double bytes_fused;
+	Work *work;          /* by kernel */
+} Explain;
+
+/* What each definition costs as a kernel of its own: before the passes. */
+static void
+count_unfused(Explain *x)
+{
+	const Graph *g = x->graph;
+	UseTable uses;
+	use_table_init(&uses, g, &x->s->arena);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		x->bytes_unfused += work_count(&x->binding.env, &uses, &x->s->arena, &g->node.at[i].out, 1).bytes;
+}
+
+static void
+count_kernels(Explain *x)
+{
+	const Program *p = x->program;
+	Arena *a = &x->s->arena;
+	use_table_init(&x->uses, p->graph, a);
+	x->kernel_of = ARENA_ARRAY(a, uint32_t, p->graph->tensor.n);
+	x->work = ARENA_ARRAY(a, Work, p->kernel.n + 1);
+	for (uint32_t k = 0; k < p->kernel.n; k++) {
+		const KernelPlan *kp = &p->kernel.at[k].plan;
+		for (unsigned i = 0; i < kp->nnode; i++)
+			x->kernel_of[kp->node[i]] = k + 1;
+		x->work[k] = work_count(&x->binding.env, &x->uses, a, kp->node, kp->nnode);
+		x->bytes_fused += x->work[k].bytes;
+	}
+}
+
+static const char *
+tensor_name(const Explain *x, TensorId t)
+{
+	Name n = x->program->graph->tensor.at[t].name;
+	return n ? name_text(x->program->graph->names, n) : arena_text(&x->s->arena, "%%%u", t);
+}
+
+/* Calls f for each pair of kernels' nodes that hand a tensor over, once. */
+static void
+each_edge(Explain *x, void (*f)(Explain *, TensorId from, TensorId to, uint32_t n))
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < x->uses.use.n; i++) {
+		TensorUse u = x->uses.use.at[i];
+		bool again = false;
+		if (!x->kernel_of[u.read] || x->kernel_of[u.read] == x->kernel_of[u.reader])
+			continue;
+		for (uint32_t j = i; j-- > 0 && x->uses.use.at[j].reader == u.reader;)
+			again |= x->uses.use.at[j].read == u.read;
+		if (!again)
+			f(x, u.read, u.reader, n++);
+	}
+}
+
+static const char *
+size_text(Arena *a, double v, const char *unit)
+{
+	static const char *const prefix[] = {"", "k", "M", "G", "T"};
+	unsigned k = 0;
+	for (; v >= 10000 && k < 4; k++)
+		v /= 1000;
+	return arena_text(a, "%.4g %s%s", v, prefix[k], unit);
+}
+
+static void
+print_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
+{
+	if (n == 0)
+		text_printf(&x->s->out, "not fused:\n");
+	text_printf(&x->s->out, "  %s -> %s (line %u): %s\n", tensor_name(x, from), tensor_name(x, to),
+	            x->program->graph->tensor.at[to].at.line, edge_reason);
+}
+
+static const char *
+dims_text(const Explain *x)
+{
+	const Graph *g = x->graph;
+	const char *s = "";
+	for (DimId d = 1; d < g->dim.n; d++)
+		s = arena_text(&x->s->arena, "%s, %s = %lld%s", s, name_text(g->names, g->dim.at[d].name),
+		               (long long)x->binding.env.dim[d], x->binding.chosen.dim[d] ? " (chosen)" : "");
+	return s;
+}
+
+static void
+print_text(Explain *x)
+{
+	const Program *p = x->program;
+	Arena *a = &x->s->arena;
+	Text *out = &x->s->out;
+	text_printf(out, "graph %s, target %s%s\n%u kernel%s, %s moved (each definition apart: %s)\n",
+	            name_text(p->graph->names, p->graph->name), x->target, dims_text(x), p->kernel.n,
+	            p->kernel.n == 1 ? "" : "s", size_text(a, x->bytes_fused, "B"), size_text(a, x->bytes_unfused, "B"));
+	for (uint32_t k = 0; k < p->kernel.n; k++) {
+		const Kernel *kernel = &p->kernel.at[k];
+		text_printf(out, "  k%-3u %-5s", k, template_info[kernel->plan.tmpl].text);
+		for (unsigned i = 0; i < kernel->plan.nnode; i++)
+			text_printf(out, "%s %s", i ? "," : "", tensor_name(x, kernel->plan.node[i]));
+		text_printf(out, ": %s, %s\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"));
+	}
+	each_edge(x, print_edge);
+}
+
+static void
+json_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
+{
+	Text *out = &x->s->out;
+	const char *a = tensor_name(x, from), *b = tensor_name(x, to);
+	text_printf(out, "%s{\"from\":", n ? "," : "");
+	text_json(out, a, strlen(a));
+	text_printf(out, ",\"to\":");
+	text_json(out, b, strlen(b));
+	text_printf(out, ",\"code\":\"%s\",\"reason\":\"%s\",\"line\":%u}", edge_code, edge_reason,
+	            x->program->graph->tensor.at[to].at.line);
+}
+
+static void
+json_kernel(Explain *x, uint32_t k)
+{
+	const Kernel *kernel = &x->program->kernel.at[k];
+	Text *out = &x->s->out;
+	const char *name = kernel->tir ? name_text(kernel->tir->names, kernel->tir->name) : "";
+	text_printf(out, "%s{\"name\":", k ? "," : "");
+	text_json(out, name, strlen(name));
+	text_printf(out, ",\"template\":\"%s\",\"defs\":[", template_info[kernel->plan.tmpl].text);
+	for (unsigned i = 0; i < kernel->plan.nnode; i++) {
+		const char *def = tensor_name(x, kernel->plan.node[i]);
+		text_printf(out, "%s", i ? "," : "");
+		text_json(out, def, strlen(def));
+	}
+	text_printf(out, "],\"bytes\":%.0f,\"flops\":%.0f,\"predicted_us\":null}", x->work[k].bytes, x->work[k].flops);
+}
+
+static void
+print_json(Explain *x)
+{
+	const Graph *g = x->graph;
+	Text *out = &x->s->out;
+	const char *name = name_text(g->names, g->name);
+	text_printf(out, "{\"graph\":");
+	text_json(out, name, strlen(name));
+	text_printf(out, ",\"target\":");
+	text_json(out, x->target, strlen(x->target));
+	text_printf(out, ",\"dims\":{");
+	for (DimId d = 1; d < g->dim.n; d++)
+		text_printf(out, "%s\"%s\":%lld", d > 1 ? "," : "", name_text(g->names, g->dim.at[d].name),
+		            (long long)x->binding.env.dim[d]);
+	text_printf(out, "},\"kernels\":[");
+	for (uint32_t k = 0; k < x->program->kernel.n; k++)
+		json_kernel(x, k);
+	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"refused\":[", x->bytes_unfused, x->bytes_fused);
+	each_edge(x, json_edge);
+	text_printf(out, "]}\n");
+}
+
+static bool
+plan(Explain *x)
+{
+	Session *s = x->s;
+	const Options *o = s->options;
+	PassOptions po;
+	InputSpec *spec;
+	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .hints = true, .shapes_only = true};
+	const char *target = option_value(o, OPT_TARGET);
+	x->target = target ? target : "cpu";
+	x->graph = compile_pick(s, &x->unit, option_value(o, OPT_GRAPH));
+	if (!x->graph || !compile_pass_options(s, &po) ||
+	    !session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
+	    !bind_inputs(x->graph, spec, o->operand.n - 1, &bo, &x->binding, &s->problem))
+		return false;
+	count_unfused(x);
+	x->program = compile_program(s, x->graph, &po);
+	if (x->program)
+		count_kernels(x);
+	return true;
+}
+
+ExitCode
+command_explain(Session *s, void *arg)
+{
+	Explain x = {.s = s};
+	(void)arg;
+	if (s->options->operand.n == 0) {
+		problem(&s->problem, EXIT_USAGE, "texo explain needs a file or an error code");
+		return session_fail(s);
+	}
+	const char *first = s->options->operand.at[0];
+	if (looks_like_code(first))
+		return explain_code(s, first);
+	if (!compile_open(s, first, &x.unit))
+		return session_fail(s);
+	compile_unit(s, &x.unit, NULL);
+	session_diags(s, &x.unit.diags);
+	if (x.unit.diags.nerror)
+		return EXIT_INPUT;
+	if (!plan(&x))
+		return session_fail(s);
+	if (!x.program) /* --stop */
+		return EXIT_OK;
+	if (option_on(s->options, OPT_JSON))
+		print_json(&x);
+	else
+		print_text(&x);
+	return EXIT_OK;
+}

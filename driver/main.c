@@ -1,0 +1,98 @@
+/* main.c: texo. Reads the command line, arranges for signals, runs the command's session, ends with
+ * its exit code. */
+#include "driver/output_file.h"
+#include "driver/session.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static SessionFn *const command_table[CMD_END] = {
+	[CMD_CHECK] = command_check,     [CMD_RUN] = command_run,         [CMD_TEST] = command_test,
+	[CMD_EXPLAIN] = command_explain, [CMD_BUILD] = command_build,     [CMD_TARGETS] = command_targets,
+	[CMD_DOCTOR] = command_doctor,
+};
+
+/* Only unlink and _exit, which a handler may call. */
+static void
+interrupted(int sig)
+{
+	output_abandon(&host_default()->files);
+	_exit(sig == SIGINT ? EXIT_INTERRUPTED : 128 + sig);
+}
+
+static void
+arrange_signals(void)
+{
+	struct sigaction stop = {.sa_handler = interrupted}, ignore = {.sa_handler = SIG_IGN};
+	sigaction(SIGINT, &stop, NULL);
+	sigaction(SIGTERM, &stop, NULL);
+	sigaction(SIGHUP, &stop, NULL);
+	sigaction(SIGPIPE, &ignore, NULL); /* a closed pipe is a failed write */
+	sigaction(SIGXFSZ, &ignore, NULL); /* so is the limit of a file's size */
+}
+
+/* An output file must not become descriptor 0, 1 or 2. */
+static void
+hold_standard_descriptors(void)
+{
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd ? O_WRONLY : O_RDONLY) < 0)
+			_exit(EXIT_IO);
+}
+
+static const char *
+read_variable(const char *name)
+{
+	return getenv(name);
+}
+
+typedef struct {
+	int argc;
+	char **argv;
+	Options options;
+} CommandLine;
+
+static ExitCode
+help(Session *s, void *arg)
+{
+	const Options *o = arg;
+	if (option_on(o, OPT_VERSION))
+		text_printf(&s->out, "texo %s\n", TEXO_VERSION);
+	else
+		help_print(o->command, &s->out);
+	return EXIT_OK;
+}
+
+static ExitCode
+not_built(Session *s, void *arg)
+{
+	const Options *o = arg;
+	say_error(s, "'texo %s' is not built yet", command_name(o->command));
+	return EXIT_INPUT;
+}
+
+static ExitCode
+dispatch(Session *s, void *arg)
+{
+	CommandLine *line = arg;
+	Options *o = &line->options;
+	if (!options_parse(&s->arena, line->argc, line->argv, read_variable, o, &s->problem))
+		return session_fail(s);
+	s->options = o;
+	if (option_on(o, OPT_HELP) || option_on(o, OPT_VERSION))
+		return help(s, o);
+	if (!command_built(o->command))
+		return not_built(s, o);
+	return command_table[o->command](s, NULL);
+}
+
+int
+main(int argc, char **argv)
+{
+	CommandLine line = {.argc = argc, .argv = argv};
+	hold_standard_descriptors();
+	arrange_signals();
+	return (int)session_run(host_default(), &line.options, SESSION_LIMIT, dispatch, &line, NULL);
+}

@@ -1,0 +1,300 @@
+/* run.c: texo run F [name=value...]: compile, bind, run, compare, then print or save. With
+ * --compare the evaluator runs first: it only reads the inputs, compiled code overwrites inouts. */
+#include "driver/compare.h"
+#include "driver/element_text.h"
+#include "driver/emit.h"
+#include "driver/npy.h"
+#include "driver/output_file.h"
+#include "driver/near.h"
+#include "driver/run_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+	Session *s;
+	SourceUnit unit;
+	Graph *graph;
+	RunDevice device;
+	Binding binding;
+	EvalOutputs oracle;
+	bool has_oracle;
+	Results results;
+	bool differs;
+	bool stopped; /* --stop: there is nothing to run */
+} Run;
+
+bool
+device_parse(Session *s, RunDevice *out)
+{
+	const char *d = option_value(s->options, OPT_DEVICE);
+	if (!d || strcmp(d, "cpu") == 0) {
+		*out = DEVICE_CPU;
+		return true;
+	}
+	*out = DEVICE_INTERP;
+	if (strcmp(d, "interp") == 0)
+		return true;
+	if (strcmp(d, "cuda") != 0 && (strncmp(d, "cuda:", 5) != 0 || !d[5] || d[5 + strspn(d + 5, "0123456789")]))
+		return problem(&s->problem, EXIT_USAGE, "--device is interp, cpu, cuda or cuda:N, not '%s'", d);
+	problem(&s->problem, option_on(s->options, OPT_SKIP_IF_MISSING) ? EXIT_MISSING : EXIT_DEVICE,
+	        "--device=%s: running on CUDA is not built yet", d);
+	return problem_help(&s->problem, "--device=cpu runs on this processor");
+}
+
+bool
+session_specs(Session *s, const char *const *operand, uint32_t n, InputSpec **out)
+{
+	*out = ARENA_ARRAY(&s->arena, InputSpec, n + 1);
+	for (uint32_t i = 0; i < n; i++) {
+		const char *name, *value;
+		if (!input_split(&s->arena, operand[i], &name, &value))
+			return problem(&s->problem, EXIT_USAGE, "'%s' is no name=value", operand[i]);
+		if (!input_spec_parse(&s->arena, name, value, NULL, &(*out)[i], &s->problem))
+			return false;
+	}
+	return true;
+}
+
+static bool
+bind(Run *r)
+{
+	Session *s = r->s;
+	const Options *o = s->options;
+	InputSpec *spec;
+	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .cast = option_on(o, OPT_CAST)};
+	if (!session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
+	    !bind_inputs(r->graph, spec, o->operand.n - 1, &bo, &r->binding, &s->problem))
+		return false;
+	const char *chosen = binding_chosen_text(&r->binding, &s->arena);
+	if (chosen)
+		say_note(s, "%s (chosen; name=value sets them)", chosen);
+	return true;
+}
+
+/* Runs on the device; when something failed at launch the diagnostics say so. */
+static bool
+execute(Run *r)
+{
+	Session *s = r->s;
+	DiagCode failed;
+	if (r->device == DEVICE_INTERP || option_on(s->options, OPT_COMPARE)) {
+		if (!run_oracle(s, &r->binding, &r->unit.diags, &r->oracle, &failed))
+			return false;
+		r->has_oracle = true;
+		r->results.failed = failed;
+		if (failed)
+			return true;
+	}
+	if (r->device == DEVICE_INTERP)
+		return results_of_oracle(s, &r->binding, &r->oracle, &r->results);
+	CodegenResult code;
+	PassOptions po;
+	if (!compile_pass_options(s, &po))
+		return false;
+	Program *p = compile_program(s, r->graph, &po);
+	r->stopped = !p;
+	if (!p)
+		return false;
+	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2};
+	if (!compile_code(s, p, &co, &code))
+		return false;
+	say_detail(s, "%u kernel%s, %zu bytes of code and tables", p->kernel.n, p->kernel.n == 1 ? "" : "s", code.image_size);
+	return run_cpu(s, &r->binding, &code, &r->unit.diags, &r->results);
+}
+
+static ResultTensor *
+result_named(Run *r, const char *name)
+{
+	Near near = {.word = name};
+	for (uint32_t i = 0; i < r->results.n; i++) {
+		if (strcmp(r->results.at[i].name, name) == 0)
+			return &r->results.at[i];
+		near_offer(&near, r->results.at[i].name);
+	}
+	const char *mend = near_text(&near, &r->s->arena);
+	problem(&r->s->problem, EXIT_USAGE, "graph %s has no result '%s'", name_text(r->graph->names, r->graph->name), name);
+	if (mend)
+		problem_help(&r->s->problem, "%s", mend);
+	return NULL;
+}
+
+/* Results that --out and --expect name must exist; said before anything runs. */
+static bool
+check_names(Run *r)
+{
+	const Options *o = r->s->options;
+	const Graph *g = r->graph;
+	r->results = (Results){.at = ARENA_ARRAY(&r->s->arena, ResultTensor, g->result.n + 1), .n = g->result.n};
+	for (uint32_t i = 0; i < g->result.n; i++)
+		r->results.at[i].name = name_text(g->names, g->result.at[i].name);
+	for (uint32_t i = 0; i < o->use.n; i++) {
+		OptionId id = o->use.at[i].id;
+		const char *name, *value;
+		if (id != OPT_OUT && id != OPT_EXPECT)
+			continue;
+		if (!input_split(&r->s->arena, o->use.at[i].value, &name, &value) || !*value ||
+		    (id == OPT_EXPECT && (value[0] != '@' || !value[1])))
+			return problem(&r->s->problem, EXIT_USAGE, "--%s takes NAME=%s, not '%s'", id == OPT_OUT ? "out" : "expect",
+			               id == OPT_OUT ? "PATH" : "@PATH", o->use.at[i].value);
+		if (!result_named(r, name))
+			return false;
+	}
+	return true;
+}
+
+static bool
+save(Run *r, const char *value)
+{
+	const char *name, *path, *header;
+	size_t n;
+	input_split(&r->s->arena, value, &name, &path);
+	ResultTensor *t = result_named(r, name);
+	if (!npy_header(&r->s->arena, t->dtype, t->rank, t->shape, &header, &n, &r->s->problem))
+		return false;
+	char *file = arena_alloc(&r->s->data, n + (size_t)t->bytes);
+	memcpy(file, header, n);
+	if (t->bytes)
+		memcpy(file + n, t->data, (size_t)t->bytes);
+	return output_add(&r->s->host->files, path, file, n + (size_t)t->bytes, &r->s->problem);
+}
+
+/* Comparisons go to standard output, unless .npy bytes do. */
+static void
+say_comparison(Run *r, const Comparison *c, bool to_stdout)
+{
+	r->differs |= c->differs;
+	if (to_stdout && !option_on(r->s->options, OPT_JSON))
+		text_printf(&r->s->out, "%s\n", c->text);
+	else
+		say_note(r->s, "%s", c->text);
+}
+
+static bool
+compare_all(Run *r, bool to_stdout)
+{
+	const Options *o = r->s->options;
+	const char *rtol = option_value(o, OPT_RTOL), *atol = option_value(o, OPT_ATOL);
+	Comparison c;
+	for (uint32_t i = 0; i < o->use.n; i++) {
+		const char *name, *value;
+		if (o->use.at[i].id != OPT_EXPECT)
+			continue;
+		input_split(&r->s->arena, o->use.at[i].value, &name, &value);
+		if (!compare_file(r->s, result_named(r, name), value + 1, rtol ? strtod(rtol, NULL) : 0,
+		                  atol ? strtod(atol, NULL) : 0, &c))
+			return false;
+		say_comparison(r, &c, to_stdout);
+	}
+	for (uint32_t i = 0; option_on(o, OPT_COMPARE) && i < r->results.n; i++) {
+		c = compare_oracle(&r->s->arena, &r->results.at[i], &r->oracle.result[i]);
+		say_comparison(r, &c, to_stdout);
+	}
+	return true;
+}
+
+static void
+print_results(Run *r)
+{
+	Text *out = &r->s->out;
+	bool json = option_on(r->s->options, OPT_JSON);
+	const char *graph = name_text(r->graph->names, r->graph->name);
+	if (json) {
+		text_printf(out, "{\"graph\":");
+		text_json(out, graph, strlen(graph));
+		text_printf(out, ",\"device\":\"%s\",\"results\":[", r->device == DEVICE_CPU ? "cpu" : "interp");
+	}
+	for (uint32_t i = 0; i < r->results.n; i++) {
+		const ResultTensor *t = &r->results.at[i];
+		const char *shape = shape_text(out->arena, t->rank, t->shape), *dtype = dtype_info[t->dtype].text;
+		if (json)
+			text_printf(out, "%s{\"name\":\"%s\",\"dtype\":\"%s\",\"shape\":%s,\"values\":", i ? "," : "", t->name, dtype,
+			            shape);
+		else
+			text_printf(out, "%s: %s%s\n  ", t->name, dtype, t->rank ? shape : "");
+		tensor_print(t->dtype, t->rank, t->shape, t->data, 8, json, out);
+		text_printf(out, json ? "}" : "\n");
+	}
+	if (json)
+		text_printf(out, "],\"differs\":%s}\n", r->differs ? "true" : "false");
+}
+
+static bool
+deliver(Run *r)
+{
+	const Options *o = r->s->options;
+	bool saved = false, to_stdout = false;
+	for (uint32_t i = 0; i < o->use.n; i++) {
+		const char *eq = o->use.at[i].id == OPT_OUT ? strchr(o->use.at[i].value, '=') : NULL;
+		to_stdout |= eq && strcmp(eq + 1 + strspn(eq + 1, " "), "-") == 0;
+	}
+	for (uint32_t i = 0; i < o->use.n; i++)
+		if (o->use.at[i].id == OPT_OUT) {
+			saved = true;
+			if (!save(r, o->use.at[i].value))
+				return false;
+		}
+	if (!compare_all(r, !to_stdout) || !output_commit(&r->s->host->files, &r->s->problem))
+		return false;
+	if (!saved || option_on(o, OPT_JSON))
+		print_results(r);
+	return true;
+}
+
+static ExitCode
+run_graph(Run *r)
+{
+	Session *s = r->s;
+	bool ran = device_parse(s, &r->device) && (r->graph = compile_pick(s, &r->unit, option_value(s->options, OPT_GRAPH)))
+	           && check_names(r) && bind(r);
+	uint32_t before = r->unit.diags.list.n;
+	if (!ran || !execute(r))
+		return r->stopped ? EXIT_OK : session_fail(s);
+	if (r->unit.diags.list.n > before)
+		session_diags(s, &r->unit.diags);
+	if (r->results.failed)
+		return EXIT_INPUT;
+	if (!deliver(r))
+		return session_fail(s);
+	return r->differs ? EXIT_DIFFERS : EXIT_OK;
+}
+
+ExitCode
+command_run(Session *s, void *arg)
+{
+	Run r = {.s = s};
+	(void)arg;
+	if (s->options->operand.n == 0) {
+		problem(&s->problem, EXIT_USAGE, "texo run needs a file");
+		return session_fail(s);
+	}
+	if (!compile_open(s, s->options->operand.at[0], &r.unit))
+		return session_fail(s);
+	if (option_value(s->options, OPT_EMIT))
+		return emit_forms(s, &r.unit);
+	compile_unit(s, &r.unit, NULL);
+	if (r.unit.diags.nerror) {
+		session_diags(s, &r.unit.diags);
+		return EXIT_INPUT;
+	}
+	return run_graph(&r);
+}
+
+ExitCode
+command_build(Session *s, void *arg)
+{
+	SourceUnit u;
+	(void)arg;
+	if (s->options->operand.n != 1) {
+		problem(&s->problem, EXIT_USAGE, "texo build takes one file");
+		return session_fail(s);
+	}
+	if (!option_value(s->options, OPT_EMIT)) {
+		problem(&s->problem, EXIT_INPUT, "building objects is not built yet");
+		problem_help(&s->problem, "--emit=tokens,ast,tg,dot,plan,tir,llvm,asm writes these forms");
+		return session_fail(s);
+	}
+	if (!compile_open(s, s->options->operand.at[0], &u))
+		return session_fail(s);
+	return emit_forms(s, &u);
+}

@@ -1,0 +1,186 @@
+/* run_cpu.c: --device=cpu: loads an artefact into this process through the runtime's own interface
+ * and launches it on the bound inputs. */
+#include "driver/results.h"
+#include "texo_rt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+	texo_rt *rt;
+	texo_program *program;
+	texo_kernel *kernel;
+	DLTensor *tensor;
+	texo_arg *arg;
+	uint32_t narg;
+} Launch;
+
+/* The code of each kind of element in DLPack; bits come from the dtype's row. */
+static DLDataType
+dl_type(DType t)
+{
+	uint8_t code = kDLInt;
+	switch (dtype_info[t].kind) {
+	case KIND_INT: code = kDLInt; break;
+	case KIND_UINT: code = kDLUInt; break;
+	case KIND_BOOL: code = kDLBool; break;
+	case KIND_COMPLEX: code = kDLComplex; break;
+	case KIND_FLOAT:
+		code = t == DT_BF16 ? kDLBfloat : t == DT_F8E4M3 ? kDLFloat8_e4m3fn : t == DT_F8E5M2 ? kDLFloat8_e5m2
+		     : t == DT_E8M0 ? kDLFloat8_e8m0fnu : t == DT_F4E2M1 ? kDLFloat4_e2m1fn : kDLFloat;
+		break;
+	}
+	return (DLDataType){code, dtype_info[t].bits, 1};
+}
+
+static void
+add_tensor(Launch *l, DType t, unsigned rank, int64_t *shape, void *data)
+{
+	DLTensor *d = &l->tensor[l->narg];
+	*d = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = dl_type(t), .shape = shape};
+	l->arg[l->narg++].tensor = d;
+}
+
+/* Inputs with inouts, then results that are no inouts, in source order. */
+static void
+collect_args(Session *s, const Binding *b, Results *r, Launch *l)
+{
+	const Graph *g = b->graph;
+	l->tensor = ARENA_ARRAY(&s->arena, DLTensor, b->nparam + r->n + 1);
+	l->arg = ARENA_ARRAY(&s->arena, texo_arg, b->nparam + r->n + 1);
+	for (uint32_t k = 0; k < b->nparam; k++) {
+		BoundParam *p = &b->param[k];
+		if (g->tensor.at[g->param.at[k]].kind == TENSOR_SCALAR)
+			l->arg[l->narg++].scalar = p->data;
+		else
+			add_tensor(l, p->dtype, p->rank, p->shape, p->data);
+	}
+	for (uint32_t i = 0; i < r->n; i++) {
+		ResultTensor *t = &r->at[i];
+		if (g->result.at[i].inout) {
+			for (uint32_t k = 0; k < b->nparam; k++)
+				if (g->param.at[k] == g->result.at[i].inout)
+					t->data = b->param[k].data;
+			continue;
+		}
+		t->data = arena_alloc(&s->data, (size_t)t->bytes + 16);
+		add_tensor(l, t->dtype, t->rank, t->shape, t->data);
+	}
+}
+
+static bool
+refused(Session *s, texo_status status)
+{
+	const char *text = texo_last_error();
+	ExitCode code = EXIT_BUG;
+	switch (status) {
+	case TEXO_OK:
+	case TEXO_INVALID:
+	case TEXO_COMPILE_ERROR:
+	case TEXO_CHECK_FAILED:
+	case TEXO_FAULT:
+	case TEXO_NOT_BUILT:
+	case TEXO_LIMIT:
+		code = EXIT_INPUT;
+		break;
+	case TEXO_NO_MEMORY:
+	case TEXO_IO:
+		code = EXIT_IO;
+		break;
+	case TEXO_NO_DEVICE:
+	case TEXO_DEVICE_LOST:
+		code = EXIT_DEVICE;
+		break;
+	case TEXO_BAD_ARTEFACT: /* ours is whole, so it is for another processor, as --target asked */
+		code = option_value(s->options, OPT_TARGET) ? EXIT_DEVICE : EXIT_BUG;
+		break;
+	case TEXO_NOT_FOUND:
+	case TEXO_INTERNAL:
+		break;
+	}
+	return problem(&s->problem, code, "%s: %s", texo_status_name(status), text && *text ? text : "no details");
+}
+
+/* The place of the failed access in the source, from the runtime's line and column. */
+static void
+report_fault(Session *s, Launch *l, const Graph *g, Diags *diags, Results *out)
+{
+	texo_fault f = {.struct_size = sizeof f};
+	if (texo_kernel_status(l->kernel, &f) != TEXO_OK || !(f.failed || f.cut))
+		return;
+	Span at = {0};
+	for (AccessId a = 1; a < g->access.n; a++)
+		if (g->access.at[a].at.line == f.line && g->access.at[a].at.col == f.col)
+			at = g->access.at[a].at;
+	if (!f.failed) {
+		diag_add(diags, DIAG_W0791, at, "the range `%s` was cut for these inputs", f.access);
+		return;
+	}
+	out->failed = DIAG_E0790;
+	Diag *d = diag_add(diags, DIAG_E0790, at, "`%s` is outside its tensor for these inputs", f.access);
+	d->help = arena_text(&s->arena, "`?[` makes the access optional");
+}
+
+/* The check that the runtime refused: its message ends with the check's text. */
+static void
+report_check(Session *s, const Graph *g, Diags *diags, Results *out)
+{
+	const char *text = texo_last_error();
+	size_t n = strlen(text);
+	out->failed = DIAG_E0790;
+	for (uint32_t k = 0; k < g->check.n; k++) {
+		size_t m = strlen(g->check.at[k].text);
+		if (m <= n && strcmp(text + n - m, g->check.at[k].text) == 0) {
+			out->failed = g->check.at[k].code;
+			Diag *d = diag_add(diags, g->check.at[k].code, g->check.at[k].at, "this does not hold for these inputs: %s",
+			                   g->check.at[k].text);
+			d->label = arena_text(&s->arena, "checked at launch");
+			return;
+		}
+	}
+	diag_add(diags, DIAG_E0790, g->at, "%s", text);
+}
+
+static bool
+launch(Session *s, const Binding *b, Diags *diags, Launch *l, Results *out)
+{
+	size_t bytes = 0;
+	texo_status st = texo_kernel_prepare(l->kernel, l->arg, l->narg);
+	if (st == TEXO_OK)
+		st = texo_kernel_workspace(l->kernel, l->arg, l->narg, &bytes);
+	if (st == TEXO_OK) {
+		char *room = arena_alloc(&s->data, bytes + 64);
+		void *workspace = bytes ? room + (64 - (uintptr_t)room % 64) % 64 : NULL;
+		int64_t start = s->host->clock.now_ns(s->host->clock.user);
+		st = texo_kernel_launch(l->kernel, l->arg, l->narg, workspace, NULL);
+		int64_t took = s->host->clock.now_ns(s->host->clock.user) - start;
+		say_detail(s, "ran in %.3f ms, %zu bytes of workspace", (double)took / 1e6, bytes);
+	}
+	if (st == TEXO_CHECK_FAILED)
+		report_check(s, b->graph, diags, out);
+	else if (st == TEXO_OK || st == TEXO_FAULT)
+		report_fault(s, l, b->graph, diags, out);
+	else
+		return refused(s, st);
+	return true;
+}
+
+bool
+run_cpu(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, Results *out)
+{
+	const char *jobs = option_value(s->options, OPT_THREADS);
+	texo_rt_options ro = {.struct_size = sizeof ro, .threads = jobs ? (uint32_t)strtoul(jobs, NULL, 10) : 0, .device = "cpu"};
+	Launch l = {0};
+	if (!results_prepare(s, b, out))
+		return false;
+	collect_args(s, b, out, &l);
+	texo_status st = texo_rt_create(&ro, &l.rt);
+	if (st == TEXO_OK)
+		st = texo_rt_load(l.rt, code->image, code->image_size, &l.program);
+	if (st == TEXO_OK)
+		st = texo_program_get_kernel(l.program, NULL, &l.kernel);
+	bool ok = st == TEXO_OK ? launch(s, b, diags, &l, out) : refused(s, st);
+	texo_program_destroy(l.program);
+	texo_rt_destroy(l.rt);
+	return ok;
+}
