@@ -148,6 +148,8 @@ ValId ex_tanh(const Ex *x, ValId a);
 ValId ex_erf(const Ex *x, ValId a);
 ValId ex_rsqrt(const Ex *x, ValId a);
 ValId ex_pow(const Ex *x, ValId a, ValId b);
+/* On integers of type t. */
+ValId ex_int_pow(TirKernel *k, TirType t, ValId a, ValId b);
 
 /* --- turns.c: a = q (pi/2) + r with |r| <= pi/4 (1 + 2^-6), any finite a; q in the low two bits --- */
 typedef struct {

@@ -25,6 +25,8 @@ expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 	(void)user;
 	if (!(op_info[p->op].flags & F_MATH))
 		return tir_copy_inst(to, from, v, arg);
+	if (p->op == OP_POW && !dtype_is_float((DType)p->type.dtype))
+		return ex_int_pow(to, p->type, arg[0], arg[1]);
 	Ex x = ex_of(to, p->type);
 	if (unary[p->op])
 		return unary[p->op](&x, arg[0]);
