@@ -151,31 +151,39 @@ put_checks(GraphWriter *x)
 /* --- workspace --- */
 
 static uint32_t
-workspace_tensor(GraphWriter *x, BufferBind b)
+put_workspace(GraphWriter *x, TensorId id, DType dtype)
 {
 	Writer *w = x->w;
-	const Tensor *t = &x->g->tensor.at[b.tensor];
+	const Tensor *t = &x->g->tensor.at[id];
+	ImageTensor to = {.dtype = dtype, .rank = t->rank};
+	for (unsigned k = 0; k < t->rank; k++)
+		to.extent[k] = image_expr(&x->expr, t->extent[k]);
+	vec_push(w->arena, &w->tensor, to);
+	return w->tensor.n - 1 - x->tensor0;
+}
+
+static uint32_t
+workspace_tensor(GraphWriter *x, BufferBind b)
+{
 	int32_t *slot = b.kind == BIND_FAULT ? &x->fault[b.tensor] : &x->data[b.tensor];
-	if (*slot < 0) {
-		ImageTensor to = {.dtype = b.kind == BIND_FAULT ? DT_U32 : t->dtype, .rank = t->rank};
-		for (unsigned k = 0; k < t->rank; k++)
-			to.extent[k] = image_expr(&x->expr, t->extent[k]);
-		*slot = (int32_t)(w->tensor.n - x->tensor0);
-		vec_push(w->arena, &w->tensor, to);
-	}
+	if (*slot < 0)
+		*slot = (int32_t)put_workspace(x, b.tensor,
+		                               b.kind == BIND_FAULT ? DT_U32 : x->g->tensor.at[b.tensor].dtype);
 	return (uint32_t)*slot;
 }
 
 /* --- kernels --- */
 
 static ImageBind
-bind_buffer(GraphWriter *x, BufferBind b)
+bind_buffer(GraphWriter *x, BufferBind b, DType dtype)
 {
 	TensorKind kind = x->g->tensor.at[b.tensor].kind;
 	if (b.kind == BIND_DATA && x->param[b.tensor] >= 0 && kind != TENSOR_SCALAR)
 		return (ImageBind){IMG_BIND_PARAM, (uint32_t)x->param[b.tensor], 0, 0};
 	if (kind != TENSOR_NODE)
 		refuse(x->w, "a kernel's buffer is neither a tensor of the signature nor a node");
+	if (b.kind == BIND_WORK)
+		return (ImageBind){IMG_BIND_TENSOR, put_workspace(x, b.tensor, dtype), 0, 0};
 	return (ImageBind){IMG_BIND_TENSOR, workspace_tensor(x, b), 0, 0};
 }
 
@@ -211,7 +219,7 @@ put_kernel(GraphWriter *x, const Kernel *k, const char *symbol)
 		refuse(w, arena_text(w->arena, "kernel %s has other buffers or scalars than its code",
 		                     name_text(k->tir->names, k->tir->name)));
 	for (uint32_t b = 0; b < k->buffer.n; b++)
-		vec_push(w->arena, &w->bind, bind_buffer(x, k->buffer.at[b]));
+		vec_push(w->arena, &w->bind, bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b].dtype));
 	for (uint32_t s = 0; s < k->scalar.n; s++)
 		vec_push(w->arena, &w->bind, bind_scalar(x, k->scalar.at[s]));
 	vec_push(w->arena, &w->kernel, to);
