@@ -1,0 +1,42 @@
+# The two commands of the README, and the steps they are made of. CMake does the building.
+BUILD := build
+CHECKED := build-sanitize
+JOBS := $(shell nproc)
+CONFIGURE := cmake -G Ninja $(if $(shell command -v ccache),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+
+.PHONY: build deps demo check quick sanitize clean
+
+build: $(BUILD)/build.ninja
+	ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	$(CONFIGURE) -S . -B $(BUILD)
+
+deps:
+	scripts/install-deps.sh
+
+# Compiles and runs an example on real input; shows its plan and its timing.
+demo: deps
+	$(MAKE) build
+	scripts/demo.sh $(BUILD)/driver/texo
+
+# Every test: the whole of them on the build that people use, and those that need no LLVM again under
+# the address and undefined-behaviour sanitizers, the fuzzers among them.
+check: deps
+	$(MAKE) build
+	$(MAKE) sanitize
+	ctest --test-dir $(CHECKED) -j$(JOBS) --output-on-failure
+	ctest --test-dir $(BUILD) -j$(JOBS) --output-on-failure
+
+quick:
+	$(MAKE) build
+	ctest --test-dir $(BUILD) -j$(JOBS) -L quick --output-on-failure
+
+sanitize: $(CHECKED)/build.ninja
+	ninja -C $(CHECKED)
+
+$(CHECKED)/build.ninja:
+	$(CONFIGURE) -S . -B $(CHECKED) -DCMAKE_C_COMPILER=clang-22 -DTEXO_SANITIZE=ON -DTEXO_LLVM=OFF
+
+clean:
+	rm -rf $(BUILD) $(CHECKED)
