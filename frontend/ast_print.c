@@ -59,7 +59,8 @@ print_fields(const Ast *t, const AstNode *n, Text *out)
 		break;
 	}
 	if (n->flag)
-		text_printf(out, n->kind == AST_PARAM ? " inout" : n->kind == AST_READ ? " optional" : " [...]");
+		text_printf(out, n->kind == AST_PARAM ? " inout" : n->kind == AST_READ ? " optional"
+		                 : n->kind == AST_DEFINE ? " [...]" : " incomplete");
 }
 
 static void

@@ -63,6 +63,17 @@ check_statics(Sema *s, const Unit *u, AstId file)
 	}
 }
 
+/* Whether syntax errors left names out that the graphs may use: what would be said of those graphs
+ * could be untrue. A graph whose own block misses a statement is left out alone. */
+static bool
+has_gaps(const Sema *s)
+{
+	bool gaps = false;
+	for (uint32_t m = 0; m < s->module.n; m++)
+		gaps |= ast_get(s->ast, s->module.at[m].ast)->flag;
+	return gaps;
+}
+
 Unit *
 frontend_compile(Arena *a, Names *names, Diags *diags, FileId file, const FrontendOptions *o)
 {
@@ -71,14 +82,14 @@ frontend_compile(Arena *a, Names *names, Diags *diags, FileId file, const Fronte
 	*s = (Sema){.arena = a, .names = names, .diags = diags, .options = o, .ast = ast_new(a, names, diags)};
 	uint32_t module = sema_load(s, file, diags->files.at[file - 1].path, false);
 	AstId ast = s->module.at[module].ast;
-	bool syntax_ok = diags->nerror == 0;
+	bool syntax_ok = diags->nerror == 0, gaps = has_gaps(s);
 	for (unsigned k = 0; k < ast_get(s->ast, ast)->nkid; k++) {
 		AstId id = ast_kid(s->ast, ast, k);
 		AstKind kind = (AstKind)ast_get(s->ast, id)->kind;
 		u->ngraph += kind == AST_GRAPH || kind == AST_DERIVED;
-		if (kind == AST_DERIVED)
+		if (kind == AST_DERIVED && !gaps)
 			check_derived(s, id, module);
-		if (kind != AST_GRAPH)
+		if (kind != AST_GRAPH || gaps || ast_get(s->ast, ast_kid(s->ast, id, 4))->flag)
 			continue;
 		Graph *g = sema_graph(s, id, module);
 		if (g && syntax_ok)

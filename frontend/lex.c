@@ -226,6 +226,7 @@ end_block(Lex *x, Span at)
 	Token number = made(T_NUM, at);
 	number.value.number.is_int = true;
 	x->npending = 0;
+	x->fn_gap |= x->in_fn && !x->has_return;
 	x->pending[x->npending++] = made(T_NL, at);
 	x->pending[x->npending++] = made('}', at);
 	if (x->in_fn && !x->has_return) {
@@ -246,6 +247,7 @@ end_without_return(Lex *x, Span at)
 	x->block_broken = true;
 	Token number = made(T_NUM, at);
 	number.value.number.is_int = true;
+	x->fn_gap = true;
 	x->pending[x->npending++] = made(T_NL, at);
 	x->pending[x->npending++] = number;
 	return hand_out(x, made(T_RETURN, at));

@@ -30,6 +30,7 @@ typedef struct ListCell {
 typedef struct {
 	ListCell *first, *last;
 	uint32_t n;
+	bool gap; /* an entry was in error and is missing */
 } List;
 
 /* The statement part `where c else v`. */
@@ -83,6 +84,7 @@ typedef struct Lex {
 	bool block_broken;      /* an error was reported in it */
 	bool skipping;          /* drop tokens to the end of the statement */
 	uint32_t skip_braces;   /* the brace depth it ends at */
+	bool fn_gap;            /* a function was given a return it does not have */
 	bool stopped;           /* a limit was passed: only the end of the file follows */
 } Lex;
 
@@ -120,6 +122,7 @@ typedef struct Parse {
 	Ast *ast;
 	Arena *arena;
 	AstId root;
+	bool fn_gap;          /* a function's block misses a statement */
 	AstId first;          /* the first node of this file */
 	VEC(uint16_t) depth;  /* of node first + k */
 } Parse;
@@ -141,5 +144,6 @@ AstId ast_named(Parse *p, AstId id, Name name, Span at);
 AstId ast_worded(Parse *p, AstId id, Name text, Span at);
 List *list_new(Parse *p);
 List *list_add(Parse *p, List *l, AstId id);
+List *list_gap(List *l);
 
 #endif

@@ -48,7 +48,9 @@ ast_make_list(Parse *p, AstKind kind, Span at, const List *kids)
 	uint32_t n = 0;
 	for (const ListCell *c = kids->first; c; c = c->next)
 		kid[n++] = c->id;
-	return ast_make(p, kind, at, kid, n);
+	AstId id = ast_make(p, kind, at, kid, n);
+	ast_at(p, id)->flag = kids->gap;
+	return id;
 }
 
 AstNode *
@@ -107,6 +109,13 @@ reserve(Parse *p, size_t n)
 	p->depth.n -= guess;
 }
 
+List *
+list_gap(List *l)
+{
+	l->gap = true;
+	return l;
+}
+
 AstId
 parse_file(Ast *t, FileId file)
 {
@@ -120,6 +129,8 @@ parse_file(Ast *t, FileId file)
 	if (!p.root) { /* stopped before the end */
 		Span none = {file, 1, 1, 1, 1, 0, 0};
 		p.root = ast_make(&p, AST_FILE, none, NULL, 0);
+		p.fn_gap = true;
 	}
+	ast_at(&p, p.root)->flag |= p.fn_gap || p.lex.fn_gap;
 	return p.root;
 }

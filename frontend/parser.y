@@ -89,7 +89,7 @@ nl: %empty
 
 items: %empty         { $$ = list_new(p); }
 	| items item NL     { $$ = list_add(p, $1, $2); }
-	| items error NL recovered
+	| items error NL recovered { $$ = list_gap($1); }
 	;
 
 item: attrs GRAPH ID '(' params ')' ARROW '(' params ')' facts block {
@@ -107,6 +107,7 @@ item: attrs GRAPH ID '(' params ')' ARROW '(' params ')' facts block {
 	}
 	| FN ID fnidx '(' ids ')' fnblock {
 		AstId params = names_of(p, span_join(@4, @6), $ids);
+		p->fn_gap |= ast_at(p, $fnblock)->flag;
 		$$ = ast_named(p, AST_NEW(p, AST_FN, @$, $fnidx, params, $fnblock), $ID, @ID);
 	}
 	| CONST ID '=' expr { $$ = ast_named(p, AST_NEW(p, AST_CONST, @$, $expr), $ID, @ID); }
@@ -203,7 +204,7 @@ fnblock: '{' stmts RETURN expr NL '}' {
 
 stmts: %empty          { $$ = list_new(p); }
 	| stmts stmt NL      { $$ = list_add(p, $1, $2); }
-	| stmts error NL recovered
+	| stmts error NL recovered { $$ = list_gap($1); }
 	;
 
 /* Before the next token is looked at, so that an error there is reported again. */
