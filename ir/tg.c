@@ -1,6 +1,7 @@
 /* tg.c: building a tensor graph: hash-consed expressions, tensors, nodes. */
 #include "ir/tg.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { DEFAULT_MAX_EXPR = 4000000 };
@@ -143,7 +144,7 @@ expr_float(Graph *g, DType dtype, double v)
 	memset(&e, 0, sizeof e);
 	e.op = OP_CONST;
 	e.dtype = (uint8_t)dtype;
-	e.imm.f = v;
+	e.imm.f = isnan(v) ? NAN : v; /* one NaN */
 	return intern_expr(g, e, NULL);
 }
 
