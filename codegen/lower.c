@@ -215,7 +215,7 @@ lower_other(Lower *l, ValId v)
 	case OP_BITCAST:
 		return lower_bitcast(l, l->val[a], (DType)lower_inst(l, a)->type.dtype, x->type);
 	case OP_LOAD:
-		return lower_load(l, v);
+		return lower_tile_load(l, v);
 	default:
 		return lower_math(l, v);
 	}
@@ -235,7 +235,7 @@ lower_inst_at(Lower *l, ValId v)
 		lower_if(l, v);
 		return;
 	case OP_STORE:
-		lower_store(l, v);
+		lower_tile_store(l, v);
 		return;
 	case OP_FAULT:
 		lower_fault(l, v);

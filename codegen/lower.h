@@ -70,8 +70,8 @@ Val lower_math(Lower *l, ValId v);
 Val lower_cast(Lower *l, Val a, DType from, TirType to);
 Val lower_bitcast(Lower *l, Val a, DType from, TirType to);
 /* lower_memory.c */
-Val lower_load(Lower *l, ValId v);
-void lower_store(Lower *l, ValId v);
+Val lower_tile_load(Lower *l, ValId v);
+void lower_tile_store(Lower *l, ValId v);
 void lower_fault(Lower *l, ValId v);
 
 #endif

@@ -291,7 +291,7 @@ store_nibbles(Lower *l, const MemAccess *x, Val value)
 /* --- the instructions --- */
 
 Val
-lower_load(Lower *l, ValId v)
+lower_tile_load(Lower *l, ValId v)
 {
 	MemAccess x = access_of(l, v, lower_inst(l, v)->type.lanes);
 	if (dtype_info[x.dtype].bits < 8)
@@ -303,7 +303,7 @@ lower_load(Lower *l, ValId v)
 }
 
 void
-lower_store(Lower *l, ValId v)
+lower_tile_store(Lower *l, ValId v)
 {
 	ValId from = lower_arg_id(l, v, 1);
 	MemAccess x = access_of(l, v, lower_inst(l, from)->type.lanes);
