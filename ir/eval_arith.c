@@ -193,6 +193,8 @@ arith_step(Op op, Val a)
 		long double lo = step(op, a.re - a.err), hi = step(op, a.re + a.err);
 		r.err = (double)fmaxl(hi - r.re, r.re - lo);
 		r.ambiguous = r.err > 0;
+		if (r.err == 0 && signbit(lo) != signbit(hi))
+			r.err = 0x1p-1074; /* a zero of unknown sign */
 	}
 	return r;
 }

@@ -105,6 +105,18 @@ sum_infinite(const FoldSum *s, long double limit)
 	return s->pos >= limit ? val_unknown() : val_float(-INFINITY);
 }
 
+/* A zero sum of only -0 may be +0, as other orders may start from a 0. */
+static double
+sum_bound(const Fold *f, const FoldSum *s, double gamma, DType t)
+{
+	if (sum_is_exact(s, t))
+		return s->sum == 0 && signbit(s->sum) ? 0x1p-1074 : 0;
+	double e = (s->err + gamma * (double)s->abs) * 1.001;
+	if (f->fp == FP_FAST)
+		e += (double)f->n * 0x1p-126 + (f->contracts ? (double)s->abs * 0x1.1p-10 : 0);
+	return e;
+}
+
 static Val
 sum_result(const Fold *f, const FoldSum *s)
 {
@@ -117,18 +129,12 @@ sum_result(const Fold *f, const FoldSum *s)
 	long double limit = largest(t) * (1 - 2 * gamma);
 	if (s->pinf || s->ninf)
 		return sum_infinite(s, limit);
-	Val r = val_float(s->sum);
-	if (sum_is_exact(s, t)) {
-		r.err = s->sum == 0 && signbit(s->sum) ? 0x1p-1074 : 0;
-		return s->abs < limit ? r : val_unknown();
-	}
-	double e = (s->err + gamma * (double)s->abs) * 1.001;
-	if (f->fp == FP_FAST)
-		e += (double)f->n * 0x1p-126 + (f->contracts ? (double)s->abs * 0x1.1p-10 : 0);
+	double e = sum_bound(f, s, gamma, t);
 	if (s->pos >= limit || s->neg >= limit) {
 		bool certain = (s->pos == 0 || s->neg == 0) && fabsl(s->sum) - e >= largest(t);
 		return certain ? val_float(copysignl(INFINITY, s->sum)) : val_unknown();
 	}
+	Val r = val_float(s->sum);
 	r.err = e;
 	return r;
 }

@@ -142,6 +142,15 @@ reach(long double *lo, long double *hi, long double x)
 	*hi = fmaxl(*hi, x);
 }
 
+/* Of exact operands: infinities and powers of 0 are exact, the rest has its budget. */
+static Val
+pow_exact(FpMode fp, DType t, Val a, Val b, long double v)
+{
+	if (isinf(a.re) || isinf(b.re) || a.re == 0 || !isfinite(v))
+		return val_float(v);
+	return within_budget(fp, OP_POW, t, v, 0, 0);
+}
+
 /* pow is monotone in each operand on a > 0, so its extremes over the box are at the corners; for
  * an exact integer exponent also on a < 0, with 0 as one more point where the box holds it. */
 Val
@@ -157,10 +166,7 @@ math_pow(FpMode fp, DType t, Val a, Val b)
 		return val_unknown();
 	long double v = powl(a.re, b.re);
 	if (a.err == 0 && b.err == 0)
-		return isfinite(v) && v != 0 ? within_budget(fp, OP_POW, t, v, 0, 0)
-		       : isfinite(a.re) && isfinite(b.re) && a.re != 0 && v == 0
-		               ? number_settle(fp, t, v, 0)
-		               : val_float(v);
+		return pow_exact(fp, t, a, b, v);
 	bool straddles = fabsl(a.re) <= a.err;
 	if (isinf(a.re) || isinf(b.re) || (a.err > 0 && straddles && !(is_integer(b) && b.re > 0)) ||
 	    (a.re < 0 && !is_integer(b)) || (a.err == 0 && a.re == 0 && !(b.re > b.err)))

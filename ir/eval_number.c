@@ -137,7 +137,7 @@ number_narrow(DType t, Val a)
 		return u;
 	}
 	if (lo == hi || (isnan(lo) && isnan(hi))) {
-		r.err = 0;
+		r.err = lo == 0 && signbit(lo) != signbit(hi) ? 0x1p-1074 : 0; /* a zero of unknown sign */
 		return r;
 	}
 	r.err = (double)fmaxl(hi - r.re, r.re - lo) * (1 + 0x1p-50);

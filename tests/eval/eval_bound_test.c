@@ -188,7 +188,9 @@ machine_float(Machine *m, const Expr *e, const double *x)
 	case OP_MIN: return machine_extreme(x[0], x[1], false);
 	case OP_MAX: return machine_extreme(x[0], x[1], true);
 	case OP_POW:
-		return x[0] == 1 || x[1] == 0 ? 1 : within(m->g->fp, OP_POW, t, powl(x[0], x[1]));
+		if (x[0] == 1 || x[1] == 0 || isinf(x[0]) || isinf(x[1]))
+			return pow(x[0], x[1]);
+		return within(m->g->fp, OP_POW, t, powl(x[0], x[1]));
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC:
 		return machine_step((Op)e->op, x[0]);
 	default:

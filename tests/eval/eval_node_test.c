@@ -3,6 +3,39 @@
 
 #include <math.h>
 
+static ExprId
+add(Bench *b, ExprId x, ExprId y)
+{
+	return expr_binary(b->g, OP_ADD, x, y);
+}
+
+static ExprId
+mul(Bench *b, ExprId x, ExprId y)
+{
+	return expr_binary(b->g, OP_MUL, x, y);
+}
+
+static ExprId
+index_of(Bench *b, TensorId t, ExprId at)
+{
+	return expr_cast(b->g, DT_I64, bench_read(b, t, 1, at, 0, 0));
+}
+
+/* The results must be these values, without a bound and without a fault. */
+static void
+expect_exact(Bench *b, const double *want, int64_t n)
+{
+	assert_int_equal(bench_eval(b), EVAL_OK);
+	assert_int_equal(b->out.result[0].count, n);
+	for (int64_t k = 0; k < n; k++) {
+		const EvalValue *v = bench_at(b, 0, k);
+		bool is_float = dtype_is_float(b->out.result[0].dtype);
+		if ((is_float ? v->re : (double)v->i) != want[k] || v->err != 0 || v->fault)
+			fail_msg("element %d: %g or %d +- %g", (int)k, v->re, (int)v->i, v->err);
+	}
+	assert_int_equal(b->out.fault, 0);
+}
+
 static void
 matmul_is_exact_on_integers(void **state)
 {
@@ -14,17 +47,15 @@ matmul_is_exact_on_integers(void **state)
 	TensorId a = bench_input(&b, DT_F32, x, 2, 2, 3), c = bench_input(&b, DT_F32, w, 2, 3, 2);
 	Node n = {.npar = 2, .monoid = MON_SUM};
 	ExprId i = expr_axis(b.g, 0), j = expr_axis(b.g, 1), k = bench_reduced(&b, &n, 3);
-	n.body = expr_binary(b.g, OP_MUL, bench_read(&b, a, 2, i, k, 0), bench_read(&b, c, 2, k, j, 0));
+	n.body = mul(&b, bench_read(&b, a, 2, i, k, 0), bench_read(&b, c, 2, k, j, 0));
 	bench_result(&b, bench_node(&b, n, DT_F32, 2, 2));
-	assert_int_equal(bench_eval(&b), EVAL_OK);
-	for (int e = 0; e < 4; e++) {
-		assert_true(bench_at(&b, 0, e)->re == want[e]);
-		assert_true(bench_at(&b, 0, e)->err == 0);
-	}
+	expect_exact(&b, want, 4);
 	bench_close(&b);
 }
 
-/* x[i] < 0 ? 1/x… : table[ids[i]]: only the arm taken may fault. */
+/* --- demand --- */
+
+/* x[i] < 0 ? 7 : table[ids[i]]: only the arm taken may fault. */
 static void
 select_reads_only_the_arm_taken(void **state)
 {
@@ -37,9 +68,9 @@ select_reads_only_the_arm_taken(void **state)
 	TensorId ti = bench_input(&b, DT_I32, ids, 1, 3, 0);
 	AccessId gather = bench_access(&b, ACCESS_GATHER, "table[ids[i]]");
 	Node n = {.npar = 1};
-	ExprId i = expr_axis(b.g, 0), at = expr_cast(b.g, DT_I64, bench_read(&b, ti, 1, i, 0, 0));
+	ExprId i = expr_axis(b.g, 0);
 	ExprId cond = expr_binary(b.g, OP_LT, bench_read(&b, tx, 1, i, 0, 0), bench_f32(&b, 0));
-	n.body = expr_select(b.g, cond, bench_f32(&b, 7), bench_read(&b, tt, 1, at, 0, gather));
+	n.body = expr_select(b.g, cond, bench_f32(&b, 7), bench_read(&b, tt, 1, index_of(&b, ti, i), 0, gather));
 	bench_result(&b, bench_node(&b, n, DT_F32, 3, 0));
 	assert_int_equal(bench_eval(&b), EVAL_OK);
 	assert_true(bench_at(&b, 0, 0)->re == 7 && bench_at(&b, 0, 0)->fault == 0);
@@ -50,7 +81,357 @@ select_reads_only_the_arm_taken(void **state)
 	bench_close(&b);
 }
 
-/* h[t] = a[t] * h[t-1] + 1, forwards and backwards. */
+/* i > 0 && x[i-1] == 5, i == 0 || x[i-1] == 5: without a check the left side guards the right. */
+static void
+logic_reads_only_what_is_open(void **state)
+{
+	(void)state;
+	static const int32_t x[3] = {5, 6, 0};
+	static const double want[2][3] = {{0, 1, 0}, {1, 1, 0}};
+	for (int either = 0; either < 2; either++) {
+		Bench b;
+		bench_open(&b, FP_RELAXED);
+		TensorId t = bench_input(&b, DT_I32, x, 1, 3, 0);
+		ExprId i = expr_axis(b.g, 0), zero = bench_i64(&b, 0);
+		ExprId last = bench_read(&b, t, 1, expr_binary(b.g, OP_SUB, i, bench_i64(&b, 1)), 0, 0);
+		ExprId right = expr_binary(b.g, OP_EQ, last, expr_int(b.g, DT_I32, 5));
+		Node n = {.npar = 1};
+		n.body = either ? expr_binary(b.g, OP_OR, expr_binary(b.g, OP_EQ, i, zero), right)
+		                : expr_binary(b.g, OP_AND, expr_binary(b.g, OP_LT, zero, i), right);
+		bench_result(&b, bench_node(&b, n, DT_BOOL, 3, 0));
+		expect_exact(&b, want[either], 3);
+		bench_close(&b);
+	}
+}
+
+/* A chain of selects that share everything below, ten thousand deep, and evaluated once each. */
+static void
+deep_expressions_are_walked_once(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[2] = {3, -4};
+	static const double want[2] = {10003, 0};
+	bench_open(&b, FP_RELAXED);
+	TensorId t = bench_input(&b, DT_F32, x, 1, 2, 0);
+	ExprId e = bench_read(&b, t, 1, expr_axis(b.g, 0), 0, 0), zero = bench_f32(&b, 0);
+	for (int k = 0; k < 10000; k++)
+		e = expr_select(b.g, expr_binary(b.g, OP_LT, zero, e), add(&b, e, bench_f32(&b, 1)),
+		                mul(&b, e, zero));
+	Node n = {.npar = 1, .body = e};
+	bench_result(&b, bench_node(&b, n, DT_F32, 2, 0));
+	expect_exact(&b, want, 2);
+	bench_close(&b);
+}
+
+/* An uncertain comparison gives a value that covers both arms, and says so. */
+static void
+uncertain_choices_cover_both_arms(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[2] = {1, 3};
+	bench_open(&b, FP_RELAXED);
+	TensorId t = bench_input(&b, DT_F32, x, 1, 2, 0);
+	ExprId e = expr_unary(b.g, OP_EXP, bench_read(&b, t, 1, expr_axis(b.g, 0), 0, 0));
+	Node n = {.npar = 1};
+	n.body = expr_select(b.g, expr_binary(b.g, OP_LT, e, bench_f32(&b, 2.7182817459106445)),
+	                     bench_f32(&b, 10), bench_f32(&b, 12));
+	bench_result(&b, bench_node(&b, n, DT_F32, 2, 0));
+	assert_int_equal(bench_eval(&b), EVAL_OK);
+	const EvalValue *near = bench_at(&b, 0, 0), *far = bench_at(&b, 0, 1);
+	assert_true(near->ambiguous && fabs(near->re - 10) <= near->err && fabs(near->re - 12) <= near->err);
+	assert_true(near->err < 2.001 && !far->ambiguous && far->re == 12 && far->err == 0);
+	float got[2] = {10, 12};
+	EvalCompare c;
+	eval_compare(&b.out.result[0], got, &c);
+	assert_true(c.mismatches == 0 && c.ambiguous == 1 && c.count == 2);
+	bench_close(&b);
+}
+
+/* --- reductions --- */
+
+/* sum over e in row[i]..row[i+1], and over what a condition leaves. */
+static void
+ranges_and_guards_depend_on_data(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[5] = {1, 2, 4, 8, 16};
+	static const int32_t row[4] = {0, 2, 2, 5};
+	static const double want[3] = {2, 0, 24}; /* without 1 and 4 */
+	bench_open(&b, FP_RELAXED);
+	TensorId tx = bench_input(&b, DT_F32, x, 1, 5, 0), tr = bench_input(&b, DT_I32, row, 1, 4, 0);
+	ExprId i = expr_axis(b.g, 0), e = expr_axis(b.g, 1);
+	Node n = {.npar = 1, .nred = 1, .monoid = MON_SUM};
+	n.axis[1].lo = index_of(&b, tr, i);
+	n.axis[1].hi = index_of(&b, tr, add(&b, i, bench_i64(&b, 1)));
+	n.guard = expr_binary(b.g, OP_EQ, expr_binary(b.g, OP_IMOD, e, bench_i64(&b, 2)), bench_i64(&b, 1));
+	n.guard = expr_binary(b.g, OP_OR, n.guard, expr_binary(b.g, OP_LE, bench_i64(&b, 4), e));
+	n.body = bench_read(&b, tx, 1, e, 0, 0);
+	bench_result(&b, bench_node(&b, n, DT_F32, 3, 0));
+	expect_exact(&b, want, 3);
+	bench_close(&b);
+}
+
+/* Rows that leave the tensor are cut; which of them is said, and it is no failure. */
+static void
+a_cut_range_says_so(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[3] = {1, 2, 4};
+	static const int32_t row[4] = {-2, 1, 1, 9};
+	static const double want[3] = {1, 0, 6};
+	bench_open(&b, FP_RELAXED);
+	TensorId tx = bench_input(&b, DT_F32, x, 1, 3, 0), tr = bench_input(&b, DT_I32, row, 1, 4, 0);
+	AccessId cut = bench_access(&b, ACCESS_CUT, "e");
+	ExprId i = expr_axis(b.g, 0);
+	Node n = {.npar = 1, .nred = 1, .monoid = MON_SUM};
+	n.axis[1] = (Axis){.lo = index_of(&b, tr, i), .hi = index_of(&b, tr, add(&b, i, bench_i64(&b, 1))),
+	                   .clamp = bench_i64(&b, 3), .cut = cut};
+	n.body = bench_read(&b, tx, 1, expr_axis(b.g, 1), 0, 0);
+	bench_result(&b, bench_node(&b, n, DT_F32, 3, 0));
+	expect_exact(&b, want, 3);
+	assert_int_equal(b.out.cut, cut);
+	assert_int_equal(bench_at(&b, 0, 0)->cut, cut);
+	assert_int_equal(bench_at(&b, 0, 1)->cut, 0);
+	assert_int_equal(bench_at(&b, 0, 2)->cut, cut);
+	bench_close(&b);
+}
+
+static double
+reduce_of(Monoid m, FpMode fp, DType t, const void *data, int64_t count, double *err)
+{
+	Bench b;
+	bench_open(&b, fp);
+	TensorId x = bench_input(&b, t, data, 1, count, 0);
+	Node n = {.monoid = m};
+	n.body = bench_read(&b, x, 1, bench_reduced(&b, &n, count), 0, 0);
+	DType result = m == MON_ARGMAX || m == MON_ARGMIN ? DT_I64
+	               : m == MON_SUM || m == MON_PROD    ? dtype_info[t].arith
+	                                                  : t;
+	bench_result(&b, bench_node(&b, n, result, 0, 0));
+	assert_int_equal(bench_eval(&b), EVAL_OK);
+	EvalValue v = *bench_at(&b, 0, 0);
+	bench_close(&b);
+	*err = v.err;
+	return dtype_is_float(result) ? v.re : (double)v.i;
+}
+
+static void
+monoids_on_special_values(void **state)
+{
+	(void)state;
+	double e;
+	static const float nan_late[4] = {1, 9, NAN, 3}, zeros[3] = {-0.0f, 0, -0.0f}, ties[5] = {2, 7, 7, -1, -1};
+	static const float minus[2] = {-0.0f, -0.0f}, infs[3] = {INFINITY, 1, -INFINITY}, over[3] = {3e38f, 3e38f, -3e38f};
+	static const int8_t small[4] = {100, 100, 100, 3};
+	static const uint8_t flags[3] = {1, 0, 2};
+	static const uint16_t bf16[3] = {0x4380, 0x3f80, 0x3f80}; /* 256 + 1 + 1 is 258 in f32 */
+	assert_true(isnan(reduce_of(MON_MAX, FP_RELAXED, DT_F32, nan_late, 4, &e)) && e == 0);
+	assert_true(reduce_of(MON_ARGMAX, FP_RELAXED, DT_F32, nan_late, 4, &e) == 2 && e == 0);
+	assert_true(!signbit(reduce_of(MON_MAX, FP_RELAXED, DT_F32, zeros, 3, &e)) && e == 0);
+	assert_true(signbit(reduce_of(MON_MIN, FP_RELAXED, DT_F32, zeros, 3, &e)) && e == 0);
+	assert_true(reduce_of(MON_ARGMAX, FP_RELAXED, DT_F32, ties, 5, &e) == 1 && e == 0);
+	assert_true(reduce_of(MON_ARGMIN, FP_RELAXED, DT_F32, ties, 5, &e) == 3 && e == 0);
+	assert_true(signbit(reduce_of(MON_SUM, FP_STRICT, DT_F32, minus, 2, &e)) && e == 0);
+	assert_true(isnan(reduce_of(MON_SUM, FP_RELAXED, DT_F32, infs, 3, &e)) && e == 0);
+	reduce_of(MON_SUM, FP_RELAXED, DT_F32, over, 3, &e);
+	assert_true(isinf(e)); /* 3e38 or infinite, by the order */
+	assert_true(isinf(reduce_of(MON_SUM, FP_STRICT, DT_F32, over, 3, &e)) && e == 0);
+	assert_true(isinf(reduce_of(MON_SUM, FP_RELAXED, DT_F32, over, 2, &e)) && e == 0);
+	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_I8, small, 4, &e) == 303 && e == 0);
+	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_BOOL, flags, 3, &e) == 2);
+	assert_true(reduce_of(MON_ANY, FP_RELAXED, DT_BOOL, flags, 3, &e) == 1);
+	assert_true(reduce_of(MON_ALL, FP_RELAXED, DT_BOOL, flags, 3, &e) == 0);
+	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_BF16, bf16, 3, &e) == 258 && e == 0);
+	assert_true(reduce_of(MON_PROD, FP_RELAXED, DT_I8, small, 4, &e) == 3000000 && e == 0);
+	assert_true(reduce_of(MON_MIN, FP_RELAXED, DT_I8, small, 4, &e) == 3);
+	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_F32, NULL, 0, &e) == 0 && e == 0);
+	assert_true(reduce_of(MON_PROD, FP_RELAXED, DT_F32, NULL, 0, &e) == 1 && e == 0);
+	assert_true(reduce_of(MON_ALL, FP_RELAXED, DT_BOOL, NULL, 0, &e) == 1);
+}
+
+/* argmax over two ranges: row-major among the ranges, each from its lower end. */
+static void
+positions_count_from_the_lower_ends(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[12] = {9, 9, 9, 9, 1, 2, 3, 9, 1, 5, 2, 9};
+	static const double want[1] = {2}; /* of rows 1..3, columns 1..3: 2 3 5 2 */
+	bench_open(&b, FP_RELAXED);
+	TensorId t = bench_input(&b, DT_F32, x, 2, 3, 4);
+	Node n = {.nred = 2, .monoid = MON_ARGMAX};
+	for (int k = 0; k < 2; k++)
+		n.axis[k] = (Axis){.lo = bench_i64(&b, 1), .hi = bench_i64(&b, 3)};
+	n.body = bench_read(&b, t, 2, expr_axis(b.g, 0), expr_axis(b.g, 1), 0);
+	bench_result(&b, bench_node(&b, n, DT_I64, 0, 0));
+	expect_exact(&b, want, 1);
+	bench_close(&b);
+}
+
+/* max of x[k] over k < i, else -1: finish sees whether a term arrived. */
+static void
+finish_knows_whether_a_term_arrived(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[3] = {5, -3, 8};
+	static const double want[4] = {-1, 10, 10, 16};
+	bench_open(&b, FP_RELAXED);
+	TensorId t = bench_input(&b, DT_F32, x, 1, 3, 0);
+	Node n = {.npar = 1, .nred = 1, .monoid = MON_MAX};
+	n.axis[1] = (Axis){.lo = bench_i64(&b, 0), .hi = expr_axis(b.g, 0)};
+	n.body = bench_read(&b, t, 1, expr_axis(b.g, 1), 0, 0);
+	ExprId acc = expr_make(b.g, OP_ACC, DT_F32, 0, 0, NULL, 0);
+	ExprId touched = expr_make(b.g, OP_TOUCHED, DT_BOOL, 0, 0, NULL, 0);
+	n.finish = expr_select(b.g, touched, add(&b, acc, acc), bench_f32(&b, -1));
+	bench_result(&b, bench_node(&b, n, DT_F32, 4, 0));
+	expect_exact(&b, want, 4);
+	bench_close(&b);
+}
+
+/* A reduction carries the first fault of its terms; an element that reads it carries it on. */
+static void
+faults_travel(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[2] = {1, 2};
+	static const int32_t ids[6] = {0, 1, 1, 7, 0, 0};
+	bench_open(&b, FP_RELAXED);
+	TensorId tx = bench_input(&b, DT_F32, x, 1, 2, 0), ti = bench_input(&b, DT_I32, ids, 2, 3, 2);
+	AccessId gather = bench_access(&b, ACCESS_GATHER, "x[ids[i, k]]");
+	Node n = {.npar = 1, .monoid = MON_SUM};
+	ExprId i = expr_axis(b.g, 0), k = bench_reduced(&b, &n, 2);
+	ExprId at = expr_cast(b.g, DT_I64, bench_read(&b, ti, 2, i, k, 0));
+	n.body = bench_read(&b, tx, 1, at, 0, gather);
+	TensorId s = bench_node(&b, n, DT_F32, 3, 0);
+	Node copy = {.npar = 1, .body = bench_read(&b, s, 1, expr_binary(b.g, OP_SUB, bench_i64(&b, 2), i), 0, 0)};
+	bench_result(&b, bench_node(&b, copy, DT_F32, 3, 0));
+	assert_int_equal(bench_eval(&b), EVAL_OK);
+	assert_int_equal(bench_at(&b, 0, 0)->fault, 0);
+	assert_int_equal(bench_at(&b, 0, 1)->fault, gather);
+	assert_int_equal(bench_at(&b, 0, 2)->fault, 0);
+	assert_true(bench_at(&b, 0, 1)->re == 2);
+	bench_close(&b);
+}
+
+/* Outside a domain nothing is asked for; a result that asks all the same is our mistake. */
+static void
+domains(void **state)
+{
+	(void)state;
+	for (int shift = 0; shift < 2; shift++) {
+		Bench b;
+		static const float x[4] = {1, 2, 3, 4};
+		bench_open(&b, FP_RELAXED);
+		TensorId t = bench_input(&b, DT_F32, x, 1, 4, 0);
+		ExprId i = expr_axis(b.g, 0);
+		Node n = {.npar = 1};
+		n.domain = expr_binary(b.g, OP_LT, i, bench_i64(&b, 2));
+		n.body = bench_read(&b, t, 1, add(&b, i, bench_i64(&b, 2)), 0, 0);
+		TensorId part = bench_node(&b, n, DT_F32, 4, 0);
+		Node all = {.npar = 1};
+		all.body = expr_select(b.g, expr_binary(b.g, OP_LT, i, bench_i64(&b, 2 + shift)),
+		                       bench_read(&b, part, 1, i, 0, 0), bench_f32(&b, 0));
+		bench_result(&b, bench_node(&b, all, DT_F32, 4, 0));
+		bench_result(&b, part);
+		if (shift) {
+			assert_true(bench_is_bug(&b));
+		} else {
+			assert_int_equal(bench_eval(&b), EVAL_OK);
+			assert_true(bench_at(&b, 0, 1)->re == 4 && bench_at(&b, 0, 3)->re == 0);
+			assert_true(!bench_at(&b, 1, 1)->skip && bench_at(&b, 1, 2)->skip);
+		}
+		bench_close(&b);
+	}
+}
+
+/* --- scatter --- */
+
+/* g[ids[t]] += x[t] from an old value or from nothing; 9 is outside. */
+static void
+scatter_adds_in_order(void **state)
+{
+	(void)state;
+	static const float x[4] = {1, 2, 4, 8}, old[3] = {100, 200, 300};
+	static const int32_t good[4] = {2, 0, 2, 2}, bad[4] = {2, 9, 2, 2};
+	static const double want[2][3] = {{2, 0, 13}, {102, 200, 313}};
+	for (int kind = 0; kind < 3; kind++) {
+		Bench b;
+		bench_open(&b, FP_RELAXED);
+		TensorId tx = bench_input(&b, DT_F32, x, 1, 4, 0);
+		TensorId ti = bench_input(&b, DT_I32, kind == 2 ? bad : good, 1, 4, 0);
+		TensorId told = bench_input(&b, DT_F32, old, 1, 3, 0);
+		AccessId access = bench_access(&b, ACCESS_SCATTER, "g[ids[t]]");
+		Node n = {.npar = 1, .monoid = MON_SUM, .scatter = true, .target_access = {access}};
+		ExprId t = bench_reduced(&b, &n, 4);
+		n.target[0] = index_of(&b, ti, t);
+		n.body = bench_read(&b, tx, 1, t, 0, 0);
+		n.init = kind ? bench_read(&b, told, 1, expr_axis(b.g, 0), 0, 0) : 0;
+		bench_result(&b, bench_node(&b, n, DT_F32, 3, 0));
+		if (kind < 2) {
+			expect_exact(&b, want[kind], 3);
+		} else {
+			assert_int_equal(bench_eval(&b), EVAL_OK);
+			assert_int_equal(b.out.fault, access);
+		}
+		bench_close(&b);
+	}
+}
+
+/* m[ids[t]] max= x[t] else -7, with a condition on t. */
+static void
+scatter_fills_untouched_targets(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[4] = {-1, -2, -4, 8};
+	static const int32_t ids[4] = {2, 0, 2, 1};
+	static const double want[3] = {-2, -7, -1};
+	bench_open(&b, FP_RELAXED);
+	TensorId tx = bench_input(&b, DT_F32, x, 1, 4, 0), ti = bench_input(&b, DT_I32, ids, 1, 4, 0);
+	Node n = {.npar = 1, .monoid = MON_MAX, .scatter = true};
+	ExprId t = bench_reduced(&b, &n, 4);
+	n.target[0] = index_of(&b, ti, t);
+	n.guard = expr_binary(b.g, OP_LT, t, bench_i64(&b, 3));
+	n.body = bench_read(&b, tx, 1, t, 0, 0);
+	n.finish = expr_select(b.g, expr_make(b.g, OP_TOUCHED, DT_BOOL, 0, 0, NULL, 0),
+	                       expr_make(b.g, OP_ACC, DT_F32, 0, 0, NULL, 0), bench_f32(&b, -7));
+	bench_result(&b, bench_node(&b, n, DT_F32, 3, 0));
+	expect_exact(&b, want, 3);
+	bench_close(&b);
+}
+
+/* --- recurrences --- */
+
+/* A tensor to be read before its node is known: a member of recurrence 1. */
+static TensorId
+declare(Bench *b, DType t, unsigned rank, int64_t n0, int64_t n1)
+{
+	ExprId extent[2] = {bench_i64(b, n0), bench_i64(b, n1)};
+	return tensor_new(b->g, TENSOR_NODE, 0, (Span){0}, t, rank, extent);
+}
+
+static void
+define(Bench *b, TensorId t, Node n)
+{
+	n.out = t;
+	n.recur = 1;
+	vec_push(&b->arena, &b->g->node, n);
+	b->g->tensor.at[t].node = b->g->node.n - 1;
+}
+
+static ExprId
+shifted(Bench *b, ExprId t, int by)
+{
+	return add(b, t, bench_i64(b, by));
+}
+
+/* h[t] = t is first ? 1 : a[t] * h[before] + 1, forwards and backwards. */
 static void
 recurrences_step_in_their_direction(void **state)
 {
@@ -60,30 +441,92 @@ recurrences_step_in_their_direction(void **state)
 	for (int back = 0; back < 2; back++) {
 		Bench b;
 		bench_open(&b, FP_RELAXED);
-		TensorId ta = bench_input(&b, DT_F32, a, 1, 4, 0), self = b.g->tensor.n;
+		TensorId ta = bench_input(&b, DT_F32, a, 1, 4, 0), self = declare(&b, DT_F32, 1, 4, 0);
 		Recur rec = {.nseq = 1, .dir = {back ? -1 : 1}};
 		vec_push(&b.arena, &rec.member, self);
 		vec_push(&b.arena, &b.g->recur, rec);
-		Node n = {.npar = 1, .recur = 1};
-		ExprId t = expr_axis(b.g, 0), one = bench_i64(&b, 1);
-		ExprId before = expr_binary(b.g, back ? OP_ADD : OP_SUB, t, one);
-		ExprId extent[1] = {bench_i64(&b, 4)};
+		ExprId t = expr_axis(b.g, 0), h = bench_read(&b, self, 1, shifted(&b, t, back ? 1 : -1), 0, 0);
 		ExprId first = expr_binary(b.g, OP_EQ, t, bench_i64(&b, back ? 3 : 0));
-		ExprId slot = tensor_new(b.g, TENSOR_NODE, 0, (Span){0}, DT_F32, 1, extent); /* to read from */
-		assert_int_equal(slot, self);
-		ExprId h = bench_read(&b, self, 1, before, 0, 0);
+		Node n = {.npar = 1};
 		n.body = expr_select(b.g, first, bench_f32(&b, 1),
-			expr_binary(b.g, OP_ADD, expr_binary(b.g, OP_MUL, bench_read(&b, ta, 1, t, 0, 0), h),
-			            bench_f32(&b, 1)));
-		n.out = self;
-		vec_push(&b.arena, &b.g->node, n);
-		b.g->tensor.at[self].node = 0;
+		                     add(&b, mul(&b, bench_read(&b, ta, 1, t, 0, 0), h), bench_f32(&b, 1)));
+		define(&b, self, n);
 		bench_result(&b, self);
-		assert_int_equal(bench_eval(&b), EVAL_OK);
-		for (int k = 0; k < 4; k++)
-			assert_true(bench_at(&b, 0, k)->re == want[back][k]);
+		expect_exact(&b, want[back], 4);
 		bench_close(&b);
 	}
+}
+
+/* u[t] = v[t-1] + 1, v[t] = u[t] * 2, with v read before its node: a step runs u, then v. */
+static void
+members_of_a_step_run_in_order(void **state)
+{
+	(void)state;
+	Bench b;
+	static const double want[4] = {2, 6, 14, 30};
+	bench_open(&b, FP_RELAXED);
+	TensorId u = declare(&b, DT_I64, 1, 4, 0), v = declare(&b, DT_I64, 1, 4, 0);
+	Recur rec = {.nseq = 1, .dir = {1}};
+	vec_push(&b.arena, &rec.member, u);
+	vec_push(&b.arena, &rec.member, v);
+	vec_push(&b.arena, &b.g->recur, rec);
+	ExprId t = expr_axis(b.g, 0), one = bench_i64(&b, 1);
+	Node nu = {.npar = 1}, nv = {.npar = 1};
+	nu.body = expr_select(b.g, expr_binary(b.g, OP_LT, t, one), one,
+	                      shifted(&b, bench_read(&b, v, 1, shifted(&b, t, -1), 0, 0), 1));
+	nv.body = mul(&b, bench_read(&b, u, 1, t, 0, 0), bench_i64(&b, 2));
+	define(&b, u, nu);
+	define(&b, v, nv);
+	bench_result(&b, v);
+	expect_exact(&b, want, 4);
+	bench_close(&b);
+}
+
+/* Paths on a grid, p[i,j] = p[i-1,j] + p[i,j-1]: two sequential axes; and the same with a sum over
+ * all earlier j of the last row, where one axis is free. */
+static void
+two_sequential_axes(void **state)
+{
+	(void)state;
+	Bench b;
+	static const double want[9] = {1, 1, 1, 1, 2, 3, 1, 3, 6};
+	bench_open(&b, FP_RELAXED);
+	TensorId p = declare(&b, DT_I64, 2, 3, 3);
+	Recur rec = {.nseq = 2, .dir = {1, 1}};
+	vec_push(&b.arena, &rec.member, p);
+	vec_push(&b.arena, &b.g->recur, rec);
+	ExprId i = expr_axis(b.g, 0), j = expr_axis(b.g, 1), one = bench_i64(&b, 1);
+	ExprId edge = expr_binary(b.g, OP_OR, expr_binary(b.g, OP_LT, i, one), expr_binary(b.g, OP_LT, j, one));
+	Node n = {.npar = 2, .seq = {0, 1}};
+	n.body = expr_select(b.g, edge, one, add(&b, bench_read(&b, p, 2, shifted(&b, i, -1), j, 0),
+	                                         bench_read(&b, p, 2, i, shifted(&b, j, -1), 0)));
+	define(&b, p, n);
+	bench_result(&b, p);
+	expect_exact(&b, want, 9);
+	bench_close(&b);
+}
+
+static void
+a_free_axis_reads_the_whole_step_before(void **state)
+{
+	(void)state;
+	Bench b;
+	static const double want[6] = {0, 1, 1, 2, 3, 4};
+	bench_open(&b, FP_RELAXED);
+	TensorId h = declare(&b, DT_I64, 2, 3, 2);
+	Recur rec = {.nseq = 1, .dir = {1}};
+	vec_push(&b.arena, &rec.member, h);
+	vec_push(&b.arena, &b.g->recur, rec);
+	ExprId t = expr_axis(b.g, 0), d = expr_axis(b.g, 1);
+	Node n = {.npar = 2, .monoid = MON_SUM};
+	ExprId e = bench_reduced(&b, &n, 2);
+	n.guard = expr_binary(b.g, OP_LT, bench_i64(&b, 0), t);
+	n.body = bench_read(&b, h, 2, shifted(&b, t, -1), e, 0);
+	n.finish = add(&b, expr_make(b.g, OP_ACC, DT_I64, 0, 0, NULL, 0), d);
+	define(&b, h, n);
+	bench_result(&b, h);
+	expect_exact(&b, want, 6);
+	bench_close(&b);
 }
 
 int
@@ -92,7 +535,22 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(matmul_is_exact_on_integers),
 		cmocka_unit_test(select_reads_only_the_arm_taken),
+		cmocka_unit_test(logic_reads_only_what_is_open),
+		cmocka_unit_test(deep_expressions_are_walked_once),
+		cmocka_unit_test(uncertain_choices_cover_both_arms),
+		cmocka_unit_test(ranges_and_guards_depend_on_data),
+		cmocka_unit_test(a_cut_range_says_so),
+		cmocka_unit_test(monoids_on_special_values),
+		cmocka_unit_test(positions_count_from_the_lower_ends),
+		cmocka_unit_test(finish_knows_whether_a_term_arrived),
+		cmocka_unit_test(faults_travel),
+		cmocka_unit_test(domains),
+		cmocka_unit_test(scatter_adds_in_order),
+		cmocka_unit_test(scatter_fills_untouched_targets),
 		cmocka_unit_test(recurrences_step_in_their_direction),
+		cmocka_unit_test(members_of_a_step_run_in_order),
+		cmocka_unit_test(two_sequential_axes),
+		cmocka_unit_test(a_free_axis_reads_the_whole_step_before),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
