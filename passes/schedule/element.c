@@ -9,14 +9,14 @@
 /* --- branches --- */
 
 Branch
-branch_open(Lower *l, ValId cond)
+branch_open(Point *l, ValId cond)
 {
 	tir_if(l->tir, cond);
-	return (Branch){lower_mark(l)};
+	return (Branch){point_mark(l)};
 }
 
 static unsigned
-list_of(LowVal v, ValId *list)
+list_of(PointVal v, ValId *list)
 {
 	const ValId all[4] = {v.re, v.im, v.fail, v.cut};
 	unsigned n = 0;
@@ -26,14 +26,14 @@ list_of(LowVal v, ValId *list)
 	return n;
 }
 
-LowVal
-branch_close(Lower *l, Branch b, DType dtype, LowVal v)
+PointVal
+branch_close(Point *l, Branch b, DType dtype, PointVal v)
 {
 	ValId list[4];
 	unsigned n = list_of(v, list);
-	lower_release(l, b.mark);
+	point_release(l, b.mark);
 	tir_else(l->tir, list, n);
-	LowVal none = lower_zero(l, dtype);
+	PointVal none = point_zero(l, dtype);
 	none.fail = v.fail ? tir_int(l->tir, DT_U32, 0) : 0;
 	none.cut = v.cut ? tir_int(l->tir, DT_U32, 0) : 0;
 	list_of(none, list);
@@ -55,38 +55,38 @@ expr_is_true(const Graph *g, ExprId e)
 }
 
 static void
-fold_guarded(Lower *l, Reduction *f, ValId position)
+fold_guarded(Point *l, Reduction *f, ValId position)
 {
 	if (expr_is_true(l->g, l->node->guard)) {
 		reduction_term(l, f, position);
 		return;
 	}
 	ValId carried[REDUCTION_MAX_CARRIED], before[REDUCTION_MAX_CARRIED];
-	LowVal guard = lower_value(l, l->node->guard, true);
+	PointVal guard = point_value(l, l->node->guard, true);
 	reduction_join(l, f, guard);
 	unsigned n = reduction_pack(f, before);
 	Branch b = branch_open(l, guard.re);
 	reduction_term(l, f, position);
 	reduction_pack(f, carried);
-	lower_release(l, b.mark);
+	point_release(l, b.mark);
 	tir_else(l->tir, carried, n);
 	tir_end_if(l->tir, before, n);
 	reduction_unpack(f, before);
 }
 
 void
-element_range(Lower *l, unsigned a, ValId *lo, ValId *hi, LowVal *words)
+element_range(Point *l, unsigned a, ValId *lo, ValId *hi, PointVal *words)
 {
 	const Axis *axis = &l->node->axis[a];
-	LowVal from = lower_value(l, axis->lo, true), to = lower_value(l, axis->hi, true);
-	lower_join(l, words, from);
-	lower_join(l, words, to);
+	PointVal from = point_value(l, axis->lo, true), to = point_value(l, axis->hi, true);
+	point_join(l, words, from);
+	point_join(l, words, to);
 	*lo = from.re;
 	*hi = to.re;
 	if (!axis->clamp)
 		return;
-	LowVal clamp = lower_value(l, axis->clamp, true);
-	lower_join(l, words, clamp);
+	PointVal clamp = point_value(l, axis->clamp, true);
+	point_join(l, words, clamp);
 	ValId zero = tir_int(l->tir, DT_I64, 0);
 	ValId outside = tir_binary(l->tir, OP_OR, tir_binary(l->tir, OP_LT, *lo, zero),
 	                           tir_binary(l->tir, OP_LT, clamp.re, *hi));
@@ -94,7 +94,7 @@ element_range(Lower *l, unsigned a, ValId *lo, ValId *hi, LowVal *words)
 	*lo = tir_binary(l->tir, OP_MAX, *lo, zero);
 	*hi = tir_binary(l->tir, OP_MIN, *hi, clamp.re);
 	if (axis->cut)
-		lower_join(l, words, (LowVal){.cut = tir_select(l->tir, removed, tir_int(l->tir, DT_U32, axis->cut),
+		point_join(l, words, (PointVal){.cut = tir_select(l->tir, removed, tir_int(l->tir, DT_U32, axis->cut),
 		                                                tir_int(l->tir, DT_U32, 0))});
 }
 
@@ -107,7 +107,7 @@ typedef struct {
 /* The loops over the reduced axes, outermost first. The position of a term is that of its indices,
  * each counted from the lower end of its range, in row-major order of the ranges. */
 static void
-fold_ranges(Lower *l, Reduction *f)
+fold_ranges(Point *l, Reduction *f)
 {
 	const Node *n = l->node;
 	Level level[TG_MAX_AXES];
@@ -115,12 +115,12 @@ fold_ranges(Lower *l, Reduction *f)
 	for (unsigned k = 0; k < n->nred; k++) {
 		unsigned a = n->npar + k;
 		ValId lo, hi;
-		LowVal words = {0};
+		PointVal words = {0};
 		element_range(l, a, &lo, &hi, &words);
 		reduction_join(l, f, words);
 		Level *at = &level[k];
 		at->n = reduction_pack(f, at->carried);
-		at->mark = lower_mark(l);
+		at->mark = point_mark(l);
 		l->axis[a] = tir_for(l->tir, lo, hi, tir_int(l->tir, DT_I64, 1), at->carried, at->n);
 		reduction_unpack(f, at->carried);
 		if (!position)
@@ -133,15 +133,15 @@ fold_ranges(Lower *l, Reduction *f)
 		reduction_pack(f, level[k].carried);
 		tir_end_for(l->tir, level[k].carried, level[k].n);
 		reduction_unpack(f, level[k].carried);
-		lower_release(l, level[k].mark);
+		point_release(l, level[k].mark);
 		l->axis[n->npar + k] = 0;
 	}
 }
 
 /* --- the element --- */
 
-LowVal
-element_finish(Lower *l, LowVal folded, ValId touched, bool always)
+PointVal
+element_finish(Point *l, PointVal folded, ValId touched, bool always)
 {
 	const Node *n = l->node;
 	const Tensor *t = &l->g->tensor.at[n->out];
@@ -149,8 +149,8 @@ element_finish(Lower *l, LowVal folded, ValId touched, bool always)
 		l->acc = folded;
 		l->acc_type = n->monoid == MON_NONE ? (DType)expr_get(l->g, n->body)->dtype : reduction_type(l->g, n);
 		l->touched = touched;
-		LowVal v = lower_value(l, n->finish, always);
-		lower_join(l, &v, folded); /* the fold was demanded, whatever finish does with it */
+		PointVal v = point_value(l, n->finish, always);
+		point_join(l, &v, folded); /* the fold was demanded, whatever finish does with it */
 		return v;
 	}
 	if (t->dtype != DT_C64)
@@ -158,24 +158,24 @@ element_finish(Lower *l, LowVal folded, ValId touched, bool always)
 	return folded;
 }
 
-static LowVal
-demanded_value(Lower *l)
+static PointVal
+demanded_value(Point *l)
 {
 	const Node *n = l->node;
 	if (n->monoid == MON_NONE)
-		return element_finish(l, lower_value(l, n->body, true), tir_int(l->tir, DT_BOOL, 1), true);
+		return element_finish(l, point_value(l, n->body, true), tir_int(l->tir, DT_BOOL, 1), true);
 	Reduction f = reduction_begin(l);
 	fold_ranges(l, &f);
 	return element_finish(l, reduction_end(l, &f), f.touched, true);
 }
 
-LowVal
-element_value(Lower *l)
+PointVal
+element_value(Point *l)
 {
 	const Node *n = l->node;
 	if (expr_is_true(l->g, n->domain))
 		return demanded_value(l);
-	LowVal domain = lower_value(l, n->domain, true);
+	PointVal domain = point_value(l, n->domain, true);
 	Branch b = branch_open(l, domain.re);
 	return branch_close(l, b, l->g->tensor.at[n->out].dtype, demanded_value(l));
 }

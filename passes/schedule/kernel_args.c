@@ -1,14 +1,14 @@
 /* kernel_args.c: what a kernel is handed. Walks the expressions of the kernel's nodes once, numbers
  * them, and binds each tensor, extent, stride, dim and scalar parameter they use, as instructions at
  * the top of the kernel's body, where every region sees them. */
-#include "passes/schedule/lower.h"
+#include "passes/schedule/point.h"
 
 #include "passes/schedule/vary.h"
 
 void
-lower_begin(Lower *l, Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
+point_begin(Point *l, Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 {
-	*l = (Lower){.g = g, .scratch = scratch, .places = places, .kernel = kernel, .tir = kernel->tir};
+	*l = (Point){.g = g, .scratch = scratch, .places = places, .kernel = kernel, .tir = kernel->tir};
 	vec_grow(scratch, &l->varies, 1);
 	vec_grow(scratch, &l->strict, 1);
 	for (unsigned at = 0; at < AT_COUNT; at++)
@@ -18,15 +18,15 @@ lower_begin(Lower *l, Graph *g, Arena *scratch, const Places *places, Kernel *ke
 /* --- scalars --- */
 
 static ValId
-bind_scalar(Lower *l, DType dtype, Name name, ScalarBind bind)
+bind_scalar(Point *l, DType dtype, Name name, ScalarBind bind)
 {
 	unsigned k = tir_add_scalar(l->tir, name, dtype);
 	vec_push(l->g->arena, &l->kernel->scalar, bind);
 	return tir_emit(l->tir, OP_SCALAR, tir_scalar(dtype), k, NULL, 0);
 }
 
-static LowVal *
-find_scalar(Lower *l, ExprId e)
+static PointVal *
+find_scalar(Point *l, ExprId e)
 {
 	for (uint32_t k = 0; k < l->scalar.n; k++)
 		if (l->scalar.at[k].e == e)
@@ -35,7 +35,7 @@ find_scalar(Lower *l, ExprId e)
 }
 
 static void
-remember_scalar(Lower *l, ExprId e, LowVal v)
+remember_scalar(Point *l, ExprId e, PointVal v)
 {
 	vec_grow(l->scratch, &l->scalar, 1);
 	l->scalar.at[l->scalar.n - 1].e = e;
@@ -43,10 +43,10 @@ remember_scalar(Lower *l, ExprId e, LowVal v)
 }
 
 ValId
-lower_launch_expr(Lower *l, ExprId e)
+point_launch_expr(Point *l, ExprId e)
 {
 	const Expr *p = expr_get(l->g, e);
-	const LowVal *known = find_scalar(l, e);
+	const PointVal *known = find_scalar(l, e);
 	if (known)
 		return known->re;
 	ValId v;
@@ -54,20 +54,20 @@ lower_launch_expr(Lower *l, ExprId e)
 		v = tir_int(l->tir, DT_I64, p->imm.i);
 	else
 		v = bind_scalar(l, DT_I64, p->op == OP_DIM ? l->g->dim.at[p->ref].name : 0, (ScalarBind){.expr = e});
-	remember_scalar(l, e, (LowVal){.re = v});
+	remember_scalar(l, e, (PointVal){.re = v});
 	return v;
 }
 
 /* A scalar parameter. A c64 one travels as its 64 bits. */
 static void
-bind_parameter(Lower *l, ExprId e)
+bind_parameter(Point *l, ExprId e)
 {
 	DType dtype = (DType)expr_get(l->g, e)->dtype;
 	if (find_scalar(l, e))
 		return;
 	Name name = l->g->tensor.at[expr_get(l->g, e)->ref].name;
 	ScalarBind bind = {.expr = e};
-	LowVal v = {0};
+	PointVal v = {0};
 	if (dtype == DT_C64) {
 		ValId bits = bind_scalar(l, DT_U64, name, bind);
 		ValId high = tir_binary(l->tir, OP_SHR, bits, tir_int(l->tir, DT_U64, 32));
@@ -82,18 +82,18 @@ bind_parameter(Lower *l, ExprId e)
 /* --- tensors --- */
 
 static bool
-in_workspace(const Lower *l, TensorId t)
+in_workspace(const Point *l, TensorId t)
 {
 	return l->g->tensor.at[t].kind == TENSOR_NODE && !l->places->result[t];
 }
 
 /* Row-major strides as launch expressions. */
 static void
-bind_row_major(Lower *l, const Tensor *t, ValId *stride)
+bind_row_major(Point *l, const Tensor *t, ValId *stride)
 {
 	ExprId product = expr_int(l->g, DT_I64, 1);
 	for (unsigned a = t->rank; a-- > 0;) {
-		stride[a] = lower_launch_expr(l, product);
+		stride[a] = point_launch_expr(l, product);
 		if (expr_get(l->g, product)->op == OP_CONST && expr_get(l->g, product)->imm.i == 1)
 			product = t->extent[a];
 		else
@@ -102,7 +102,7 @@ bind_row_major(Lower *l, const Tensor *t, ValId *stride)
 }
 
 static unsigned
-bind_buffer(Lower *l, BindKind kind, TensorId t, DType dtype, bool written)
+bind_buffer(Point *l, BindKind kind, TensorId t, DType dtype, bool written)
 {
 	unsigned k = tir_add_buffer(l->tir, l->g->tensor.at[t].name, dtype, written);
 	vec_push(l->g->arena, &l->kernel->buffer, ((BufferBind){kind, t}));
@@ -111,11 +111,11 @@ bind_buffer(Lower *l, BindKind kind, TensorId t, DType dtype, bool written)
 
 /* A view with the given strides, of pairs when the tensor is complex. */
 static ValId
-view_of(Lower *l, unsigned buffer, DType dtype, unsigned rank, const ValId *extent, const ValId *stride)
+view_of(Point *l, unsigned buffer, DType dtype, unsigned rank, const ValId *extent, const ValId *stride)
 {
 	if (dtype != DT_C64)
 		return tir_view(l->tir, buffer, rank, extent, stride);
-	ValId e[LOWER_MAX_RANK], s[LOWER_MAX_RANK], two = tir_int(l->tir, DT_I64, 2);
+	ValId e[POINT_MAX_RANK], s[POINT_MAX_RANK], two = tir_int(l->tir, DT_I64, 2);
 	for (unsigned a = 0; a < rank; a++) {
 		e[a] = extent[a];
 		s[a] = tir_binary(l->tir, OP_MUL, stride[a], two);
@@ -126,7 +126,7 @@ view_of(Lower *l, unsigned buffer, DType dtype, unsigned rank, const ValId *exte
 }
 
 static TensorArg *
-find_tensor(Lower *l, TensorId t)
+find_tensor(Point *l, TensorId t)
 {
 	for (uint32_t k = 0; k < l->arg.n; k++)
 		if (l->arg.at[k].tensor == t)
@@ -135,20 +135,20 @@ find_tensor(Lower *l, TensorId t)
 }
 
 TensorArg *
-lower_tensor(Lower *l, TensorId t)
+point_tensor(Point *l, TensorId t)
 {
 	TensorArg *a = find_tensor(l, t);
 	if (!a)
-		bug(l->g->arena, "lower_tensor: %%%u was not declared", t);
+		bug(l->g->arena, "point_tensor: %%%u was not declared", t);
 	return a;
 }
 
 static void
-bind_shape(Lower *l, TensorArg *arg)
+bind_shape(Point *l, TensorArg *arg)
 {
 	const Tensor t = l->g->tensor.at[arg->tensor];
 	for (unsigned a = 0; a < t.rank; a++)
-		arg->extent[a] = lower_launch_expr(l, t.extent[a]);
+		arg->extent[a] = point_launch_expr(l, t.extent[a]);
 	if (in_workspace(l, arg->tensor))
 		bind_row_major(l, &t, arg->stride);
 	else
@@ -157,7 +157,7 @@ bind_shape(Lower *l, TensorArg *arg)
 }
 
 static void
-bind_data(Lower *l, TensorArg *arg, bool written)
+bind_data(Point *l, TensorArg *arg, bool written)
 {
 	const Tensor t = l->g->tensor.at[arg->tensor];
 	DType dtype = t.dtype == DT_C64 ? DT_F32 : t.dtype;
@@ -173,7 +173,7 @@ bind_data(Lower *l, TensorArg *arg, bool written)
 }
 
 static ValId
-row_major_view(Lower *l, unsigned buffer, const TensorArg *arg)
+row_major_view(Point *l, unsigned buffer, const TensorArg *arg)
 {
 	const Tensor t = l->g->tensor.at[arg->tensor];
 	ValId stride[TG_MAX_RANK];
@@ -182,7 +182,7 @@ row_major_view(Lower *l, unsigned buffer, const TensorArg *arg)
 }
 
 static void
-bind_tensor(Lower *l, TensorId t, bool written)
+bind_tensor(Point *l, TensorId t, bool written)
 {
 	if (!find_tensor(l, t)) {
 		vec_push(l->scratch, &l->arg, ((TensorArg){.tensor = t}));
@@ -196,9 +196,9 @@ bind_tensor(Lower *l, TensorId t, bool written)
 }
 
 ValId
-lower_plane(Lower *l, TensorId t, DType dtype)
+point_plane(Point *l, TensorId t, DType dtype)
 {
-	return row_major_view(l, bind_buffer(l, BIND_WORK, t, dtype, true), lower_tensor(l, t));
+	return row_major_view(l, bind_buffer(l, BIND_WORK, t, dtype, true), point_tensor(l, t));
 }
 
 /* --- expressions --- */
@@ -206,12 +206,12 @@ lower_plane(Lower *l, TensorId t, DType dtype)
 static void
 declare(void *user, ExprId e)
 {
-	Lower *l = user;
+	Point *l = user;
 	const Expr *p = expr_get(l->g, e);
 	if (!number_add(l, e))
 		return;
 	if (p->op == OP_DIM)
-		lower_launch_expr(l, e);
+		point_launch_expr(l, e);
 	else if (p->op == OP_READ && l->g->tensor.at[p->ref].kind == TENSOR_SCALAR)
 		bind_parameter(l, e);
 	else if (p->op == OP_READ)
@@ -219,32 +219,32 @@ declare(void *user, ExprId e)
 }
 
 void
-lower_declare(Lower *l, ExprId e)
+point_declare(Point *l, ExprId e)
 {
 	expr_walk(l->g, l->scratch, e, declare, l);
 }
 
 void
-lower_declare_output(Lower *l, TensorId t)
+point_declare_output(Point *l, TensorId t)
 {
 	bind_tensor(l, t, true);
 }
 
 void
-lower_declare_node(Lower *l, TensorId t)
+point_declare_node(Point *l, TensorId t)
 {
 	const Node n = *tensor_node(l->g, t);
-	lower_declare_output(l, t);
-	lower_declare(l, n.domain);
+	point_declare_output(l, t);
+	point_declare(l, n.domain);
 	for (unsigned a = n.npar; a < (unsigned)n.npar + n.nred; a++) {
-		lower_declare(l, n.axis[a].lo);
-		lower_declare(l, n.axis[a].hi);
-		lower_declare(l, n.axis[a].clamp);
+		point_declare(l, n.axis[a].lo);
+		point_declare(l, n.axis[a].hi);
+		point_declare(l, n.axis[a].clamp);
 	}
-	lower_declare(l, n.guard);
-	lower_declare(l, n.body);
+	point_declare(l, n.guard);
+	point_declare(l, n.body);
 	for (unsigned a = 0; n.scatter && a < n.npar; a++)
-		lower_declare(l, n.target[a]);
-	lower_declare(l, n.init);
-	lower_declare(l, n.finish);
+		point_declare(l, n.target[a]);
+	point_declare(l, n.init);
+	point_declare(l, n.finish);
 }

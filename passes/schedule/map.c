@@ -48,16 +48,16 @@ task_count(Graph *g, TensorId t)
 	return count;
 }
 
-static LowVal
-point_value(Lower *l)
+static PointVal
+vector_value(Point *l)
 {
 	const Node *n = l->node;
 	bool always = expr_is_true(l->g, n->domain);
-	LowVal v = element_finish(l, lower_value(l, n->body, always), tir_int(l->tir, DT_BOOL, 1), always);
+	PointVal v = element_finish(l, point_value(l, n->body, always), tir_int(l->tir, DT_BOOL, 1), always);
 	if (always)
 		return v;
-	ValId domain = lower_value(l, n->domain, true).re, none = tir_int(l->tir, DT_U32, 0);
-	LowVal zero = lower_zero(l, l->g->tensor.at[n->out].dtype);
+	ValId domain = point_value(l, n->domain, true).re, none = tir_int(l->tir, DT_U32, 0);
+	PointVal zero = point_zero(l, l->g->tensor.at[n->out].dtype);
 	v.re = tir_select(l->tir, domain, v.re, zero.re);
 	v.im = v.im ? tir_select(l->tir, domain, v.im, zero.im) : 0;
 	v.fail = v.fail ? tir_select(l->tir, domain, v.fail, none) : 0;
@@ -67,19 +67,19 @@ point_value(Lower *l)
 
 /* The vector whose first element is the point l->axis. */
 static void
-build_vector(Lower *l, TensorId t, ValId mask)
+build_vector(Point *l, TensorId t, ValId mask)
 {
-	uint32_t mark = lower_mark(l);
+	uint32_t mark = point_mark(l);
 	l->mask = mask;
-	lower_store(l, t, point_value(l), l->axis);
+	point_store(l, t, vector_value(l), l->axis);
 	l->mask = 0;
-	lower_release(l, mark);
+	point_release(l, mark);
 }
 
 static void
-set_row(Lower *l, TensorId t, ValId row)
+set_row(Point *l, TensorId t, ValId row)
 {
-	const TensorArg *arg = lower_tensor(l, t);
+	const TensorArg *arg = point_tensor(l, t);
 	for (unsigned a = l->lane_axis; a-- > 0;) {
 		l->axis[a] = a ? tir_binary(l->tir, OP_IMOD, row, arg->extent[a]) : row;
 		if (a)
@@ -88,7 +88,7 @@ set_row(Lower *l, TensorId t, ValId row)
 }
 
 static void
-build_row(Lower *l, TensorId t, ValId begin, ValId end)
+build_row(Point *l, TensorId t, ValId begin, ValId end)
 {
 	TirKernel *k = l->tir;
 	ValId lanes = tir_int(k, DT_I64, l->lanes);
@@ -106,26 +106,26 @@ build_row(Lower *l, TensorId t, ValId begin, ValId end)
 }
 
 static void
-build_tasks(Lower *l, TensorId t, ValId chunks)
+build_tasks(Point *l, TensorId t, ValId chunks)
 {
 	TirKernel *k = l->tir;
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId task = tir_for(k, lo, hi, tir_int(k, DT_I64, 1), NULL, 0);
-	uint32_t mark = lower_mark(l);
+	uint32_t mark = point_mark(l);
 	ValId size = tir_int(k, DT_I64, CHUNK);
 	ValId begin = tir_binary(k, OP_MUL, tir_binary(k, OP_IMOD, task, chunks), size);
 	ValId end = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, begin, size),
-	                       lower_tensor(l, t)->extent[l->lane_axis]);
+	                       point_tensor(l, t)->extent[l->lane_axis]);
 	set_row(l, t, tir_binary(k, OP_IDIV, task, chunks));
 	build_row(l, t, begin, end);
-	lower_release(l, mark);
+	point_release(l, mark);
 	tir_end_for(k, NULL, 0);
 }
 
 /* Whether every view that a dense one stands for has it; 0 when none is in question. */
 static ValId
-all_dense(Lower *l)
+all_dense(Point *l)
 {
 	ValId all = 0, one = tir_int(l->tir, DT_I64, 1);
 	for (uint32_t k = 0; k < l->arg.n; k++) {
@@ -142,14 +142,14 @@ all_dense(Lower *l)
 void
 map_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 {
-	Lower l;
+	Point l;
 	TensorId t = kernel->plan.node[0];
-	lower_begin(&l, g, scratch, places, kernel);
+	point_begin(&l, g, scratch, places, kernel);
 	l.lanes = kernel->plan.lanes;
 	l.lane_axis = g->tensor.at[t].rank - 1u;
-	lower_declare_node(&l, t);
-	lower_enter_node(&l, t);
-	ValId chunks = lower_launch_expr(&l, chunk_count(g, t));
+	point_declare_node(&l, t);
+	point_enter_node(&l, t);
+	ValId chunks = point_launch_expr(&l, chunk_count(g, t));
 	ValId dense = all_dense(&l);
 	kernel->ntask = task_count(g, t);
 	if (!dense) {

@@ -16,7 +16,7 @@ element_count(Graph *g, TensorId t)
 }
 
 static ValId
-open_tasks(Lower *l)
+open_tasks(Point *l)
 {
 	ValId lo = tir_emit(l->tir, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(l->tir, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
@@ -24,18 +24,18 @@ open_tasks(Lower *l)
 }
 
 static void
-store_element(Lower *l, TensorId t)
+store_element(Point *l, TensorId t)
 {
-	lower_store(l, t, element_value(l), l->axis);
+	point_store(l, t, element_value(l), l->axis);
 }
 
 /* --- elements --- */
 
 /* The parallel axes from the number of an element in row-major order. */
 static void
-set_point(Lower *l, TensorId t, ValId number)
+set_point(Point *l, TensorId t, ValId number)
 {
-	const TensorArg *arg = lower_tensor(l, t);
+	const TensorArg *arg = point_tensor(l, t);
 	unsigned rank = l->g->tensor.at[t].rank;
 	for (unsigned a = rank; a-- > 0;) {
 		l->axis[a] = a ? tir_binary(l->tir, OP_IMOD, number, arg->extent[a]) : number;
@@ -45,15 +45,15 @@ set_point(Lower *l, TensorId t, ValId number)
 }
 
 static void
-build_elements(Lower *l, TensorId t)
+build_elements(Point *l, TensorId t)
 {
-	lower_declare_node(l, t);
-	lower_enter_node(l, t);
+	point_declare_node(l, t);
+	point_enter_node(l, t);
 	ValId task = open_tasks(l);
-	uint32_t mark = lower_mark(l);
+	uint32_t mark = point_mark(l);
 	set_point(l, t, task);
 	store_element(l, t);
-	lower_release(l, mark);
+	point_release(l, mark);
 	tir_end_for(l->tir, NULL, 0);
 	l->kernel->ntask = element_count(l->g, t);
 	l->kernel->serial = dtype_info[l->g->tensor.at[t].dtype].bits < 8;
@@ -62,7 +62,7 @@ build_elements(Lower *l, TensorId t)
 /* --- recurrences --- */
 
 static bool
-is_sequential(const Lower *l, unsigned nseq, unsigned axis)
+is_sequential(const Point *l, unsigned nseq, unsigned axis)
 {
 	for (unsigned s = 0; s < nseq; s++)
 		if (l->node->seq[s] == axis)
@@ -72,11 +72,11 @@ is_sequential(const Lower *l, unsigned nseq, unsigned axis)
 
 /* A member's axes inside a step: a loop for each that is not sequential. */
 static void
-build_member_loops(Lower *l, TensorId t, unsigned nseq)
+build_member_loops(Point *l, TensorId t, unsigned nseq)
 {
-	const TensorArg *arg = lower_tensor(l, t);
+	const TensorArg *arg = point_tensor(l, t);
 	unsigned rank = l->g->tensor.at[t].rank, opened = 0;
-	uint32_t mark = lower_mark(l);
+	uint32_t mark = point_mark(l);
 	for (unsigned a = 0; a < rank; a++)
 		if (!is_sequential(l, nseq, a)) {
 			l->axis[a] = tir_for(l->tir, tir_int(l->tir, DT_I64, 0), arg->extent[a],
@@ -84,18 +84,18 @@ build_member_loops(Lower *l, TensorId t, unsigned nseq)
 			opened++;
 		}
 	store_element(l, t);
-	lower_release(l, mark);
+	point_release(l, mark);
 	while (opened--)
 		tir_end_for(l->tir, NULL, 0);
 }
 
 /* Steps run to the largest extent of any member; a shorter member sits out the steps beyond its own. */
 static void
-build_member(Lower *l, TensorId t, const ValId *step, const ValId *steps, unsigned nseq)
+build_member(Point *l, TensorId t, const ValId *step, const ValId *steps, unsigned nseq)
 {
-	const TensorArg *arg = lower_tensor(l, t);
+	const TensorArg *arg = point_tensor(l, t);
 	ValId inside = 0;
-	lower_enter_node(l, t);
+	point_enter_node(l, t);
 	for (unsigned s = 0; s < nseq; s++) {
 		ValId extent = arg->extent[l->node->seq[s]];
 		l->axis[l->node->seq[s]] = step[s];
@@ -115,12 +115,12 @@ build_member(Lower *l, TensorId t, const ValId *step, const ValId *steps, unsign
 }
 
 static ValId
-most_steps(Lower *l, const Recur *r, unsigned s)
+most_steps(Point *l, const Recur *r, unsigned s)
 {
 	ValId most = 0;
 	for (uint32_t m = 0; m < r->member.n; m++) {
 		TensorId t = r->member.at[m];
-		ValId extent = lower_tensor(l, t)->extent[tensor_node(l->g, t)->seq[s]];
+		ValId extent = point_tensor(l, t)->extent[tensor_node(l->g, t)->seq[s]];
 		if (!most)
 			most = extent;
 		else if (most != extent)
@@ -130,13 +130,13 @@ most_steps(Lower *l, const Recur *r, unsigned s)
 }
 
 static void
-build_recurrence(Lower *l, const Recur *r)
+build_recurrence(Point *l, const Recur *r)
 {
 	ValId step[TG_MAX_SEQ], steps[TG_MAX_SEQ], one = tir_int(l->tir, DT_I64, 1);
 	for (uint32_t m = 0; m < r->member.n; m++)
-		lower_declare_output(l, r->member.at[m]);
+		point_declare_output(l, r->member.at[m]);
 	for (uint32_t m = 0; m < r->member.n; m++)
-		lower_declare_node(l, r->member.at[m]);
+		point_declare_node(l, r->member.at[m]);
 	for (unsigned s = 0; s < r->nseq; s++)
 		steps[s] = most_steps(l, r, s);
 	open_tasks(l);
@@ -155,10 +155,10 @@ build_recurrence(Lower *l, const Recur *r)
 void
 nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 {
-	Lower l;
+	Point l;
 	TensorId t = kernel->plan.node[0];
 	const Node *n = tensor_node(g, t);
-	lower_begin(&l, g, scratch, places, kernel);
+	point_begin(&l, g, scratch, places, kernel);
 	if (!n->recur && !n->scatter) {
 		build_elements(&l, t);
 		return;
@@ -169,8 +169,8 @@ nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		build_recurrence(&l, &g->recur.at[n->recur]);
 		return;
 	}
-	lower_declare_node(&l, t);
-	lower_enter_node(&l, t);
+	point_declare_node(&l, t);
+	point_enter_node(&l, t);
 	open_tasks(&l);
 	scatter_build(&l, t);
 	tir_end_for(l.tir, NULL, 0);

@@ -31,7 +31,7 @@ reduction_type(const Graph *g, const Node *n)
 /* --- what a node can carry --- */
 
 typedef struct {
-	const Lower *l;
+	const Point *l;
 	bool fail, touched;
 } Needs;
 
@@ -53,7 +53,7 @@ is_product_sum(const Graph *g, const Node *n)
 }
 
 static ValId
-extreme(Lower *l, DType t, bool lowest)
+extreme(Point *l, DType t, bool lowest)
 {
 	if (dtype_is_float(t))
 		return tir_float(l->tir, t, lowest ? -INFINITY : INFINITY);
@@ -67,7 +67,7 @@ extreme(Lower *l, DType t, bool lowest)
 }
 
 static void
-set_start(Lower *l, Reduction *f)
+set_start(Point *l, Reduction *f)
 {
 	DType t = f->type == DT_C64 ? DT_F32 : f->type;
 	bool real = dtype_is_float(t);
@@ -91,7 +91,7 @@ set_start(Lower *l, Reduction *f)
 }
 
 Reduction
-reduction_begin(Lower *l)
+reduction_begin(Point *l)
 {
 	const Node *n = l->node;
 	Needs needs = {.l = l};
@@ -138,19 +138,19 @@ reduction_unpack(Reduction *f, const ValId *carried)
 }
 
 void
-reduction_join(Lower *l, Reduction *f, LowVal from)
+reduction_join(Point *l, Reduction *f, PointVal from)
 {
 	if ((from.fail && !f->may_fail) || (from.cut && !f->may_cut))
 		bug(l->g->arena, "a fold met a fault that its node can't have");
-	f->fail = lower_word(l, f->fail, from.fail);
-	f->cut = lower_word(l, f->cut, from.cut);
+	f->fail = point_word(l, f->fail, from.fail);
+	f->cut = point_word(l, f->cut, from.cut);
 }
 
 /* --- terms --- */
 
 /* Whether x takes the place of the winner so far. */
 static ValId
-beats(Lower *l, const Reduction *f, ValId x)
+beats(Point *l, const Reduction *f, ValId x)
 {
 	bool max = f->monoid == MON_ARGMAX;
 	ValId better = tir_binary(l->tir, OP_LT, max ? f->re : x, max ? x : f->re);
@@ -163,7 +163,7 @@ beats(Lower *l, const Reduction *f, ValId x)
 }
 
 static void
-take_arg(Lower *l, Reduction *f, ValId x, ValId position)
+take_arg(Point *l, Reduction *f, ValId x, ValId position)
 {
 	ValId wins = beats(l, f, x);
 	f->re = tir_select(l->tir, wins, x, f->re);
@@ -171,10 +171,10 @@ take_arg(Lower *l, Reduction *f, ValId x, ValId position)
 }
 
 static void
-take_complex(Lower *l, Reduction *f, LowVal x)
+take_complex(Point *l, Reduction *f, PointVal x)
 {
-	LowVal acc = {.re = f->re, .im = f->im};
-	LowVal v = lower_complex(l, f->monoid == MON_SUM ? OP_ADD : OP_MUL, acc, x);
+	PointVal acc = {.re = f->re, .im = f->im};
+	PointVal v = point_complex(l, f->monoid == MON_SUM ? OP_ADD : OP_MUL, acc, x);
 	if (f->monoid == MON_PROD) { /* 1 * x is not x where x is not finite */
 		v.re = tir_select(l->tir, f->touched, v.re, x.re);
 		v.im = tir_select(l->tir, f->touched, v.im, x.im);
@@ -184,7 +184,7 @@ take_complex(Lower *l, Reduction *f, LowVal x)
 }
 
 void
-reduction_value(Lower *l, Reduction *f, LowVal v, ValId position)
+reduction_value(Point *l, Reduction *f, PointVal v, ValId position)
 {
 	reduction_join(l, f, v);
 	if (f->type == DT_C64) {
@@ -207,25 +207,25 @@ reduction_value(Lower *l, Reduction *f, LowVal v, ValId position)
 }
 
 void
-reduction_term(Lower *l, Reduction *f, ValId position)
+reduction_term(Point *l, Reduction *f, ValId position)
 {
 	ExprId body = l->node->body;
 	if (!f->fma) {
-		reduction_value(l, f, lower_value(l, body, true), position);
+		reduction_value(l, f, point_value(l, body, true), position);
 		return;
 	}
-	LowVal a = lower_value(l, expr_arg(l->g, body, 0), true);
-	LowVal b = lower_value(l, expr_arg(l->g, body, 1), true);
+	PointVal a = point_value(l, expr_arg(l->g, body, 0), true);
+	PointVal b = point_value(l, expr_arg(l->g, body, 1), true);
 	reduction_join(l, f, a);
 	reduction_join(l, f, b);
 	f->re = tir_fma(l->tir, a.re, b.re, f->re);
 	f->touched = tir_int(l->tir, DT_BOOL, 1);
 }
 
-LowVal
-reduction_end(Lower *l, const Reduction *f)
+PointVal
+reduction_end(Point *l, const Reduction *f)
 {
-	LowVal v = {.re = is_arg(f->monoid) ? f->position : f->re, .im = f->im, .fail = f->fail, .cut = f->cut};
+	PointVal v = {.re = is_arg(f->monoid) ? f->position : f->re, .im = f->im, .fail = f->fail, .cut = f->cut};
 	bool real_sum = f->monoid == MON_SUM && (dtype_is_float(f->type) || f->type == DT_C64);
 	if (real_sum) {
 		ValId zero = tir_float(l->tir, f->type == DT_C64 ? DT_F32 : f->type, 0);

@@ -8,7 +8,7 @@
 #include "passes/schedule/schedule.h"
 
 typedef struct {
-	Lower *l;
+	Point *l;
 	TensorId t;
 	DType type;               /* of the accumulators */
 	bool direct;
@@ -39,7 +39,7 @@ reads_own_point(const Graph *g, ExprId e, TensorId t)
 static void
 open_points(Scatter *s)
 {
-	const TensorArg *arg = lower_tensor(s->l, s->t);
+	const TensorArg *arg = point_tensor(s->l, s->t);
 	for (unsigned a = 0; a < s->l->node->npar; a++)
 		s->l->axis[a] = tir_for(s->l->tir, tir_int(s->l->tir, DT_I64, 0), arg->extent[a],
 		                        tir_int(s->l->tir, DT_I64, 1), NULL, 0);
@@ -48,7 +48,7 @@ open_points(Scatter *s)
 static void
 close_points(Scatter *s, uint32_t mark)
 {
-	lower_release(s->l, mark);
+	point_release(s->l, mark);
 	for (unsigned a = s->l->node->npar; a-- > 0;) {
 		tir_end_for(s->l->tir, NULL, 0);
 		s->l->axis[a] = 0;
@@ -61,20 +61,20 @@ rank_of(const Scatter *s)
 	return s->l->node->npar;
 }
 
-static LowVal
+static PointVal
 load_acc(Scatter *s, const ValId *p)
 {
 	if (s->direct || s->type != DT_C64)
-		return lower_load(s->l, s->acc, s->type, p, rank_of(s), 0, 0, 0);
-	return (LowVal){.re = tir_load(s->l->tir, s->acc, p, 0, 0, 0),
+		return point_load(s->l, s->acc, s->type, p, rank_of(s), 0, 0, 0);
+	return (PointVal){.re = tir_load(s->l->tir, s->acc, p, 0, 0, 0),
 	                .im = tir_load(s->l->tir, s->acc_im, p, 0, 0, 0)};
 }
 
 static void
-put_acc(Scatter *s, LowVal v, const ValId *p)
+put_acc(Scatter *s, PointVal v, const ValId *p)
 {
 	if (s->direct || s->type != DT_C64) {
-		lower_put(s->l, s->acc, s->type, v, p, rank_of(s), 0, 0);
+		point_put(s->l, s->acc, s->type, v, p, rank_of(s), 0, 0);
 		return;
 	}
 	tir_store(s->l->tir, s->acc, v.re, p, 0, 0);
@@ -91,17 +91,17 @@ starts_in_place(const Scatter *s)
 	return s->direct && old && s->l->node->init && reads_own_point(s->l->g, s->l->node->init, old);
 }
 
-static LowVal
+static PointVal
 start_value(Scatter *s)
 {
-	Lower *l = s->l;
+	Point *l = s->l;
 	if (!l->node->init) {
 		Reduction f = reduction_begin(l);
 		if (f.monoid == MON_SUM)
-			return lower_zero(l, s->type);
-		return (LowVal){.re = f.re, .im = f.im};
+			return point_zero(l, s->type);
+		return (PointVal){.re = f.re, .im = f.im};
 	}
-	LowVal v = lower_value(l, l->node->init, true);
+	PointVal v = point_value(l, l->node->init, true);
 	if (s->type != DT_C64)
 		v.re = tir_cast(l->tir, s->type, v.re);
 	return v;
@@ -110,18 +110,18 @@ start_value(Scatter *s)
 static void
 build_start(Scatter *s)
 {
-	Lower *l = s->l;
+	Point *l = s->l;
 	if (starts_in_place(s) && !s->touched && !s->words)
 		return;
-	uint32_t mark = lower_mark(l);
+	uint32_t mark = point_mark(l);
 	open_points(s);
-	LowVal v = start_value(s);
+	PointVal v = start_value(s);
 	if (!starts_in_place(s))
 		put_acc(s, v, l->axis);
 	if (s->touched)
 		tir_store(l->tir, s->touched, tir_int(l->tir, DT_BOOL, 0), l->axis, 0, 0);
 	if (s->words) {
-		ValId w = lower_pack(l, v);
+		ValId w = point_pack(l, v);
 		tir_store(l->tir, s->words, w ? w : tir_int(l->tir, DT_U32, 0), l->axis, 0, 0);
 	}
 	close_points(s, mark);
@@ -130,17 +130,17 @@ build_start(Scatter *s)
 /* --- the terms --- */
 
 static void
-report(Lower *l, LowVal words)
+report(Point *l, PointVal words)
 {
-	ValId w = lower_pack(l, words);
+	ValId w = point_pack(l, words);
 	if (w)
 		tir_fault(l->tir, w);
 }
 
-static LowVal
-unpack_words(Lower *l, ValId w)
+static PointVal
+unpack_words(Point *l, ValId w)
 {
-	return (LowVal){.fail = tir_binary(l->tir, OP_BAND, w, tir_int(l->tir, DT_U32, 0xffff)),
+	return (PointVal){.fail = tir_binary(l->tir, OP_BAND, w, tir_int(l->tir, DT_U32, 0xffff)),
 	                .cut = tir_binary(l->tir, OP_SHR, w, tir_int(l->tir, DT_U32, 16))};
 }
 
@@ -148,21 +148,21 @@ unpack_words(Lower *l, ValId w)
 static void
 build_update(Scatter *s, const ValId *to)
 {
-	Lower *l = s->l;
+	Point *l = s->l;
 	Reduction f = reduction_begin(l);
-	LowVal old = load_acc(s, to);
+	PointVal old = load_acc(s, to);
 	f.re = old.re;
 	f.im = old.im;
 	f.fail = f.cut = 0;
 	f.wants_touched = false;
 	reduction_term(l, &f, 0);
-	put_acc(s, (LowVal){.re = f.re, .im = f.im}, to);
+	put_acc(s, (PointVal){.re = f.re, .im = f.im}, to);
 	if (s->touched)
 		tir_store(l->tir, s->touched, tir_int(l->tir, DT_BOOL, 1), to, 0, 0);
 	if (f.fail || f.cut) {
-		LowVal words = unpack_words(l, tir_load(l->tir, s->words, to, 0, 0, 0));
-		lower_join(l, &words, (LowVal){.fail = f.fail, .cut = f.cut});
-		tir_store(l->tir, s->words, lower_pack(l, words), to, 0, 0);
+		PointVal words = unpack_words(l, tir_load(l->tir, s->words, to, 0, 0, 0));
+		point_join(l, &words, (PointVal){.fail = f.fail, .cut = f.cut});
+		tir_store(l->tir, s->words, point_pack(l, words), to, 0, 0);
 	}
 }
 
@@ -170,13 +170,13 @@ build_update(Scatter *s, const ValId *to)
 static ValId
 build_target(Scatter *s, ValId *to)
 {
-	Lower *l = s->l;
-	const TensorArg *arg = lower_tensor(l, s->t);
-	LowVal words = {0};
+	Point *l = s->l;
+	const TensorArg *arg = point_tensor(l, s->t);
+	PointVal words = {0};
 	ValId ok = 0;
 	for (unsigned a = 0; a < rank_of(s); a++) {
-		LowVal v = lower_value(l, l->node->target[a], true);
-		lower_join(l, &words, v);
+		PointVal v = point_value(l, l->node->target[a], true);
+		point_join(l, &words, v);
 		to[a] = v.re;
 		if (!l->node->target_access[a])
 			continue;
@@ -184,7 +184,7 @@ build_target(Scatter *s, ValId *to)
 		                        tir_cast(l->tir, DT_U64, arg->extent[a]));
 		ValId id = tir_select(l->tir, here, tir_int(l->tir, DT_U32, 0),
 		                      tir_int(l->tir, DT_U32, l->node->target_access[a]));
-		words.fail = lower_word(l, words.fail, id);
+		words.fail = point_word(l, words.fail, id);
 		ok = ok ? tir_binary(l->tir, OP_AND, ok, here) : here;
 	}
 	report(l, words);
@@ -192,14 +192,14 @@ build_target(Scatter *s, ValId *to)
 }
 
 static void
-open_if(Lower *l, ValId cond)
+open_if(Point *l, ValId cond)
 {
 	if (cond)
 		tir_if(l->tir, cond);
 }
 
 static void
-close_if(Lower *l, ValId cond)
+close_if(Point *l, ValId cond)
 {
 	if (!cond)
 		return;
@@ -210,10 +210,10 @@ close_if(Lower *l, ValId cond)
 static void
 build_term(Scatter *s)
 {
-	Lower *l = s->l;
+	Point *l = s->l;
 	ValId to[TG_MAX_RANK], present = 0;
 	if (!expr_is_true(l->g, l->node->guard)) {
-		LowVal guard = lower_value(l, l->node->guard, true);
+		PointVal guard = point_value(l, l->node->guard, true);
 		report(l, guard);
 		present = guard.re;
 	}
@@ -228,18 +228,18 @@ build_term(Scatter *s)
 static void
 build_terms(Scatter *s)
 {
-	Lower *l = s->l;
+	Point *l = s->l;
 	const Node *n = l->node;
-	uint32_t mark = lower_mark(l);
+	uint32_t mark = point_mark(l);
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
 		ValId lo, hi;
-		LowVal words = {0};
+		PointVal words = {0};
 		element_range(l, a, &lo, &hi, &words);
 		report(l, words);
 		l->axis[a] = tir_for(l->tir, lo, hi, tir_int(l->tir, DT_I64, 1), NULL, 0);
 	}
 	build_term(s);
-	lower_release(l, mark);
+	point_release(l, mark);
 	for (unsigned a = n->npar + n->nred; a-- > n->npar;) {
 		tir_end_for(l->tir, NULL, 0);
 		l->axis[a] = 0;
@@ -248,32 +248,32 @@ build_terms(Scatter *s)
 
 /* --- the end --- */
 
-static LowVal
+static PointVal
 end_value(Scatter *s)
 {
-	Lower *l = s->l;
-	LowVal v = load_acc(s, l->axis);
+	Point *l = s->l;
+	PointVal v = load_acc(s, l->axis);
 	ValId touched = s->touched ? tir_load(l->tir, s->touched, l->axis, 0, 0, 0) : 0;
 	if (s->words)
-		lower_join(l, &v, unpack_words(l, tir_load(l->tir, s->words, l->axis, 0, 0, 0)));
+		point_join(l, &v, unpack_words(l, tir_load(l->tir, s->words, l->axis, 0, 0, 0)));
 	return element_finish(l, v, touched, true);
 }
 
 static void
 build_end(Scatter *s)
 {
-	Lower *l = s->l;
-	if (s->direct && !s->words && !lower_tensor(l, s->t)->fault)
+	Point *l = s->l;
+	if (s->direct && !s->words && !point_tensor(l, s->t)->fault)
 		return;
-	uint32_t mark = lower_mark(l);
+	uint32_t mark = point_mark(l);
 	open_points(s);
 	if (expr_is_true(l->g, l->node->domain)) {
-		lower_store(l, s->t, end_value(s), l->axis);
+		point_store(l, s->t, end_value(s), l->axis);
 	} else {
-		LowVal domain = lower_value(l, l->node->domain, true);
+		PointVal domain = point_value(l, l->node->domain, true);
 		Branch b = branch_open(l, domain.re);
-		LowVal v = branch_close(l, b, l->g->tensor.at[s->t].dtype, end_value(s));
-		lower_store(l, s->t, v, l->axis);
+		PointVal v = branch_close(l, b, l->g->tensor.at[s->t].dtype, end_value(s));
+		point_store(l, s->t, v, l->axis);
 	}
 	close_points(s, mark);
 }
@@ -281,21 +281,21 @@ build_end(Scatter *s)
 static void
 open_planes(Scatter *s, TensorId t, const Reduction *needs)
 {
-	Lower *l = s->l;
+	Point *l = s->l;
 	if (s->direct)
-		s->acc = lower_tensor(l, t)->data;
+		s->acc = point_tensor(l, t)->data;
 	else
-		s->acc = lower_plane(l, t, s->type == DT_C64 ? DT_F32 : s->type);
+		s->acc = point_plane(l, t, s->type == DT_C64 ? DT_F32 : s->type);
 	if (!s->direct && s->type == DT_C64)
-		s->acc_im = lower_plane(l, t, DT_F32);
+		s->acc_im = point_plane(l, t, DT_F32);
 	if (needs->asks_touched)
-		s->touched = lower_plane(l, t, DT_BOOL);
+		s->touched = point_plane(l, t, DT_BOOL);
 	if (needs->may_fail || needs->may_cut)
-		s->words = lower_plane(l, t, DT_U32);
+		s->words = point_plane(l, t, DT_U32);
 }
 
 void
-scatter_build(Lower *l, TensorId t)
+scatter_build(Point *l, TensorId t)
 {
 	Scatter s = {.l = l, .t = t, .type = reduction_type(l->g, l->node), .direct = scatter_is_direct(l->g, l->node)};
 	Reduction needs = reduction_begin(l);

@@ -3,12 +3,12 @@
 #define TEXO_PASSES_SCHEDULE_SCHEDULE_H
 
 #include "passes/pass_ctx.h"
-#include "passes/schedule/lower.h"
+#include "passes/schedule/point.h"
 
 /* Each template fills kernel->tir (made by the caller), its binds, ntask and serial, from
  * kernel->plan. */
 void nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
-void scatter_build(Lower *l, TensorId t);
+void scatter_build(Point *l, TensorId t);
 void map_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 
 /* Whether MAP takes node t; else why not. */
@@ -34,21 +34,21 @@ void node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void
 
 /* --- one element (element.c) --- */
 /* The value of the node entered, at the point l->axis[0..npar): domain, loops, guard, fold, finish. */
-LowVal element_value(Lower *l);
+PointVal element_value(Point *l);
 /* What finish makes of the folded value, which has the type of reduction_type (of the body without a
- * monoid); always as for lower_value. */
-LowVal element_finish(Lower *l, LowVal folded, ValId touched, bool always);
+ * monoid); always as for point_value. */
+PointVal element_finish(Point *l, PointVal folded, ValId touched, bool always);
 /* The range of reduced axis a, cut where it must be; words joins what evaluating it met. */
-void element_range(Lower *l, unsigned a, ValId *lo, ValId *hi, LowVal *words);
+void element_range(Point *l, unsigned a, ValId *lo, ValId *hi, PointVal *words);
 /* 0, or the constant true. */
 bool expr_is_true(const Graph *g, ExprId e);
 /* c ? v : nothing, for values that only exist inside: opens a region; `end` closes it. */
 typedef struct {
 	uint32_t mark;
 } Branch;
-Branch branch_open(Lower *l, ValId cond);
+Branch branch_open(Point *l, ValId cond);
 /* v of the branch, or zero of the dtype without a fault. */
-LowVal branch_close(Lower *l, Branch b, DType dtype, LowVal v);
+PointVal branch_close(Point *l, Branch b, DType dtype, PointVal v);
 
 /* --- folds (reduction.c) --- */
 typedef struct {
@@ -63,17 +63,17 @@ typedef struct {
 enum { REDUCTION_MAX_CARRIED = 6 };
 
 /* What folding the entered node carries, at its start. */
-Reduction reduction_begin(Lower *l);
+Reduction reduction_begin(Point *l);
 unsigned reduction_pack(const Reduction *f, ValId *carried);
 void reduction_unpack(Reduction *f, const ValId *carried);
 /* Joins the words of a value that the fold demanded. */
-void reduction_join(Lower *l, Reduction *f, LowVal from);
+void reduction_join(Point *l, Reduction *f, PointVal from);
 /* Takes the body at the current point as one more term, at this position. */
-void reduction_term(Lower *l, Reduction *f, ValId position);
+void reduction_term(Point *l, Reduction *f, ValId position);
 /* Takes v as one more term. */
-void reduction_value(Lower *l, Reduction *f, LowVal v, ValId position);
+void reduction_value(Point *l, Reduction *f, PointVal v, ValId position);
 /* The folded value, in the type of reduction_type. */
-LowVal reduction_end(Lower *l, const Reduction *f);
+PointVal reduction_end(Point *l, const Reduction *f);
 DType reduction_type(const Graph *g, const Node *n);
 
 #endif

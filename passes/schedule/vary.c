@@ -3,7 +3,7 @@
 #include "passes/schedule/vary.h"
 
 static uint32_t
-slot_of(const Lower *l, ExprId e)
+slot_of(const Point *l, ExprId e)
 {
 	uint32_t s = e * 2654435761u & (l->nmap - 1);
 	while (l->map[s].from && l->map[s].from != e)
@@ -12,12 +12,12 @@ slot_of(const Lower *l, ExprId e)
 }
 
 static void
-grow_map(Lower *l)
+grow_map(Point *l)
 {
 	uint32_t old = l->nmap;
-	const LowNumber *p = l->map;
+	const PointNumber *p = l->map;
 	l->nmap = old ? old * 2 : 64;
-	l->map = ARENA_ARRAY(l->scratch, LowNumber, l->nmap);
+	l->map = ARENA_ARRAY(l->scratch, PointNumber, l->nmap);
 	for (uint32_t s = 0; s < old; s++)
 		if (p[s].from)
 			l->map[slot_of(l, p[s].from)] = p[s];
@@ -35,7 +35,7 @@ vary_sum(Op op, uint8_t a, uint8_t b)
 }
 
 static uint8_t
-vary(Lower *l, ExprId e)
+vary(Point *l, ExprId e)
 {
 	const Expr *p = expr_get(l->g, e);
 	if (!l->lanes)
@@ -54,14 +54,14 @@ vary(Lower *l, ExprId e)
 }
 
 bool
-number_add(Lower *l, ExprId e)
+number_add(Point *l, ExprId e)
 {
 	if (l->nnumber * 2 >= l->nmap)
 		grow_map(l);
 	uint32_t s = slot_of(l, e);
 	if (l->map[s].from)
 		return false;
-	l->map[s] = (LowNumber){e, ++l->nnumber};
+	l->map[s] = (PointNumber){e, ++l->nnumber};
 	vec_push(l->scratch, &l->varies, vary(l, e));
 	vec_grow(l->scratch, &l->strict, 1);
 	for (unsigned at = 0; at < AT_COUNT; at++)
@@ -70,7 +70,7 @@ number_add(Lower *l, ExprId e)
 }
 
 uint32_t
-number_of(Lower *l, ExprId e)
+number_of(Point *l, ExprId e)
 {
 	uint32_t s = l->nmap ? slot_of(l, e) : 0;
 	if (!l->nmap || !l->map[s].from)

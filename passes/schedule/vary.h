@@ -2,7 +2,7 @@
 #ifndef TEXO_PASSES_SCHEDULE_VARY_H
 #define TEXO_PASSES_SCHEDULE_VARY_H
 
-#include "passes/schedule/lower.h"
+#include "passes/schedule/point.h"
 
 enum {
 	VARY_NOT,  /* the same in all lanes */
@@ -11,7 +11,7 @@ enum {
 };
 
 /* False when e had a number already; its operands must have one. */
-bool number_add(Lower *l, ExprId e);
-uint32_t number_of(Lower *l, ExprId e); /* a bug when it has none */
+bool number_add(Point *l, ExprId e);
+uint32_t number_of(Point *l, ExprId e); /* a bug when it has none */
 
 #endif

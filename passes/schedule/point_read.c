@@ -1,10 +1,10 @@
-/* lower_read.c: reads and writes of tensor elements, with their bounds tests and fault words. */
-#include "passes/schedule/lower_read.h"
+/* point_read.c: reads and writes of tensor elements, with their bounds tests and fault words. */
+#include "passes/schedule/point_read.h"
 
 #include "passes/schedule/vary.h"
 
 int
-lower_lane_subscript(Lower *l, ExprId e)
+point_lane_subscript(Point *l, ExprId e)
 {
 	int along = -1;
 	const Expr *p = expr_get(l->g, e);
@@ -22,7 +22,7 @@ lower_lane_subscript(Lower *l, ExprId e)
 
 /* Whether subscript a of the read is an axis that runs inside the tensor's axis a anyway. */
 static bool
-runs_inside(const Lower *l, const Tensor *t, unsigned a, ExprId sub)
+runs_inside(const Point *l, const Tensor *t, unsigned a, ExprId sub)
 {
 	const Expr *p = expr_get(l->g, sub);
 	const Node *n = l->node;
@@ -36,13 +36,13 @@ runs_inside(const Lower *l, const Tensor *t, unsigned a, ExprId sub)
 
 /* 0 <= i < extent, in one comparison. */
 static ValId
-inside(Lower *l, ValId i, ValId extent)
+inside(Point *l, ValId i, ValId extent)
 {
 	return tir_binary(l->tir, OP_LT, tir_cast(l->tir, DT_U64, i), tir_cast(l->tir, DT_U64, extent));
 }
 
 static ValId
-both(Lower *l, ValId a, ValId b)
+both(Point *l, ValId a, ValId b)
 {
 	if (!a || !b)
 		return a ? a : b;
@@ -59,20 +59,20 @@ typedef struct {
 } ReadAt;
 
 static ValId
-lane_values(Lower *l, ValId base)
+lane_values(Point *l, ValId base)
 {
 	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
 	return tir_binary(l->tir, OP_ADD, base, iota);
 }
 
 static ReadAt
-read_at(Lower *l, ExprId e, const LowVal *sub, LowerAt at)
+read_at(Point *l, ExprId e, const PointVal *sub, PointAt at)
 {
 	const Expr *p = expr_get(l->g, e);
 	const Tensor *t = &l->g->tensor.at[p->ref];
-	const TensorArg *arg = lower_tensor(l, p->ref);
+	const TensorArg *arg = point_tensor(l, p->ref);
 	bool varies = at == AT_VECTOR;
-	int along = varies ? lower_lane_subscript(l, e) : -1;
+	int along = varies ? point_lane_subscript(l, e) : -1;
 	bool test = p->access || l->strict.at[number_of(l, e)] != l->root;
 	ReadAt r = {.rank = p->narg, .lanes = varies ? l->lanes : 0};
 	for (unsigned a = 0; a < p->narg; a++) {
@@ -87,16 +87,16 @@ read_at(Lower *l, ExprId e, const LowVal *sub, LowerAt at)
 	return r;
 }
 
-LowVal
-lower_load(Lower *l, ValId view, DType dtype, const ValId *p, unsigned rank, ValId mask, int64_t flags,
+PointVal
+point_load(Point *l, ValId view, DType dtype, const ValId *p, unsigned rank, ValId mask, int64_t flags,
            unsigned lanes)
 {
-	ValId index[LOWER_MAX_RANK];
+	ValId index[POINT_MAX_RANK];
 	if (dtype != DT_C64)
-		return (LowVal){.re = tir_load(l->tir, view, p, mask, flags, lanes)};
+		return (PointVal){.re = tir_load(l->tir, view, p, mask, flags, lanes)};
 	for (unsigned a = 0; a < rank; a++)
 		index[a] = p[a];
-	LowVal v = {0};
+	PointVal v = {0};
 	index[rank] = tir_int(l->tir, DT_I64, 0);
 	v.re = tir_load(l->tir, view, index, mask, flags, lanes);
 	index[rank] = tir_int(l->tir, DT_I64, 1);
@@ -105,10 +105,10 @@ lower_load(Lower *l, ValId view, DType dtype, const ValId *p, unsigned rank, Val
 }
 
 void
-lower_put(Lower *l, ValId view, DType dtype, LowVal v, const ValId *p, unsigned rank, ValId mask,
+point_put(Point *l, ValId view, DType dtype, PointVal v, const ValId *p, unsigned rank, ValId mask,
           int64_t flags)
 {
-	ValId index[LOWER_MAX_RANK];
+	ValId index[POINT_MAX_RANK];
 	for (unsigned a = 0; a < rank; a++)
 		index[a] = p[a];
 	index[rank] = dtype == DT_C64 ? tir_int(l->tir, DT_I64, 0) : 0;
@@ -120,36 +120,36 @@ lower_put(Lower *l, ValId view, DType dtype, LowVal v, const ValId *p, unsigned 
 }
 
 /* Splits what a fault plane says. Without cut ranges in the graph a word is a failed access. */
-static LowVal
-plane_words(Lower *l, ValId w)
+static PointVal
+plane_words(Point *l, ValId w)
 {
 	if (!l->places->cuts)
-		return (LowVal){.fail = w};
-	return (LowVal){.fail = tir_binary(l->tir, OP_BAND, w, tir_int(l->tir, DT_U32, 0xffff)),
+		return (PointVal){.fail = w};
+	return (PointVal){.fail = tir_binary(l->tir, OP_BAND, w, tir_int(l->tir, DT_U32, 0xffff)),
 	                .cut = tir_binary(l->tir, OP_SHR, w, tir_int(l->tir, DT_U32, 16))};
 }
 
-LowVal
-lower_read(Lower *l, ExprId e, const LowVal *sub, LowerAt at)
+PointVal
+point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 {
 	const Expr p = *expr_get(l->g, e);
-	const TensorArg *arg = lower_tensor(l, p.ref);
+	const TensorArg *arg = point_tensor(l, p.ref);
 	ReadAt r = read_at(l, e, sub, at);
 	bool last = TIR_LANE_AXIS(r.flags) == (int)r.rank - 1;
 	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data;
-	LowVal v = lower_load(l, view, (DType)p.dtype, r.index, r.rank, r.mask, r.flags, r.lanes);
+	PointVal v = point_load(l, view, (DType)p.dtype, r.index, r.rank, r.mask, r.flags, r.lanes);
 	for (unsigned k = 0; k < p.narg; k++)
-		lower_join(l, &v, sub[k]);
+		point_join(l, &v, sub[k]);
 	if (p.access && r.ok)
-		v.fail = lower_word(l, v.fail, tir_select(l->tir, r.ok, tir_int(l->tir, DT_U32, 0),
+		v.fail = point_word(l, v.fail, tir_select(l->tir, r.ok, tir_int(l->tir, DT_U32, 0),
 		                                          tir_int(l->tir, DT_U32, p.access)));
 	if (arg->fault)
-		lower_join(l, &v, plane_words(l, tir_load(l->tir, arg->fault, r.index, r.mask, r.flags, r.lanes)));
+		point_join(l, &v, plane_words(l, tir_load(l->tir, arg->fault, r.index, r.mask, r.flags, r.lanes)));
 	return v;
 }
 
 static ValId
-in_lanes(Lower *l, ValId v)
+in_lanes(Point *l, ValId v)
 {
 	if (!v || !l->lanes || tir_inst(l->tir, v)->type.lanes)
 		return v;
@@ -157,17 +157,17 @@ in_lanes(Lower *l, ValId v)
 }
 
 void
-lower_store(Lower *l, TensorId t, LowVal v, const ValId *p)
+point_store(Point *l, TensorId t, PointVal v, const ValId *p)
 {
 	const Tensor *tensor = &l->g->tensor.at[t];
-	const TensorArg *arg = lower_tensor(l, t);
+	const TensorArg *arg = point_tensor(l, t);
 	int64_t flags = l->lanes ? TIR_LANES_ALONG(l->lane_axis) : 0;
 	bool last = l->lane_axis + 1u == tensor->rank;
 	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data;
 	v.re = in_lanes(l, v.re);
 	v.im = in_lanes(l, v.im);
-	lower_put(l, view, tensor->dtype, v, p, tensor->rank, l->mask, flags);
-	ValId w = lower_pack(l, v);
+	point_put(l, view, tensor->dtype, v, p, tensor->rank, l->mask, flags);
+	ValId w = point_pack(l, v);
 	if (arg->fault)
 		tir_store(l->tir, arg->fault, in_lanes(l, w ? w : tir_int(l->tir, DT_U32, 0)), p, l->mask, flags);
 	if (w && l->places->result[t])

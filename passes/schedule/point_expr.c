@@ -1,22 +1,22 @@
-/* lower_expr.c: TG expressions as TIR values (lower.h says what of: points, demand, faults).
+/* point_expr.c: TG expressions as TIR values (point.h says what of: points, demand, faults).
  *
  * Expressions are lowered operands first from a stack of our own, as they may be deep, and each once
  * in the region that needs it. */
-#include "passes/schedule/lower.h"
+#include "passes/schedule/point.h"
 
-#include "passes/schedule/lower_read.h"
+#include "passes/schedule/point_read.h"
 #include "passes/schedule/vary.h"
 
 /* --- fault words --- */
 
 static ValId
-word(Lower *l, uint32_t v)
+word(Point *l, uint32_t v)
 {
 	return tir_int(l->tir, DT_U32, v);
 }
 
 ValId
-lower_word(Lower *l, ValId first, ValId then)
+point_word(Point *l, ValId first, ValId then)
 {
 	if (!first || first == then)
 		return then;
@@ -26,14 +26,14 @@ lower_word(Lower *l, ValId first, ValId then)
 }
 
 void
-lower_join(Lower *l, LowVal *v, LowVal from)
+point_join(Point *l, PointVal *v, PointVal from)
 {
-	v->fail = lower_word(l, v->fail, from.fail);
-	v->cut = lower_word(l, v->cut, from.cut);
+	v->fail = point_word(l, v->fail, from.fail);
+	v->cut = point_word(l, v->cut, from.cut);
 }
 
 ValId
-lower_pack(Lower *l, LowVal v)
+point_pack(Point *l, PointVal v)
 {
 	if (!v.cut)
 		return v.fail;
@@ -43,7 +43,7 @@ lower_pack(Lower *l, LowVal v)
 
 /* c ? a : b, where each may be impossible. */
 static ValId
-select_word(Lower *l, ValId c, ValId a, ValId b)
+select_word(Point *l, ValId c, ValId a, ValId b)
 {
 	if (!a && !b)
 		return 0;
@@ -52,38 +52,38 @@ select_word(Lower *l, ValId c, ValId a, ValId b)
 
 /* --- single operations --- */
 
-LowVal
-lower_zero(Lower *l, DType dtype)
+PointVal
+point_zero(Point *l, DType dtype)
 {
 	if (dtype == DT_C64) {
 		ValId zero = tir_float(l->tir, DT_F32, 0);
-		return (LowVal){.re = zero, .im = zero};
+		return (PointVal){.re = zero, .im = zero};
 	}
-	return (LowVal){.re = dtype_is_float(dtype) ? tir_float(l->tir, dtype, 0) : tir_int(l->tir, dtype, 0)};
+	return (PointVal){.re = dtype_is_float(dtype) ? tir_float(l->tir, dtype, 0) : tir_int(l->tir, dtype, 0)};
 }
 
-static LowVal
-lower_const(Lower *l, const Expr *p)
+static PointVal
+point_const(Point *l, const Expr *p)
 {
 	DType t = (DType)p->dtype;
 	if (t == DT_C64)
-		return (LowVal){.re = tir_float(l->tir, DT_F32, p->imm.f), .im = tir_float(l->tir, DT_F32, 0)};
-	return (LowVal){.re = dtype_is_float(t) ? tir_float(l->tir, t, p->imm.f) : tir_int(l->tir, t, p->imm.i)};
+		return (PointVal){.re = tir_float(l->tir, DT_F32, p->imm.f), .im = tir_float(l->tir, DT_F32, 0)};
+	return (PointVal){.re = dtype_is_float(t) ? tir_float(l->tir, t, p->imm.f) : tir_int(l->tir, t, p->imm.i)};
 }
 
-static LowVal
-lower_axis(Lower *l, unsigned k, LowerAt at)
+static PointVal
+point_axis(Point *l, unsigned k, PointAt at)
 {
 	if (!l->axis[k])
 		bug(l->g->arena, "axis %u is not open", k);
 	if (at == AT_BASE || k != l->lane_axis)
-		return (LowVal){.re = l->axis[k]};
+		return (PointVal){.re = l->axis[k]};
 	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
-	return (LowVal){.re = tir_binary(l->tir, OP_ADD, l->axis[k], iota)};
+	return (PointVal){.re = tir_binary(l->tir, OP_ADD, l->axis[k], iota)};
 }
 
-static LowVal
-lower_bound_scalar(Lower *l, ExprId e)
+static PointVal
+point_bound_scalar(Point *l, ExprId e)
 {
 	for (uint32_t k = 0; k < l->scalar.n; k++)
 		if (l->scalar.at[k].e == e)
@@ -91,10 +91,10 @@ lower_bound_scalar(Lower *l, ExprId e)
 	bug(l->g->arena, "scalar e%u was not declared", e);
 }
 
-static LowVal
-lower_acc(Lower *l, DType to)
+static PointVal
+point_acc(Point *l, DType to)
 {
-	LowVal v = l->acc;
+	PointVal v = l->acc;
 	if (!v.re)
 		bug(l->g->arena, "acc where nothing was folded");
 	if (to != l->acc_type)
@@ -102,8 +102,8 @@ lower_acc(Lower *l, DType to)
 	return v;
 }
 
-static LowVal
-lower_cast(Lower *l, DType from, DType to, LowVal v)
+static PointVal
+point_cast(Point *l, DType from, DType to, PointVal v)
 {
 	if (from == DT_C64 && to == DT_BOOL) {
 		ValId zero = tir_float(l->tir, DT_F32, 0);
@@ -122,84 +122,84 @@ lower_cast(Lower *l, DType from, DType to, LowVal v)
 	return v;
 }
 
-static LowVal
-lower_select(Lower *l, LowVal c, LowVal a, LowVal b)
+static PointVal
+point_select(Point *l, PointVal c, PointVal a, PointVal b)
 {
-	LowVal v = {.re = tir_select(l->tir, c.re, a.re, b.re)};
+	PointVal v = {.re = tir_select(l->tir, c.re, a.re, b.re)};
 	if (a.im)
 		v.im = tir_select(l->tir, c.re, a.im, b.im);
-	v.fail = lower_word(l, c.fail, select_word(l, c.re, a.fail, b.fail));
-	v.cut = lower_word(l, c.cut, select_word(l, c.re, a.cut, b.cut));
+	v.fail = point_word(l, c.fail, select_word(l, c.re, a.fail, b.fail));
+	v.cut = point_word(l, c.cut, select_word(l, c.re, a.cut, b.cut));
 	return v;
 }
 
-static LowVal
-lower_logic(Lower *l, Op op, LowVal a, LowVal b)
+static PointVal
+point_logic(Point *l, Op op, PointVal a, PointVal b)
 {
-	LowVal v = {.re = tir_binary(l->tir, op, a.re, b.re)};
+	PointVal v = {.re = tir_binary(l->tir, op, a.re, b.re)};
 	bool and = op == OP_AND;
-	v.fail = lower_word(l, a.fail, select_word(l, a.re, and ? b.fail : 0, and ? 0 : b.fail));
-	v.cut = lower_word(l, a.cut, select_word(l, a.re, and ? b.cut : 0, and ? 0 : b.cut));
+	v.fail = point_word(l, a.fail, select_word(l, a.re, and ? b.fail : 0, and ? 0 : b.fail));
+	v.cut = point_word(l, a.cut, select_word(l, a.re, and ? b.cut : 0, and ? 0 : b.cut));
 	return v;
 }
 
 /* What is the same operation in TIR, on reals. */
-static LowVal
-lower_plain(Lower *l, Op op, const LowVal *arg, unsigned narg)
+static PointVal
+point_plain(Point *l, Op op, const PointVal *arg, unsigned narg)
 {
-	return (LowVal){.re = narg == 1 ? tir_unary(l->tir, op, arg[0].re)
+	return (PointVal){.re = narg == 1 ? tir_unary(l->tir, op, arg[0].re)
 	                                : tir_binary(l->tir, op, arg[0].re, arg[1].re)};
 }
 
-static LowVal
-lower_random(Lower *l, Op op, const LowVal *arg, unsigned narg)
+static PointVal
+point_random(Point *l, Op op, const PointVal *arg, unsigned narg)
 {
 	ValId v[TG_MAX_AXES];
 	for (unsigned k = 0; k < narg; k++)
 		v[k] = arg[k].re;
-	return (LowVal){.re = lower_rand(l, op, v, narg)};
+	return (PointVal){.re = point_rand(l, op, v, narg)};
 }
 
 /* The value alone; the caller joins the operands' words, except where the case says it did. */
-static LowVal
-lower_op(Lower *l, ExprId e, const LowVal *arg, LowerAt at, bool *joined)
+static PointVal
+point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 {
 	const Expr p = *expr_get(l->g, e);
 	DType operand = p.narg ? (DType)expr_get(l->g, expr_arg(l->g, e, p.narg - 1))->dtype : DT_NONE;
 	bool complex = operand == DT_C64;
 	switch ((Op)p.op) {
-	case OP_CONST: return lower_const(l, &p);
-	case OP_AXIS: return lower_axis(l, p.ref, at);
-	case OP_DIM: return lower_bound_scalar(l, e);
-	case OP_ACC: return lower_acc(l, (DType)p.dtype);
-	case OP_TOUCHED: return (LowVal){.re = l->touched, .fail = l->acc.fail, .cut = l->acc.cut};
+	case OP_CONST: return point_const(l, &p);
+	case OP_AXIS: return point_axis(l, p.ref, at);
+	case OP_DIM: return point_bound_scalar(l, e);
+	case OP_ACC: return point_acc(l, (DType)p.dtype);
+	case OP_TOUCHED: return (PointVal){.re = l->touched, .fail = l->acc.fail, .cut = l->acc.cut};
 	case OP_READ:
 		if (l->g->tensor.at[p.ref].kind == TENSOR_SCALAR)
-			return lower_bound_scalar(l, e);
+			return point_bound_scalar(l, e);
 		*joined = true;
-		return lower_read(l, e, arg, at);
+		return point_read(l, e, arg, at);
 	case OP_SELECT:
 		*joined = true;
-		return lower_select(l, arg[0], arg[1], arg[2]);
+		return point_select(l, arg[0], arg[1], arg[2]);
 	case OP_AND: case OP_OR:
 		*joined = true;
-		return lower_logic(l, (Op)p.op, arg[0], arg[1]);
-	case OP_CAST: return lower_cast(l, operand, (DType)p.dtype, arg[0]);
-	case OP_CPLX: return (LowVal){.re = arg[0].re, .im = arg[1].re};
-	case OP_RE: return (LowVal){.re = arg[0].re};
-	case OP_IM: return (LowVal){.re = arg[0].im};
-	case OP_CONJ: return (LowVal){.re = arg[0].re, .im = tir_unary(l->tir, OP_NEG, arg[0].im)};
-	case OP_ROOT: return lower_root(l, arg[0].re, arg[1].re);
-	case OP_RAND: case OP_RANDN: return lower_random(l, (Op)p.op, arg, p.narg);
+		return point_logic(l, (Op)p.op, arg[0], arg[1]);
+	case OP_CAST: return point_cast(l, operand, (DType)p.dtype, arg[0]);
+	case OP_CPLX: return (PointVal){.re = arg[0].re, .im = arg[1].re};
+	case OP_RE: return (PointVal){.re = arg[0].re};
+	case OP_IM: return (PointVal){.re = arg[0].im};
+	case OP_CONJ: return (PointVal){.re = arg[0].re, .im = tir_unary(l->tir, OP_NEG, arg[0].im)};
+	case OP_ROOT: return point_root(l, arg[0].re, arg[1].re);
+	case OP_RAND: case OP_RANDN: return point_random(l, (Op)p.op, arg, p.narg);
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_NEG: case OP_EQ: case OP_NE:
 		if (complex)
-			return lower_complex(l, (Op)p.op, arg[0], arg[p.narg - 1]);
-		return lower_plain(l, (Op)p.op, arg, p.narg);
+			return point_complex(l, (Op)p.op, arg[0], arg[p.narg - 1]);
+		return point_plain(l, (Op)p.op, arg, p.narg);
 	case OP_IDIV: case OP_IMOD: case OP_POW: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX:
 	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP:
 	case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF:
 	case OP_SIN: case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
-		return lower_plain(l, (Op)p.op, arg, p.narg);
+		return point_plain(l, (Op)p.op, arg, p.narg);
 	case OP_NONE: case OP_IVAR: case OP_FMA: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
 	case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
 	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_VIEW: case OP_LOAD: case OP_STORE:
@@ -213,39 +213,39 @@ lower_op(Lower *l, ExprId e, const LowVal *arg, LowerAt at, bool *joined)
 
 /* Where operand k of e is wanted: what does not vary, and the subscript that runs along the lanes,
  * as scalars. */
-static LowerAt
-operand_at(Lower *l, ExprId e, unsigned k, LowerAt at)
+static PointAt
+operand_at(Point *l, ExprId e, unsigned k, PointAt at)
 {
 	ExprId x = expr_arg(l->g, e, k);
 	if (at == AT_BASE || l->varies.at[number_of(l, x)] == VARY_NOT)
 		return AT_BASE;
-	return expr_get(l->g, e)->op == OP_READ && lower_lane_subscript(l, e) == (int)k ? AT_BASE : AT_VECTOR;
+	return expr_get(l->g, e)->op == OP_READ && point_lane_subscript(l, e) == (int)k ? AT_BASE : AT_VECTOR;
 }
 
-static LowSlot *
-slot_of(Lower *l, ExprId e, LowerAt at)
+static PointSlot *
+slot_of(Point *l, ExprId e, PointAt at)
 {
 	return &l->slot[at].at[number_of(l, e)];
 }
 
 static void
-finish_expr(Lower *l, ExprId e, LowerAt at)
+finish_expr(Point *l, ExprId e, PointAt at)
 {
 	const Expr p = *expr_get(l->g, e);
-	LowVal arg[TG_MAX_AXES];
+	PointVal arg[TG_MAX_AXES];
 	bool joined = false;
 	for (unsigned k = 0; k < p.narg; k++)
 		arg[k] = slot_of(l, expr_arg(l->g, e, k), operand_at(l, e, k, at))->val;
-	LowVal v = lower_op(l, e, arg, at, &joined);
+	PointVal v = point_op(l, e, arg, at, &joined);
 	for (unsigned k = 0; k < p.narg && !joined; k++)
-		lower_join(l, &v, arg[k]);
-	*slot_of(l, e, at) = (LowSlot){v, true};
-	vec_push(l->scratch, &l->undo, ((LowUndo){number_of(l, e), at}));
+		point_join(l, &v, arg[k]);
+	*slot_of(l, e, at) = (PointSlot){v, true};
+	vec_push(l->scratch, &l->undo, ((PointUndo){number_of(l, e), at}));
 }
 
 /* Marks what is evaluated whenever e is, without going into lazy operands. */
 static void
-mark_strict(Lower *l, ExprId e)
+mark_strict(Point *l, ExprId e)
 {
 	VEC(ExprId) stack = {0};
 	vec_push(l->scratch, &stack, e);
@@ -262,23 +262,23 @@ mark_strict(Lower *l, ExprId e)
 	}
 }
 
-LowVal
-lower_value(Lower *l, ExprId e, bool always)
+PointVal
+point_value(Point *l, ExprId e, bool always)
 {
-	LowerAt top = l->varies.at[number_of(l, e)] == VARY_NOT ? AT_BASE : AT_VECTOR;
+	PointAt top = l->varies.at[number_of(l, e)] == VARY_NOT ? AT_BASE : AT_VECTOR;
 	l->root++;
 	if (always)
 		mark_strict(l, e);
 	l->stack.n = 0;
-	vec_push(l->scratch, &l->stack, ((LowJob){e, top}));
+	vec_push(l->scratch, &l->stack, ((PointJob){e, top}));
 	while (l->stack.n) {
-		LowJob job = l->stack.at[l->stack.n - 1];
+		PointJob job = l->stack.at[l->stack.n - 1];
 		bool ready = true;
 		for (unsigned k = 0; !slot_of(l, job.e, job.at)->done && k < expr_get(l->g, job.e)->narg; k++) {
 			ExprId x = expr_arg(l->g, job.e, k);
-			LowerAt at = operand_at(l, job.e, k, job.at);
+			PointAt at = operand_at(l, job.e, k, job.at);
 			if (!slot_of(l, x, at)->done) {
-				vec_push(l->scratch, &l->stack, ((LowJob){x, at}));
+				vec_push(l->scratch, &l->stack, ((PointJob){x, at}));
 				ready = false;
 			}
 		}
@@ -292,26 +292,26 @@ lower_value(Lower *l, ExprId e, bool always)
 }
 
 uint32_t
-lower_mark(const Lower *l)
+point_mark(const Point *l)
 {
 	return l->undo.n;
 }
 
 void
-lower_release(Lower *l, uint32_t mark)
+point_release(Point *l, uint32_t mark)
 {
 	while (l->undo.n > mark) {
-		LowUndo u = l->undo.at[--l->undo.n];
+		PointUndo u = l->undo.at[--l->undo.n];
 		l->slot[u.at].at[u.number].done = false;
 	}
 }
 
 void
-lower_enter_node(Lower *l, TensorId t)
+point_enter_node(Point *l, TensorId t)
 {
 	l->node = tensor_node(l->g, t);
 	for (unsigned k = 0; k < TG_MAX_AXES; k++)
 		l->axis[k] = 0;
-	l->acc = (LowVal){0};
+	l->acc = (PointVal){0};
 	l->touched = 0;
 }

@@ -1,29 +1,29 @@
-/* lower_rand.c: rand and randn, to the bit as LANGUAGE.md has them: Philox-4x32-10 with the seed as
+/* point_rand.c: rand and randn, to the bit as LANGUAGE.md has them: Philox-4x32-10 with the seed as
  * key and the indices as counter, then a uniform, or Box-Muller on a pair of uniforms. The angle
  * 2 pi v of Box-Muller is a root of unity of order 2^24, taken exactly. */
-#include "passes/schedule/lower.h"
+#include "passes/schedule/point.h"
 
 static ValId
-u32(Lower *l, uint32_t v)
+u32(Point *l, uint32_t v)
 {
 	return tir_int(l->tir, DT_U32, v);
 }
 
 static ValId
-low_word(Lower *l, ValId v)
+low_word(Point *l, ValId v)
 {
 	return tir_cast(l->tir, DT_U32, v);
 }
 
 static ValId
-high_word(Lower *l, ValId v)
+high_word(Point *l, ValId v)
 {
 	return low_word(l, tir_binary(l->tir, OP_SHR, v, tir_int(l->tir, DT_U64, 32)));
 }
 
 /* One Philox round on counter c with key k. */
 static void
-philox_round(Lower *l, ValId c[4], const ValId k[2])
+philox_round(Point *l, ValId c[4], const ValId k[2])
 {
 	static const uint32_t factor[2] = {0xD2511F53u, 0xCD9E8D57u};
 	ValId high[2], low[2];
@@ -41,7 +41,7 @@ philox_round(Lower *l, ValId c[4], const ValId k[2])
 }
 
 static void
-philox(Lower *l, ValId c[4], ValId seed)
+philox(Point *l, ValId c[4], ValId seed)
 {
 	static const uint32_t bump[2] = {0x9E3779B9u, 0xBB67AE85u};
 	ValId k[2] = {low_word(l, seed), high_word(l, seed)};
@@ -54,33 +54,33 @@ philox(Lower *l, ValId c[4], ValId seed)
 
 /* Word n of c, or word n + bit where the lane has that bit. */
 static ValId
-bits_of(Lower *l, const ValId c[4], ValId lane, unsigned bit, unsigned n)
+bits_of(Point *l, const ValId c[4], ValId lane, unsigned bit, unsigned n)
 {
 	ValId second = tir_binary(l->tir, OP_NE, tir_binary(l->tir, OP_BAND, lane, u32(l, bit)), u32(l, 0));
 	return tir_select(l->tir, second, c[n + bit], c[n]);
 }
 
 static ValId
-uniform(Lower *l, ValId bits)
+uniform(Point *l, ValId bits)
 {
 	return tir_binary(l->tir, OP_MUL, tir_cast(l->tir, DT_F32, bits), tir_float(l->tir, DT_F32, 0x1p-24));
 }
 
 static ValId
-box_muller(Lower *l, ValId bits_u, ValId bits_v, ValId lane)
+box_muller(Point *l, ValId bits_u, ValId bits_v, ValId lane)
 {
 	TirKernel *k = l->tir;
 	ValId rest = tir_binary(k, OP_SUB, tir_float(k, DT_F32, 1), uniform(l, bits_u));
 	ValId radius = tir_unary(k, OP_SQRT, tir_binary(k, OP_MUL, tir_float(k, DT_F32, -2),
 	                                                tir_unary(k, OP_LOG, rest)));
-	LowVal turn = lower_root(l, tir_cast(k, DT_I64, bits_v), tir_int(k, DT_I64, 1 << 24));
+	PointVal turn = point_root(l, tir_cast(k, DT_I64, bits_v), tir_int(k, DT_I64, 1 << 24));
 	ValId odd = tir_binary(k, OP_NE, tir_binary(k, OP_BAND, lane, u32(l, 1)), u32(l, 0));
 	return tir_binary(k, OP_MUL, radius, tir_select(k, odd, turn.im, turn.re));
 }
 
 /* arg: the seed, then one to four indices. */
 ValId
-lower_rand(Lower *l, Op op, const ValId *arg, unsigned narg)
+point_rand(Point *l, Op op, const ValId *arg, unsigned narg)
 {
 	TirKernel *k = l->tir;
 	ValId c[4], top[4], last = arg[narg - 1];
