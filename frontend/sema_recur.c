@@ -333,8 +333,10 @@ recur_build(Sema *s, Def **m, uint32_t n, uint32_t first)
 		bool took = false;
 		for (unsigned a = 0; a < rank && !took && rec.nseq < TG_MAX_SEQ; a++) {
 			int dir = used[a] || !follow(&r, a, axis_of) ? 0 : direction(&r, axis_of);
-			if (!dir || !extents_equal(&r, axis_of, m))
+			if (!dir)
 				continue;
+			if (!extents_equal(&r, axis_of, m))
+				return false;
 			settle(&r, axis_of);
 			rec.dir[rec.nseq] = (int8_t)dir;
 			for (uint32_t i = 0; i < r.node.n; i++)
