@@ -105,6 +105,12 @@ any_slot(Gen *g, DType t)
 
 /* --- values --- */
 
+static Name
+name_numbered(Gen *g, const char *what, unsigned n)
+{
+	return name_cstr(g->k->names, arena_text(g->k->arena, "%s%u", what, n));
+}
+
 static ValId
 keep(Gen *g, ValId v)
 {
@@ -449,11 +455,11 @@ add_scalars(Gen *g)
 	g->nsmall = below(g, 5);
 	for (unsigned i = 0; i < g->nsmall; i++) {
 		g->small[i] = 1 + below(g, 9);
-		tir_add_scalar(g->k, name_cstr(g->k->names, "size"), DT_I64);
+		tir_add_scalar(g->k, name_numbered(g, "size", i), DT_I64);
 	}
 	for (unsigned n = below(g, 3); n; n--) {
 		DType t = any_dtype(g);
-		unsigned i = tir_add_scalar(g->k, name_cstr(g->k->names, "scalar"), t);
+		unsigned i = tir_add_scalar(g->k, name_numbered(g, "scalar", n), t);
 		keep(g, tir_emit(g->k, OP_SCALAR, tir_scalar(t), i, NULL, 0));
 	}
 }
@@ -463,7 +469,7 @@ add_memory(Gen *g)
 {
 	unsigned n = 1 + below(g, MAX_BUFFERS);
 	for (unsigned i = 0; i < n; i++)
-		tir_add_buffer(g->k, name_cstr(g->k->names, "buffer"), any_dtype(g), i == 0 || chance(g, 50));
+		tir_add_buffer(g->k, name_numbered(g, "buffer", i), any_dtype(g), i == 0 || chance(g, 50));
 	for (unsigned i = 0; i < n; i++)
 		add_view(g, i);
 	while (g->nview < MAX_VIEWS && chance(g, 40))
@@ -518,8 +524,8 @@ tir_random(Arena *a, Names *names, uint64_t seed, RandomOptions o)
 	g.k = c.kernel = tir_new(a, names, name_cstr(names, "random"));
 	g.lanes = o.lanes ? o.lanes : lanes[below(&g, sizeof lanes / sizeof lanes[0])];
 	g.budget = 20 + below(&g, 80);
-	c.task_lo = (int64_t)below(&g, 5) - 1;
-	c.task_hi = c.task_lo + below(&g, 5);
+	c.task_lo = 0; /* as a launch that runs all tasks in one call */
+	c.task_hi = 1 + below(&g, 5);
 	add_scalars(&g);
 	add_memory(&g);
 	emit_block(&g, g.budget);

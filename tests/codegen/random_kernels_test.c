@@ -1,0 +1,146 @@
+/* random_kernels_test.c: random kernels of the tile IR through passes/tile and code generation. The
+ * interpreter must give the same before and after each pass, and compiled code the same as the
+ * interpreter, bit for bit (all NaNs being one); each buffer ends where a page begins that must not be
+ * touched. Usage: random_kernels_test [count [first seed [cpu]]] */
+#define _DEFAULT_SOURCE
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "passes/tile/tile.h"
+#include "tests/codegen/rig.h"
+#include "tir_random.h"
+
+enum { GUARDED_BYTES = 1 << 20, PAGE = 4096 };
+
+static uint64_t count = 60, first = 1;
+static const char *cpu = "host";
+static uint64_t seed; /* at hand; 0 when all is well */
+static char *guarded[RIG_MAX];
+
+static const char *
+print_kernel(Rig *r, const TirKernel *k)
+{
+	Text t;
+	text_init(&t, &r->arena);
+	tir_print(k, &t);
+	return text_get(&t);
+}
+
+static TirMemory *
+interpret(Rig *r, const RandomCase *c, const TirKernel *k, TirRun *run)
+{
+	const char *error = "";
+	TirMemory *memory = random_copy_buffers(&r->arena, c);
+	*run = (TirRun){.buffer = memory, .scalar = c->scalar, .task_lo = c->task_lo, .task_hi = c->task_hi,
+	                .max_steps = 100000000};
+	if (!tir_interpret(k, &r->arena, run, &error))
+		fail_msg("%s\n%s", error, print_kernel(r, k));
+	return memory;
+}
+
+static void
+same_or_fail(Rig *r, const RandomCase *c, const TirMemory *x, const TirMemory *y, const char *what,
+             const TirKernel *k)
+{
+	const char *where = "";
+	if (!random_same(&r->arena, c, x, y, &where))
+		fail_msg("%s: %s\n%s", what, where, print_kernel(r, k));
+}
+
+/* What compiled code leaves; the buffers against guard pages. */
+static TirMemory *
+launch(Rig *r, const RandomCase *c, RigRun *run)
+{
+	TirMemory *memory = random_copy_buffers(&r->arena, c);
+	for (uint32_t b = 0; b < c->kernel->buffer.n; b++) {
+		size_t n = (size_t)memory[b].bytes;
+		run->data[b] = guarded[b] + GUARDED_BYTES - n;
+		run->count[b] = memory[b].bytes * 8 / dtype_info[c->kernel->buffer.at[b].dtype].bits;
+		memcpy(run->data[b], memory[b].data, n);
+	}
+	for (uint32_t s = 0; s < c->kernel->scalar.n; s++)
+		run->scalar[s] = c->scalar[s];
+	rig_launch(r, run);
+	for (uint32_t b = 0; b < c->kernel->buffer.n; b++)
+		memcpy(memory[b].data, run->data[b], (size_t)memory[b].bytes);
+	return memory;
+}
+
+/* Counts of elements are even where two share a byte: the count of a buffer is known by its bytes. */
+static void
+check_seed(Rig *r, bool math)
+{
+	TirRun before, expanded, lowered;
+	RigRun run = {0};
+	if (setjmp(r->unwind.env))
+		fail_msg("unwound: %s", r->unwind.text);
+	RandomCase c = tir_random(&r->arena, r->names, seed, (RandomOptions){.math = math});
+	TirKernel *e = tile_expand_math(c.kernel, &r->arena), *l = tile_legalize(e, &r->arena);
+	TirMemory *x = interpret(r, &c, e, &expanded), *y = interpret(r, &c, l, &lowered);
+	if (!math)
+		same_or_fail(r, &c, interpret(r, &c, c.kernel, &before), x, "expand_math", c.kernel);
+	same_or_fail(r, &c, x, y, "legalize", e);
+	r->k = l;
+	rig_load(r, cpu, c.task_hi);
+	same_or_fail(r, &c, y, launch(r, &c, &run), "compiled", l);
+	assert_int_equal(expanded.fault, lowered.fault);
+	assert_int_equal(run.fault, lowered.fault);
+	assert_int_equal(run.cut, lowered.fault ? 0 : lowered.cut);
+}
+
+static void
+random_kernels(void **state)
+{
+	(void)state;
+	Rig r;
+	print_message("seeds %llu to %llu\n", (unsigned long long)first, (unsigned long long)(first + count - 1));
+	for (uint64_t i = 0; i < count; i++) {
+		seed = first + i;
+		rig_init(&r, "random");
+		check_seed(&r, seed % 4 == 0);
+		rig_close(&r);
+	}
+	seed = 0;
+}
+
+static int
+map_guarded(void **state)
+{
+	(void)state;
+	for (unsigned b = 0; b < RIG_MAX; b++) {
+		guarded[b] = mmap(NULL, GUARDED_BYTES + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (guarded[b] == MAP_FAILED || mprotect(guarded[b] + GUARDED_BYTES, PAGE, PROT_NONE))
+			return -1;
+	}
+	return 0;
+}
+
+static int
+tell_seed(void **state)
+{
+	(void)state;
+	if (seed)
+		print_message("at seed %llu\n", (unsigned long long)seed);
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(random_kernels, map_guarded, tell_seed),
+	};
+	if (argc > 1)
+		count = strtoull(argv[1], NULL, 10);
+	if (argc > 2)
+		first = strtoull(argv[2], NULL, 10);
+	if (argc > 3)
+		cpu = argv[3];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
