@@ -189,6 +189,21 @@ load_vector(Lower *l, const MemAccess *x)
 	return r;
 }
 
+/* Where a mask is found to be one known lane and the value a truncation, LLVM 22 stores that lane of
+ * what was truncated, whole (llvm-project issue 179489). So the mask of such a store is never known:
+ * it also asks whether the task range ends at the least integer, which it does not. */
+static Val
+store_mask(Lower *l, const MemAccess *x, Val value)
+{
+	Val mask = x->mask ? x->mask : all_lanes(l, x->lanes);
+	LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(value));
+	if (!x->in_a_row || LLVMGetTypeKind(element) != LLVMIntegerTypeKind)
+		return mask;
+	Val least = LLVMConstInt(lower_i64(l), (uint64_t)INT64_MIN, 0);
+	Val yes = LLVMBuildICmp(l->b, LLVMIntNE, l->task_hi, least, "");
+	return LLVMBuildAnd(l->b, mask, lower_splat(l, yes, x->lanes), "");
+}
+
 static void
 store_vector(Lower *l, const MemAccess *x, Val value)
 {
@@ -198,7 +213,7 @@ store_vector(Lower *l, const MemAccess *x, Val value)
 		return;
 	}
 	LLVMTypeRef over[2] = {LLVMTypeOf(value), LLVMTypeOf(p)};
-	Val arg[3] = {value, p, x->mask ? x->mask : all_lanes(l, x->lanes)};
+	Val arg[3] = {value, p, store_mask(l, x, value)};
 	Val r = lower_call(l, x->in_a_row ? "llvm.masked.store" : "llvm.masked.scatter", over, 2, arg, 3);
 	align_argument(l, r, 1, x->dtype);
 }
