@@ -1,5 +1,5 @@
 /* eval_int.c: integer operations of the oracle: exact, wrapping at the type's width, defined for
- * every operand (ir/README.md, "Integers"). A bound on an operand (an ambiguous decision) goes
+ * every operand (ir/README.md, "Meaning"). A bound on an operand (an ambiguous decision) goes
  * through sums, differences, products and extremes where nothing wraps; elsewhere it is lost. */
 #include "ir/eval_value.h"
 

@@ -1,7 +1,7 @@
 /* eval_number.c: element types of the oracle: storage, rounding, casts, spacing.
  *
  * The narrow floats are described by one table; nothing here is shared with the code generator.
- * Choices the language leaves open are listed in ir/README.md, "The oracle". Rounding is to
+ * Choices the language leaves open are listed in ir/README.md, "Meaning". Rounding is to
  * nearest even; graph_eval sees to the rounding mode. */
 #include <float.h>
 #include <string.h>
