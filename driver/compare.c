@@ -65,7 +65,7 @@ static void
 tally(Tally *t, int64_t n, double got, double want, double bound)
 {
 	double gap = got == want || (isnan(got) && isnan(want)) ? 0 : fabs(got - want);
-	if (gap <= bound)
+	if (gap == 0 || gap <= bound)
 		return;
 	if (t->differ == 0 || !(gap <= t->worst_gap)) {
 		t->worst = n;

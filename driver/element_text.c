@@ -26,9 +26,10 @@ real_print(DType t, double v, bool json, Text *out)
 		text_printf(out, "%s%s%s", q, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf", q);
 		return;
 	}
+	bool plain = fabs(v) >= 1e-4 && fabs(v) < 1e16; /* 10, not 1e+01 */
 	for (int digits = 1; digits <= 17; digits++) {
 		snprintf(s, sizeof s, "%.*g", digits, v);
-		if (same_element(t, v, strtod(s, NULL)))
+		if (same_element(t, v, strtod(s, NULL)) && !(plain && strchr(s, 'e')))
 			break;
 	}
 	text_printf(out, "%s", s);

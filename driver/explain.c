@@ -78,6 +78,15 @@ each_edge(Explain *x, void (*f)(Explain *, TensorId from, TensorId to, uint32_t 
 	}
 }
 
+/* The line that defines the reader; what a function of another file brought in has its user's. */
+static uint32_t
+edge_line(const Explain *x, TensorId to)
+{
+	const Graph *g = x->program->graph;
+	const Span *at = &g->tensor.at[to].at;
+	return at->file == x->unit.file ? at->line : g->at.line;
+}
+
 static const char *
 size_text(Arena *a, double v, const char *unit)
 {
@@ -94,7 +103,7 @@ print_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 	if (n == 0)
 		text_printf(&x->s->out, "not fused:\n");
 	text_printf(&x->s->out, "  %s -> %s (line %u): %s\n", tensor_name(x, from), tensor_name(x, to),
-	            x->program->graph->tensor.at[to].at.line, edge_reason);
+	            edge_line(x, to), edge_reason);
 }
 
 static const char *
@@ -136,8 +145,7 @@ json_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 	text_json(out, a, strlen(a));
 	text_printf(out, ",\"to\":");
 	text_json(out, b, strlen(b));
-	text_printf(out, ",\"code\":\"%s\",\"reason\":\"%s\",\"line\":%u}", edge_code, edge_reason,
-	            x->program->graph->tensor.at[to].at.line);
+	text_printf(out, ",\"code\":\"%s\",\"reason\":\"%s\",\"line\":%u}", edge_code, edge_reason, edge_line(x, to));
 }
 
 static void

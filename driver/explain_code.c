@@ -25,6 +25,27 @@ severity_word(Severity s)
 	return "";
 }
 
+/* Paragraphs are filled to 80 columns; indented lines, which are programs, stay as they are. */
+static void
+print_wrapped(const char *text, Text *out)
+{
+	unsigned col = 0;
+	bool verbatim = *text == ' ';
+	for (const char *c = text; *c; c++) {
+		if (*c == '\n') {
+			verbatim = c[1] == ' ';
+			col = 0;
+		} else if (*c == ' ' && !verbatim && col + 1 + strcspn(c + 1, " \n") > 80) {
+			text_add(out, "\n", 1);
+			col = 0;
+			continue;
+		} else {
+			col++;
+		}
+		text_add(out, c, 1);
+	}
+}
+
 ExitCode
 explain_code(Session *s, const char *word)
 {
@@ -48,7 +69,9 @@ explain_code(Session *s, const char *word)
 		text_json(out, info->text, strlen(info->text));
 		text_printf(out, "}\n");
 	} else {
-		text_printf(out, "%s (%s): %s\n\n%s\n", info->id, severity_word(info->severity), info->title, info->text);
+		text_printf(out, "%s (%s): %s\n\n", info->id, severity_word(info->severity), info->title);
+		print_wrapped(info->text, out);
+		text_printf(out, "\n");
 	}
 	return EXIT_OK;
 }

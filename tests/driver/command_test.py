@@ -1,0 +1,520 @@
+"""The command from outside: exit codes, messages, files left behind, JSON.
+
+    command_test.py TEXO [NAME...]    runs the tests whose names contain a NAME
+"""
+import json
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+TEXO = sys.argv[1]
+HERE = pathlib.Path(__file__).resolve().parent
+PROGRAMS = HERE.parent / "run" / "programs"
+AXPY, GATHER, FACTS = (str(PROGRAMS / f) for f in ("axpy.tex", "gather.tex", "facts.tex"))
+
+
+SANITIZED = "TEXO_TEST_SANITIZED" in os.environ  # a sanitized process reserves terabytes of addresses
+
+
+def memory(mib):
+    return {} if SANITIZED else {resource.RLIMIT_AS: mib << 20}
+
+
+class Ran:
+    def __init__(self, done):
+        self.code, self.out, self.raw = done.returncode, done.stdout.decode(errors="replace"), done.stdout
+        self.err = done.stderr.decode(errors="replace")
+
+    def __repr__(self):
+        return f"exit {self.code}\n--- stdout\n{self.out}\n--- stderr\n{self.err}"
+
+
+def texo(*args, cwd=None, env=None, limits=None, stdout=subprocess.PIPE, stdin=None):
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("TEXO_")}
+    clean.update(env or {})
+
+    def before():
+        for what, value in (limits or {}).items():
+            resource.setrlimit(what, (value, value))
+    done = subprocess.run([TEXO, *map(str, args)], stdout=stdout, stderr=subprocess.PIPE, cwd=cwd, env=clean,
+                          preexec_fn=before, input=stdin, timeout=60)
+    done.stdout = done.stdout or b""
+    return Ran(done)
+
+
+def expect(ran, code, *words, out=()):
+    assert ran.code == code, f"exit code {code} expected\n{ran}"
+    for w in words:
+        assert w in ran.err, f"stderr lacks {w!r}\n{ran}"
+    for w in out:
+        assert w in ran.out, f"stdout lacks {w!r}\n{ran}"
+    return ran
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_text(text)
+    return str(path)
+
+
+def save(folder, name, array):
+    np.save(folder / name, array)
+    return f"@{folder / name}"
+
+
+# --- usage ---
+
+def test_help_and_version(folder):
+    for args in (["--help"], ["-h"], ["help", "--help"][1:]):
+        expect(texo(*args), 0, out=["usage: texo", "check", "doctor", "Exit codes"])
+    for command in ("check", "run", "test", "explain", "build", "targets", "doctor"):
+        expect(texo(command, "--help"), 0, out=[f"usage: texo {command}"])
+    expect(texo("--version"), 0, out=["texo "])
+
+
+def test_usage_errors(folder):
+    expect(texo(), 2, "a command is missing")
+    expect(texo("chekc", AXPY), 2, "did you mean 'check'")
+    expect(texo("check"), 2, "needs a file")
+    expect(texo("run", "--devise=cpu", AXPY), 2, "did you mean '--device'")
+    expect(texo("run", "--device=gpu", AXPY), 2, "--device is")
+    expect(texo("run", "--graph=axpi", AXPY), 2, "did you mean 'axpy'")
+    expect(texo("run", AXPY, "alpha"), 2, "no name=value")
+    expect(texo("run", AXPY, "b=2"), 2, "no input, scalar or dim 'b'")
+    expect(texo("run", AXPY, "x=ones", "x=zeros"), 2, "given twice")
+    expect(texo("run", AXPY, "--out", "q=-"), 2, "no result 'q'")
+    expect(texo("run", AXPY, "--out", "z"), 2, "--out takes")
+    expect(texo("run", AXPY, "--dump=scedule"), 2, "did you mean 'schedule'")
+    expect(texo("run", AXPY, "--fuel=schedule"), 2, "--fuel takes")
+    expect(texo("build", AXPY, "--target=cpu:x68-64"), 1)
+    expect(texo("build", AXPY, "--emit=asm", "--target=cpu:pdp11"), 2, "no such processor", "x86-64-v3")
+
+
+def test_not_built(folder):
+    for command in ("bench", "fmt", "inspect", "cache", "tune", "completion", "report"):
+        expect(texo(command, AXPY), 1, "not built yet")
+    expect(texo("build", AXPY), 1, "not built yet")
+    expect(texo("build", AXPY, "--emit=ptx"), 1, "not built yet")
+    expect(texo("build", AXPY, "--emit=tir", "--target=cuda:sm_90a"), 1, "not built yet")
+    expect(texo("run", AXPY, "--device=cuda"), 4, "not built yet")
+    expect(texo("run", AXPY, "--device=cuda:1", "--skip-if-missing"), 77)
+    expect(texo("test", AXPY, "--device=cuda", "--skip-if-missing"), 77)
+
+
+def test_environment(folder):
+    assert json.loads(texo("run", AXPY, "--json", env={"TEXO_DEVICE": "interp"}).out)["device"] == "interp"
+    assert json.loads(texo("run", AXPY, "--json", "--device=cpu", env={"TEXO_DEVICE": "interp"}).out)["device"] == "cpu"
+    expect(texo("run", AXPY, env={"TEXO_FP": "loose"}), 2, "TEXO_FP is one of")
+
+
+# --- check ---
+
+def test_check(folder):
+    good, bad = AXPY, write(folder, "bad.tex", "graph g(x: f32[N]) -> (y: f32[N])\n{\n  y[i] = q[i]\n}\n")
+    expect(texo("check", good), 0)
+    ran = expect(texo("check", good, bad), 1, "bad.tex:3:10", "^")
+    assert ran.out == ""
+    expect(texo("check", folder / "none.tex"), 3, "none.tex", "No such file")
+    expect(texo("check", folder), 3, "is a directory")
+    expect(texo("check", bad, folder / "none.tex"), 3, "bad.tex:3:10", "none.tex")
+    latex = write(folder, "latex.tex", "\\documentclass{article}\n\\begin{document}\n\\end{document}\n")
+    expect(texo("check", latex), 1, "E0110")
+    expect(texo("check", "-", stdin=b"graph g(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }\n"), 0)
+
+
+def test_check_unreadable(folder):
+    path = write(folder, "secret.tex", "")
+    os.chmod(path, 0)
+    if os.access(path, os.R_OK):
+        return  # root reads everything
+    expect(texo("check", path), 3, "Permission denied")
+
+
+def test_check_json(folder):
+    bad = write(folder, "bad.tex", "graph g(x: f32[N]) -> (y: f32[N])\n{\n  y[i] = q[i]\n}\n")
+    ran = expect(texo("check", "--json", AXPY, bad, folder / "none.tex"), 3)
+    found = json.loads(ran.out)["diagnostics"]
+    assert len(found) == 2, ran
+    for d in found:
+        assert set(d) >= {"code", "severity", "file", "line", "column", "end_column", "message", "help"}, d
+    assert found[0]["file"] == bad and (found[0]["line"], found[0]["column"]) == (3, 10), found
+    assert found[1]["code"] == "E0890"
+    assert json.loads(texo("check", "--json", AXPY).out) == {"diagnostics": []}
+
+
+def test_limits_end_quickly(folder):
+    bombs = {
+        "open.tex": "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = " + "(" * 100000 + "}\n",
+        "long.tex": "#" + "x" * (64 << 20),
+        "name.tex": "graph " + "g" * (1 << 20) + "(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }\n",
+        "number.tex": "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] * 1e999999999 }\n",
+        "double.tex": "graph g(x: f32[N]) -> (y: f32[N]) {\n  a0[i] = x[i]\n"
+                      + "".join(f"  a{k}[i] = a{k - 1}[i] + a{k - 1}[i]\n" for k in range(1, 61)) + "  y[i] = a60[i]\n}\n",
+    }
+    for name, text in bombs.items():
+        start = time.monotonic()
+        ran = texo("check", write(folder, name, text), limits=memory(512))
+        assert ran.code == (0 if name == "double.tex" else 1), f"{name}: {ran}"
+        assert time.monotonic() - start < 2, name
+
+
+# --- run: inputs ---
+
+def test_run_prints(folder):
+    for device in ("interp", "cpu"):
+        ran = expect(texo("run", AXPY, f"--device={device}", "a=2", "x=[1, 2, 3]", "y=[0.5, 0, -1]"), 0)
+        assert ran.out == "z: f32[3]\n  [2.5, 4, 5]\n" and ran.err == "", ran
+    ran = expect(texo("run", AXPY, "N=20", "a=1", "x=iota", "y=zeros"), 0)
+    assert ran.out == "z: f32[20]\n  [0, 1, 2, 3, 4, 5, 6, 7, ...]\n", ran
+    ran = expect(texo("run", AXPY, "N=0"), 0)
+    assert ran.out == "z: f32[0]\n  []\n", ran
+    found = json.loads(texo("run", AXPY, "a=1", "x=[1, inf]", "y=ones", "--json").out)
+    assert found["results"][0]["values"] == [2, "inf"] and found["graph"] == "axpy", found
+
+
+def test_random_is_seeded(folder):
+    first = texo("run", AXPY, "x=random:1").out
+    assert first == texo("run", AXPY, "x=random:1").out
+    assert first != texo("run", AXPY, "x=random:2").out
+    assert first != texo("run", AXPY, "x=normal:1").out
+    assert texo("run", AXPY).out == texo("run", AXPY, "x=random", "y=random:0").out
+
+
+def test_sizes_are_chosen(folder):
+    expect(texo("run", FACTS, "--graph=grouped"), 0, "N = 8, G = 4 (chosen")
+    expect(texo("run", FACTS, "--graph=grouped", "-q", "N=24"), 0)
+    assert texo("run", FACTS, "--graph=grouped", "-q").err == ""
+    odd = write(folder, "odd.tex", "graph g(x: f32[N]) -> (y: f32[N])\n  where N mod 7 == 3, N > 50 { y[i] = x[i] }\n")
+    expect(texo("run", odd, "-v"), 0, "N = ")
+    never = write(folder, "never.tex", "graph g(x: f32[N]) -> (y: f32[N])\n  where N > 1048576 { y[i] = x[i] }\n")
+    expect(texo("run", never), 1, "no small sizes", "N=...")
+
+
+def test_integer_inputs_fit(folder):
+    for seed in range(20):
+        for graph in ("embed", "bag"):
+            expect(texo("run", GATHER, f"--graph={graph}", f"ids=random:{seed}", "--device=interp", "-q"), 0)
+    offsets = write(folder, "o.tex", "graph g(off: i32[B + 1], x: f32[L]) -> (n: i32[B + 1], y: f32[B])\n{\n"
+                    "  n[b] = off[b]\n  y[b] = sum[l in off[b]..off[b+1]](x[l])\n}\n")
+    expect(texo("run", offsets, "L=30", "B=9", "-q", "--out", f"n={folder}/n.npy", "--out", f"y={folder}/y.npy"), 0)
+    n = np.load(folder / "n.npy")
+    assert n[0] == 0 and n[-1] == 30 and (np.diff(n) >= 0).all() and len(set(n)) > 3, n
+    compound = write(folder, "c.tex", "graph g(t: f32[4*N], k: i32[M]) -> (y: f32[M])\n{\n"
+                     "  y[m] = t[k[m] * 4 + 3]\n}\n")
+    for seed in range(10):
+        expect(texo("run", compound, f"k=random:{seed}", "N=3", "-q"), 0)
+
+
+def test_files(folder):
+    x = np.arange(6, dtype=np.float32)
+    expect(texo("run", AXPY, "a=2", "x=" + save(folder, "x.npy", x), "y=ones", "--out", f"z={folder}/z.npy", "-q"), 0)
+    assert (np.load(folder / "z.npy") == 2 * x + 1).all()
+    ran = expect(texo("run", AXPY, "a=2", f"x=@{folder}/x.npy", "y=zeros", "--out", "z=-"), 0)
+    (folder / "from_stdout.npy").write_bytes(ran.raw)
+    assert (np.load(folder / "from_stdout.npy") == 2 * x).all()
+    ran = expect(texo("run", AXPY, "a=2", "x=@-", "y=zeros", "-q", stdin=(folder / "x.npy").read_bytes()), 0)
+    assert "[0, 2, 4, 6, 8, 10]" in ran.out, ran
+
+
+def test_file_errors(folder):
+    f64, i64 = save(folder, "f64.npy", np.ones(4)), save(folder, "i64.npy", np.arange(4))
+    expect(texo("run", AXPY, f"x={f64}"), 1, "'<f8'", "f32", "'<f4'", "--cast")
+    expect(texo("run", AXPY, f"x={f64}", "--cast"), 0)
+    expect(texo("run", AXPY, f"x={i64}", "--cast"), 1, "'<i8'")
+    expect(texo("run", AXPY, "x=" + save(folder, "m.npy", np.ones((2, 2), np.float32))), 1, "2 axes")
+    expect(texo("run", AXPY, "x=" + save(folder, "a.npy", np.ones(3, np.float32)),
+                "y=" + save(folder, "b.npy", np.ones(4, np.float32))), 1, "axis 0 of y has length 4", "N = 3")
+    expect(texo("run", AXPY, f"x=@{folder}/a.npy", "N=5"), 1, "axis 0 of x has length 3")
+    expect(texo("run", AXPY, f"x=@{folder}/none.npy"), 3, "No such file")
+    expect(texo("run", AXPY, f"x=@{folder}"), 3, "directory")
+    expect(texo("run", AXPY, "x=" + save(folder, "big.npy", np.ones(3, ">f4"))), 1, "big-endian")
+    expect(texo("run", AXPY, "a=@x.npy"), 1, "is a scalar")
+    expect(texo("run", GATHER, "--graph=embed", "--cast", "ids=" + save(folder, "far.npy", np.array([2**40]))), 1,
+           "1099511627776", "i32")
+    good = (folder / "a.npy").read_bytes()
+    for name, data in {"short.npy": good[:-1], "head.npy": good[:40], "long.npy": good + b"x", "empty.npy": b"",
+                       "lying.npy": good.replace(b"(3,)", b"(9,)"), "text.npy": b"\\documentclass{article}",
+                       "bomb.npy": b"\x93NUMPY\x02\x00\xff\xff\xff\x7f" + b" " * 100,
+                       "wide.npy": good.replace(b"(3,), }        ", b"(9999999999,), }")}.items():
+        (folder / name).write_bytes(data)
+        expect(texo("run", AXPY, f"x=@{folder}/{name}", "--out", f"z={folder}/z.npy"), 1, name)
+        assert not (folder / "z.npy").exists()
+
+
+def test_literals_are_checked(folder):
+    expect(texo("run", AXPY, "x=[1, [2]]"), 1, "nested")
+    expect(texo("run", AXPY, "x=[[1]]"), 1, "2 axes, but x has 1")
+    expect(texo("run", AXPY, "a=[1]"), 1, "has 1 axes, but a has 0")
+    expect(texo("run", AXPY, "x=rnadom"), 1, "did you mean 'random'")
+    expect(texo("run", GATHER, "--graph=embed", "ids=[0.5]"), 1, "no value of an integer")
+    expect(texo("run", GATHER, "--graph=embed", "ids=[3000000000]"), 1, "i32")
+    expect(texo("run", AXPY, "N=-1"), 1, "whole number")
+
+
+# --- run: launch failures ---
+
+def test_fact_fails(folder):
+    for device in ("interp", "cpu"):
+        expect(texo("run", FACTS, "--graph=grouped", f"--device={device}", "N=9", "G=4"), 1, "facts.tex:2:9", "N mod G == 0")
+
+
+def test_gather_fails(folder):
+    for device in ("interp", "cpu"):
+        out = folder / "e.npy"
+        ran = texo("run", GATHER, "--graph=embed", f"--device={device}", "V=4", "ids=[0, 4]", "--out", f"e={out}")
+        expect(ran, 1, "E0790", "gather.tex:3:13", "table[ids[t], d]")
+        assert not out.exists() and ran.out == ""
+        expect(texo("run", GATHER, "--graph=optional", f"--device={device}", "V=4", "D=1", "table=ones", "ids=[0, 4]", "-q"), 0,
+               out=["[[1],\n   [-1]]"])
+
+
+def test_cut_is_said(folder):
+    for device in ("interp", "cpu"):
+        ran = texo("run", GATHER, "--graph=bag", f"--device={device}", "V=2", "D=1", "L=2", "table=ones", "ids=[0, 1]",
+                   "off=[0, 9]")
+        expect(ran, 0, "W0791", out=["[[2]]"])
+
+
+# --- run: outputs ---
+
+def test_full_disk(folder):
+    out = folder / "z.npy"
+    ran = texo("run", AXPY, "N=100000", "--out", f"z={out}", "-q", limits={resource.RLIMIT_FSIZE: 1000})
+    expect(ran, 3, "z.npy", "File too large")
+    assert list(folder.iterdir()) == [], list(folder.iterdir())
+    expect(texo("run", AXPY, "--out", "z=/dev/full", "-q"), 3, "No space left")
+    with open("/dev/full", "w") as full:
+        expect(texo("run", AXPY, "-q", stdout=full), 3, "standard output", "No space left")
+        expect(texo("--help", stdout=full), 3, "standard output")
+
+
+def test_output_paths(folder):
+    expect(texo("run", AXPY, "--out", f"z={folder}/no/z.npy", "-q"), 3, "no/z.npy", "No such file")
+    expect(texo("run", AXPY, "--out", f"z={folder}", "-q"), 3, "directory")
+    (folder / "z.npy").write_text("old")
+    expect(texo("run", AXPY, f"x=@{folder}/none", "--out", f"z={folder}/z.npy"), 3)
+    assert (folder / "z.npy").read_text() == "old"
+    expect(texo("run", AXPY, "N=3", "--out", f"z={folder}/z.npy", "-q"), 0)
+    assert np.load(folder / "z.npy").shape == (3,)
+
+
+def test_two_outputs_or_none(folder):
+    program = write(folder, "two.tex", "graph g(x: f32[N]) -> (a: f32[N], b: f32[N]) {\n  a[i] = x[i]\n  b[i] = x[i]\n}\n")
+    expect(texo("run", program, "--out", f"a={folder}/a.npy", "--out", f"b={folder}/no/b.npy", "-q"), 3)
+    assert sorted(p.name for p in folder.iterdir()) == ["two.tex"]
+    expect(texo("run", program, "--out", f"a={folder}/a.npy", "--out", f"b={folder}/a.npy", "-q"), 2, "two results")
+    assert sorted(p.name for p in folder.iterdir()) == ["two.tex"]
+    expect(texo("run", program, "--out", f"a={folder}/a.npy", "--out", f"b={folder}/b.npy", "-q"), 0)
+
+
+def test_closed_descriptors(folder):
+    done = subprocess.run(["sh", "-c", f"exec {TEXO} run {AXPY} N=4 -q --out z={folder}/z.npy <&- >&- 2>&-"])
+    assert done.returncode == 0 and np.load(folder / "z.npy").shape == (4,)
+
+
+# --- run: comparing ---
+
+def test_expect(folder):
+    want = np.array([2.5, 4, 5], np.float32)
+    given = ["a=2", "x=[1, 2, 3]", "y=[0.5, 0, -1]"]
+    expect(texo("run", AXPY, *given, "--expect", "z=" + save(folder, "w.npy", want)), 0, out=["all 3 elements agree"])
+    expect(texo("run", AXPY, *given, "--expect", "z=" + save(folder, "d.npy", want.astype(np.float64))), 0)
+    near = save(folder, "n.npy", want + np.float32(0.001))
+    expect(texo("run", AXPY, *given, "--expect", f"z={near}"), 5, out=["3 of 3 elements differ", "worst at ["])
+    expect(texo("run", AXPY, *given, "--expect", f"z={near}", "--rtol=0.001"), 0)
+    expect(texo("run", AXPY, *given, "--expect", f"z={near}", "--atol", "0.002"), 0)
+    expect(texo("run", AXPY, *given, "--expect", "z=" + save(folder, "s.npy", want[:2])), 1, "shape [2]", "can't be compared")
+    nan = save(folder, "nan.npy", np.array([2.5, np.nan, 5], np.float32))
+    expect(texo("run", AXPY, *given, "--expect", f"z={nan}", "--rtol=1"), 5, out=["want nan"])
+    expect(texo("run", AXPY, "a=2", "x=[1, nan, 3]", "y=[0.5, 0, -1]", "--expect", f"z={nan}"), 0)
+
+
+def test_compare(folder):
+    ran = expect(texo("run", AXPY, "N=1000", "--compare=interp"), 0, out=["0 of 1000 elements differ", "bound", "ulp"])
+    assert "got" in ran.out
+    expect(texo("run", PROGRAMS / "update.tex", "--graph=step", "--compare=interp", "-q"), 0, out=["w: 0 of", "m: 0 of"])
+
+
+# --- test ---
+
+def test_blocks_pass(folder):
+    for device in ("interp", "cpu"):
+        ran = expect(texo("test", f"--device={device}", *sorted(PROGRAMS.glob("*.tex"))), 0)
+        assert ran.out.splitlines()[-1] == "1 passed, 0 failed", ran
+
+
+BLOCKS = """graph g(x: f32[N], k: i32[N]) -> (y: f32[N], n: i64[N])
+  where N >= 2
+{
+  y[i] = x[k[i]] / 3
+  n[i] = k[i] * 2
+}
+# test: good
+#   x = [1, 2, 3]
+#   k = [2, 1, 0]
+#   expect y = [1, 0.667, 0.33333333]
+#   expect n = [4, 2, 0]
+#   kernels <= 2
+# test: rounded literal is too far off
+#   x = [1, 2, 3]
+#   k = [2, 1, 0]
+#   expect y = [1, 0.668, 0.333]
+# test: integers are exact
+#   k = [1, 0]
+#   expect n = [2, 1]
+# test: kernels
+#   kernels > 99
+# test: the fact
+#   x = [1]
+#   k = [0]
+#   error E0790
+# test: the gather
+#   x = [1, 2]
+#   k = [0, 2]
+#   error E0790 at 4:10
+# test: no error is no error
+#   error E0790
+# test: misspelt
+#   expcet y = [1]
+# test: unknown result
+#   expect z = [1]
+# test: shape
+#   k = [1, 0]
+#   expect n = [[2, 0]]
+"""
+
+
+def test_blocks_fail(folder):
+    path = write(folder, "blocks.tex", BLOCKS)
+    for device in ("interp", "cpu"):
+        ran = expect(texo("test", "--json", f"--device={device}", path), 5)
+        found = json.loads(ran.out)
+        passed = {t["name"]: t["passed"] for t in found["tests"]}
+        assert passed == {"good": True, "rounded literal is too far off": False, "integers are exact": False,
+                          "kernels": False, "the fact": False, "the gather": True, "no error is no error": False,
+                          "misspelt": False, "unknown result": False, "shape": False}, ran
+        assert (found["passed"], found["failed"]) == (2, 8)
+    ran = expect(texo("test", path), 5, "did you mean 'expect'", "blocks.tex:")
+    assert ran.out == "2 passed, 8 failed\n", ran
+
+
+def test_error_blocks(folder):
+    path = write(folder, "e.tex", "graph g(x: f32[N]) -> (y: f32[N])\n{\n  y[i] = q[i]\n}\n"
+                 "# test: a\n#   error E0202 at 3:10\n# test: b\n#   error E0202 at 3:11\n# test: c\n#   x = [1]\n")
+    ran = texo("check", "--json", path)
+    code = json.loads(ran.out)["diagnostics"][0]["code"]
+    path = write(folder, "e.tex", pathlib.Path(path).read_text().replace("E0202", code))
+    ran = expect(texo("test", path), 5, "was expected and not reported", "does not compile")
+    assert ran.out == "1 passed, 2 failed\n", ran
+    expect(texo("test", write(folder, "n.tex", "graph g(")), 5, out=["0 passed, 1 failed"])
+    expect(texo("test", folder / "none.tex", AXPY), 3, out=["1 passed, 0 failed"])
+
+
+# --- explain, emit, targets, doctor ---
+
+def test_explain(folder):
+    found = json.loads(expect(texo("explain", "--json", AXPY, "N=1000"), 0).out)
+    assert set(found) >= {"graph", "target", "kernels", "bytes_unfused", "bytes_fused", "refused"}
+    (kernel,) = found["kernels"]
+    assert set(kernel) >= {"name", "template", "defs", "bytes", "flops", "predicted_us"}
+    assert kernel["defs"] == ["z"] and kernel["bytes"] == 12004 and kernel["flops"] == 2000, kernel
+    soft = json.loads(texo("explain", "--json", PROGRAMS / "softmax.tex", "--graph=rows", "M=4", "N=8").out)
+    assert soft["refused"] and all(set(r) >= {"from", "to", "code", "reason", "line"} for r in soft["refused"])
+    expect(texo("explain", AXPY), 0, out=["graph axpy", "kernel"])
+    gather = json.loads(texo("explain", "--json", GATHER, "--graph=embed", "V=1000", "D=8", "T=5").out)
+    assert gather["bytes_fused"] == 5 * 8 * 4 + 5 * 4 + 5 * 8 * 4, gather
+    bag = json.loads(texo("explain", "--json", GATHER, "--graph=bag", "V=1000", "D=8", "L=6", "B=3").out)
+    assert bag["bytes_fused"] == 6 * 8 * 4 + 6 * 8 + 4 * 4 + 3 * 8 * 4, bag
+
+
+def test_explain_codes(folder):
+    expect(texo("explain", "e0110"), 0, out=["E0110", "LaTeX"])
+    assert json.loads(texo("explain", "E0110", "--json").out)["severity"] == "error"
+    expect(texo("explain", "E0111x"), 3)
+    expect(texo("explain", "E9999"), 2, "there is no code 'E9999'")
+    expect(texo("explain", "E0119"), 2, "did you mean")
+
+
+def test_emit(folder):
+    marks = {"tokens": "graph", "ast": "axpy", "tg": "graph axpy", "dot": "digraph", "plan": "kernel", "tir": "kernel",
+             "llvm": "define", "asm": ".text"}
+    for form, mark in marks.items():
+        for command in ("run", "build"):
+            expect(texo(command, AXPY, f"--emit={form}"), 0, out=[mark])
+    expect(texo("build", AXPY, "--emit=tg,tir", "-o", f"{folder}/out.txt"), 0)
+    assert "kernel" in (folder / "out.txt").read_text()
+    expect(texo("build", AXPY, "--emit=tg,tir", "-o", "-"), 0, out=["graph axpy", "kernel"])
+    broken = write(folder, "b.tex", "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = ) }\n")
+    expect(texo("run", broken, "--emit=tokens"), 0, out=["graph"])
+    expect(texo("run", broken, "--emit=ast"), 1, "b.tex:1:")
+    expect(texo("run", broken, "--emit=tg"), 1, "b.tex:1:")
+    expect(texo("run", AXPY, "--dump=schedule", "-q"), 0, "# after schedule", out=["z: f32"])
+    expect(texo("build", AXPY, "--emit=plan", "--stop=schedule"), 2, "--stop")
+
+
+def test_targets_and_doctor(folder):
+    expect(texo("targets"), 0, out=["cpu:x86-64-v3", "cuda"])
+    assert "cpu:x86-64-v4" in json.loads(texo("targets", "--json").out)["targets"]
+    expect(texo("doctor"), 0, out=["LLVM 22", "GPU driver"])
+    for f in json.loads(texo("doctor", "--json").out)["findings"]:
+        assert f["present"] or f["mend"], f
+    ran = expect(texo("doctor", env={"PATH": "/nowhere"}), 0, out=["no ptxas on PATH"])
+    assert "nvcc" in ran.out
+
+
+# --- ends ---
+
+def test_interrupt(folder):
+    slow = write(folder, "slow.tex", "graph g(x: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = sum[k](x[i, k] * x[k, j]) }\n")
+    for device in ("interp", "cpu"):
+        run = subprocess.Popen([TEXO, "run", slow, "N=3000", f"--device={device}", "-q", "--out", f"y={folder}/y.npy"])
+        time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(timeout=10) == 130
+    assert sorted(p.name for p in folder.iterdir()) == ["slow.tex"]
+
+
+def test_no_memory(folder):
+    expect(texo("run", AXPY, "N=4611686018427387904"), 1, "larger than any memory")
+    if SANITIZED:
+        return
+    ran = texo("run", AXPY, "N=400000000", "-q", limits=memory(600))
+    expect(ran, 3, "out of memory")
+
+
+def test_start_up(folder):
+    for args in (["--help"], ["check", AXPY]):
+        best = min(timed(args) for _ in range(20))
+        assert best < 0.005 * float(os.environ.get("TEXO_TEST_SLOWDOWN", "1")), f"{args}: {best * 1e3:.1f} ms"
+
+
+def timed(args):
+    start = time.perf_counter()
+    subprocess.run([TEXO, *args], stdout=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - start
+
+
+def main():
+    failed = 0
+    tests = [(n, f) for n, f in globals().items() if n.startswith("test_") and
+             (len(sys.argv) < 3 or any(w in n for w in sys.argv[2:]))]
+    for name, test in tests:
+        with tempfile.TemporaryDirectory(prefix="texo-test-") as folder:
+            try:
+                test(pathlib.Path(folder))
+            except (AssertionError, json.JSONDecodeError, OSError, KeyError, ValueError, subprocess.SubprocessError) as e:
+                failed += 1
+                print(f"FAILED {name}: {type(e).__name__}: {e}\n")
+    print(f"{len(tests) - failed} passed, {failed} failed")
+    return 1 if failed or not tests else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
