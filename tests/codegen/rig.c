@@ -12,20 +12,20 @@
 enum { MAX_ACCESS = 65535 };
 
 void
-rig_init(Rig *r, const char *name)
+rig_run(const char *name, RigBody *body, const void *arg)
 {
-	memset(r, 0, sizeof *r);
+	Rig *r = calloc(1, sizeof *r);
+	assert_non_null(r);
 	arena_init(&r->arena, &host_default()->memory, &r->unwind);
+	if (setjmp(r->unwind.env))
+		fail_msg("unwound: %s", r->unwind.text);
 	r->names = names_new(&r->arena);
 	r->k = tir_new(&r->arena, r->names, name_cstr(r->names, name));
-}
-
-void
-rig_close(Rig *r)
-{
+	body(r, arg);
 	texo_program_destroy(r->program);
 	texo_rt_destroy(r->rt);
 	arena_free(&r->arena);
+	free(r);
 }
 
 static TensorId
@@ -79,6 +79,34 @@ rig_load(Rig *r, const char *cpu, int64_t ntask)
 	if (texo_rt_create(NULL, &r->rt) || texo_rt_load(r->rt, r->out.image, r->out.image_size, &r->program) ||
 	    texo_program_get_kernel(r->program, NULL, &r->kernel))
 		fail_msg("load: %s", texo_last_error());
+}
+
+typedef struct {
+	const char *cpu;
+	bool *can;
+} CanRun;
+
+static void
+try_load(Rig *r, const void *arg)
+{
+	const CanRun *c = arg;
+	texo_status status = TEXO_INTERNAL;
+	Program *p = rig_program(r, 0);
+	CodegenOptions o = {.cpu = c->cpu};
+	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) == CODEGEN_OK &&
+	    texo_rt_create(NULL, &r->rt) == TEXO_OK)
+		status = texo_rt_load(r->rt, r->out.image, r->out.image_size, &r->program);
+	*c->can = status == TEXO_OK;
+	if (status && !(status == TEXO_BAD_ARTEFACT && strstr(texo_last_error(), "lacks")))
+		fail_msg("%s: %s", c->cpu, texo_last_error());
+}
+
+bool
+rig_can_run(const char *cpu)
+{
+	bool can = false;
+	rig_run("nothing", try_load, &(CanRun){cpu, &can});
+	return can;
 }
 
 DLTensor

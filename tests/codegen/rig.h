@@ -9,7 +9,7 @@
 #include "codegen/codegen.h"
 #include "texo_rt.h"
 
-enum { RIG_MAX = 16 };
+enum { RIG_MAX = 64 };
 
 typedef struct {
 	Arena arena;
@@ -31,17 +31,13 @@ typedef struct {
 	uint32_t fault, cut;        /* out */
 } RigRun;
 
-/* An empty kernel; unwinding fails the test, which must be in the same function. */
-void rig_init(Rig *r, const char *name);
-#define rig_open(r, name)                                          \
-	do {                                                       \
-		rig_init(r, name);                                 \
-		if (setjmp((r)->unwind.env))                       \
-			fail_msg("unwound: %s", (r)->unwind.text); \
-	} while (0)
-void rig_close(Rig *r);
+/* Runs body on an empty kernel, then frees everything. Unwinding fails the test. */
+typedef void RigBody(Rig *r, const void *arg);
+void rig_run(const char *name, RigBody *body, const void *arg);
 /* The program around r->k, with ntask tasks. */
 Program *rig_program(Rig *r, int64_t ntask);
+/* Whether this machine runs code for a processor of this name. */
+bool rig_can_run(const char *cpu);
 /* Compiles and loads; both must succeed. */
 void rig_load(Rig *r, const char *cpu, int64_t ntask);
 /* Launches with these buffers; fault and cut are access ids. */

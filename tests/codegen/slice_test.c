@@ -27,52 +27,60 @@ build_add(Rig *r)
 }
 
 static void
-adds_two_vectors(void **state)
+adds_two_vectors(Rig *r, const void *arg)
 {
-	(void)state;
+	(void)arg;
 	static float x[1000], y[1000], z[1000], want[1000];
-	Rig r;
-	rig_open(&r, "add");
-	build_add(&r);
-	rig_load(&r, "host", 1000);
+	build_add(r);
+	rig_load(r, "host", 1000);
 	for (int i = 0; i < 1000; i++) {
 		x[i] = (float)i * 0.37f;
 		y[i] = 1.0f / (float)(i + 1);
 	}
 	RigRun run = {.data = {x, y, z}, .count = {1000, 1000, 1000}, .ntask = 1000};
-	rig_launch(&r, &run);
+	rig_launch(r, &run);
 	run.data[2] = want;
-	rig_interpret(&r, &run);
+	rig_interpret(r, &run);
 	assert_memory_equal(z, want, sizeof z);
 	assert_true(z[999] == x[999] + y[999]);
-	rig_close(&r);
 }
 
 static void
-signature_is_json(void **state)
+signature_is_json(Rig *r, const void *arg)
 {
-	(void)state;
+	(void)arg;
 	const char *json;
-	Rig r;
-	rig_open(&r, "add");
-	build_add(&r);
-	rig_load(&r, "host", 1000);
-	assert_int_equal(texo_kernel_get_signature(r.kernel, &json), TEXO_OK);
+	build_add(r);
+	rig_load(r, "host", 1000);
+	assert_int_equal(texo_kernel_get_signature(r->kernel, &json), TEXO_OK);
 	assert_string_equal(json,
 	                    "{\"graph\":\"add\",\"params\":["
 	                    "{\"name\":\"x\",\"kind\":\"input\",\"dtype\":\"f32\",\"shape\":[\"n0\"]},"
 	                    "{\"name\":\"y\",\"kind\":\"input\",\"dtype\":\"f32\",\"shape\":[\"n1\"]},"
 	                    "{\"name\":\"z\",\"kind\":\"inout\",\"dtype\":\"f32\",\"shape\":[\"n2\"]}],"
 	                    "\"results\":[],\"dims\":[\"n0\",\"n1\",\"n2\"]}");
-	rig_close(&r);
+}
+
+static void
+add(void **state)
+{
+	(void)state;
+	rig_run("add", adds_two_vectors, NULL);
+}
+
+static void
+signature(void **state)
+{
+	(void)state;
+	rig_run("add", signature_is_json, NULL);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(adds_two_vectors),
-		cmocka_unit_test(signature_is_json),
+		cmocka_unit_test(add),
+		cmocka_unit_test(signature),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

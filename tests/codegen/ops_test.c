@@ -1,0 +1,296 @@
+/* ops_test.c: every operation on every type it is defined on, as scalars and in vectors, against the
+ * interpreter to the bit (NaNs being equal). One kernel holds all operations of a type. Arguments:
+ * processors to generate for; one that this machine can't run is said and passed over. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ir/tir_lanes.h"
+#include "tests/codegen/rig.h"
+#include "tests/codegen/values.h"
+
+enum { COUNT = 2048 };
+
+typedef struct {
+	DType t;
+	unsigned lanes;
+} Case;
+
+static const unsigned widths[] = {0, 4, 8, 16};
+static const char *cpu;
+static int nchecked;
+
+/* --- building --- */
+
+typedef struct {
+	Rig *r;
+	unsigned lanes, nout;
+	ValId i, one, n;
+} Build;
+
+static ValId
+view_of(Build *b, DType t, bool written)
+{
+	TirKernel *k = b->r->k;
+	unsigned buffer = tir_add_buffer(k, name_cstr(b->r->names, arena_text(&b->r->arena, "b%u", k->buffer.n)), t,
+	                                 written);
+	return tir_view(k, buffer, 1, &b->n, &b->one);
+}
+
+/* The elements of this turn of a new input. */
+static ValId
+input(Build *b, DType t)
+{
+	ValId view = view_of(b, t, false);
+	return tir_load(b->r->k, view, &b->i, 0, b->lanes ? TIR_LANES_ALONG(0) : 0, b->lanes);
+}
+
+static void
+output(Build *b, ValId v)
+{
+	ValId view = view_of(b, (DType)tir_inst(b->r->k, v)->type.dtype, true);
+	tir_store(b->r->k, view, v, &b->i, 0, b->lanes ? TIR_LANES_ALONG(0) : 0);
+	b->nout++;
+}
+
+static Build
+open_loop(Rig *r, unsigned lanes)
+{
+	TirKernel *k = r->k;
+	Build b = {.r = r, .lanes = lanes};
+	ValId step = tir_int(k, DT_I64, lanes ? lanes : 1), lo, hi;
+	b.one = tir_int(k, DT_I64, 1);
+	b.n = tir_int(k, DT_I64, COUNT);
+	lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
+	hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	b.i = tir_for(k, tir_binary(k, OP_MUL, lo, step), tir_binary(k, OP_MUL, hi, step), step, NULL, 0);
+	return b;
+}
+
+/* --- running --- */
+
+static void *
+new_data(DType t)
+{
+	return calloc(1, rig_bytes(t, COUNT));
+}
+
+static void
+compare_outputs(Rig *r, const RigRun *got, const RigRun *want)
+{
+	for (uint32_t b = 0; b < r->k->buffer.n; b++) {
+		DType t = r->k->buffer.at[b].dtype;
+		int64_t at = rig_differ(t, got->data[b], want->data[b], COUNT);
+		if (at >= 0) {
+			Text text;
+			text_init(&text, &r->arena);
+			tir_print(r->k, &text);
+			fail_msg("%s: buffer %u (%s), element %lld differs in\n%s", cpu, b, dtype_info[t].text,
+			         (long long)at, text_get(&text));
+		}
+		nchecked += r->k->buffer.at[b].written;
+	}
+}
+
+/* Runs the kernel both ways on edge values. */
+static void
+check_kernel(Rig *r, unsigned lanes)
+{
+	RigRun got = {0}, want = {0};
+	unsigned round = 0;
+	got.ntask = want.ntask = COUNT / (lanes ? lanes : 1);
+	rig_load(r, cpu, got.ntask);
+	for (uint32_t b = 0; b < r->k->buffer.n; b++) {
+		DType t = r->k->buffer.at[b].dtype;
+		got.count[b] = want.count[b] = COUNT;
+		got.data[b] = new_data(t);
+		want.data[b] = new_data(t);
+		if (r->k->buffer.at[b].written)
+			continue;
+		fill_values(t, got.data[b], COUNT, round, 11);
+		fill_values(t, want.data[b], COUNT, round++, 11);
+	}
+	rig_launch(r, &got);
+	rig_interpret(r, &want);
+	compare_outputs(r, &got, &want);
+	for (uint32_t b = 0; b < r->k->buffer.n; b++) {
+		free(got.data[b]);
+		free(want.data[b]);
+	}
+}
+
+static bool
+has_fma(void)
+{
+	uint16_t lanes;
+	bool fma;
+	codegen_cpu_features(cpu, &lanes, &fma);
+	return fma;
+}
+
+/* --- arithmetic --- */
+
+static void
+all_operations(Rig *r, const void *arg)
+{
+	const Case *c = arg;
+	DType t = c->t;
+	unsigned lanes = c->lanes;
+	Build b = open_loop(r, lanes);
+	ValId x[3] = {input(&b, t), input(&b, t), input(&b, t)};
+	for (int op = 1; op < OP_COUNT; op++) {
+		if (!lane_function((Op)op, t) || (op_info[op].flags & F_MATH) || (op == OP_FMA && !has_fma()))
+			continue;
+		TirType type = tir_inst(r->k, x[0])->type;
+		if (op_info[op].sig == SIG_CMP || op == OP_ISNAN)
+			type.dtype = DT_BOOL;
+		output(&b, tir_emit(r->k, (Op)op, type, 0, x, (unsigned)op_info[op].arity));
+	}
+	tir_end_for(r->k, NULL, 0);
+	if (b.nout)
+		check_kernel(r, lanes);
+}
+
+/* Every type but c64, in every width from widths[first] on. */
+static void
+each_case(RigBody *body, const char *name, unsigned first, unsigned end)
+{
+	for (int t = 1; t < DT_C64; t++)
+		for (unsigned w = first; w < end; w++)
+			rig_run(name, body, &(Case){(DType)t, widths[w]});
+}
+
+static void
+operations(void **state)
+{
+	(void)state;
+	each_case(all_operations, "ops", 0, 4);
+}
+
+/* --- casts, bitcasts, select --- */
+
+static bool
+is_native(DType t)
+{
+	return t == DT_F32 || t == DT_F64 || dtype_is_int(t) || t == DT_BOOL;
+}
+
+static void
+all_casts(Rig *r, const void *arg)
+{
+	const Case *c = arg;
+	DType from = c->t;
+	unsigned lanes = c->lanes;
+	Build b = open_loop(r, lanes);
+	ValId x = input(&b, from);
+	for (int to = 1; to < DT_COUNT; to++)
+		if (is_native(from) && is_native((DType)to) && from != (DType)to)
+			output(&b, tir_cast(r->k, (DType)to, x));
+	for (int to = 1; to < DT_C64; to++)
+		if (dtype_info[from].bits == dtype_info[to].bits && from != DT_BOOL && (DType)to != DT_BOOL &&
+		    from != (DType)to)
+			output(&b, tir_bitcast(r->k, (DType)to, x));
+	ValId cond = input(&b, DT_BOOL), other = input(&b, from);
+	output(&b, tir_select(r->k, cond, x, other));
+	output(&b, tir_select(r->k, cond, other, x));
+	tir_end_for(r->k, NULL, 0);
+	check_kernel(r, lanes);
+}
+
+static void
+casts(void **state)
+{
+	(void)state;
+	each_case(all_casts, "casts", 0, 4);
+}
+
+/* --- vectors --- */
+
+static void
+all_lane_operations(Rig *r, const void *arg)
+{
+	const Case *c = arg;
+	DType t = c->t;
+	Build b = open_loop(r, c->lanes);
+	ValId x = input(&b, t);
+	if (t == DT_I32 || t == DT_I64 || t == DT_U32 || t == DT_U64) {
+		ValId iota = tir_emit(r->k, OP_IOTA, tir_vector(t, b.lanes), 0, NULL, 0);
+		output(&b, tir_binary(r->k, OP_ADD, x, iota));
+	}
+	ValId last = tir_emit(r->k, OP_LANE, tir_scalar(t), b.lanes - 1, &x, 1);
+	output(&b, tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &last, 1));
+	tir_end_for(r->k, NULL, 0);
+	check_kernel(r, b.lanes);
+}
+
+static void
+lane_operations(void **state)
+{
+	(void)state;
+	each_case(all_lane_operations, "lanes", 1, 4);
+}
+
+/* --- constants --- */
+
+static void
+float_constants(Build *b, DType t)
+{
+	static const double value[] = {0.0, -0.0, 1.0, -1.5, 6.0, 0.5, 1e-7, 448.0, 57344.0, 65504.0, 1e-40};
+	for (unsigned v = 0; v < sizeof value / sizeof *value && b->nout < 50; v++) {
+		ValId c = tir_float(b->r->k, t, value[v]);
+		output(b, b->lanes ? tir_emit(b->r->k, OP_SPLAT, tir_vector(t, b->lanes), 0, &c, 1) : c);
+	}
+	if (b->lanes) { /* a vector constant, and what only a decoder can make */
+		TirInst c = *tir_inst(b->r->k, tir_float(b->r->k, t, -2.0));
+		output(b, tir_emit(b->r->k, OP_CONST, tir_vector(t, b->lanes), c.imm.i, NULL, 0));
+	}
+}
+
+static void
+all_constants(Rig *r, const void *arg)
+{
+	const Case *c = arg;
+	Build b = open_loop(r, c->lanes);
+	output(&b, input(&b, DT_BOOL)); /* so that there is an input */
+	if (dtype_is_float(c->t))
+		float_constants(&b, c->t);
+	for (int v = -9; v < 9 && !dtype_is_float(c->t); v++) {
+		TirType type = {(uint8_t)c->t, (uint16_t)c->lanes};
+		output(&b, tir_emit(r->k, OP_CONST, type, tir_inst(r->k, tir_int(r->k, c->t, v))->imm.i, NULL, 0));
+	}
+	tir_end_for(r->k, NULL, 0);
+	check_kernel(r, b.lanes);
+}
+
+static void
+constants(void **state)
+{
+	(void)state;
+	each_case(all_constants, "constants", 0, 2);
+}
+
+int
+main(int argc, char **argv)
+{
+	int failed = 0;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(operations),
+		cmocka_unit_test(casts),
+		cmocka_unit_test(lane_operations),
+		cmocka_unit_test(constants),
+	};
+	for (int a = 1; a < argc; a++) {
+		cpu = argv[a];
+		if (!rig_can_run(cpu)) {
+			printf("%s: not here\n", cpu);
+			continue;
+		}
+		failed += cmocka_run_group_tests_name(cpu, tests, NULL, NULL);
+	}
+	printf("%d results compared\n", nchecked);
+	return failed != 0 || nchecked == 0;
+}
