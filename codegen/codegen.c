@@ -35,7 +35,7 @@ check_kernels(Job *j)
 			const TirKernel *tir = j->program[p]->kernel.at[k].tir;
 			const char *why = NULL;
 			if (!tir_verify(tir, j->arena, &why))
-				return failed(j, arena_text(j->arena, "kernel %s: %s", name_text(tir->names, tir->name), why));
+				return failed(j, why);
 			if (!kernel_legal(tir, &j->target, j->arena, &j->out->message))
 				return CODEGEN_ILLEGAL;
 		}

@@ -24,12 +24,6 @@ add(Lower *l, Val a, Val b)
 	return a ? LLVMBuildAdd(l->b, a, b, "") : b;
 }
 
-static Val
-spread(Lower *l, Val scalar, unsigned lanes)
-{
-	return lanes ? lower_splat(l, scalar, lanes) : scalar;
-}
-
 static bool
 has_lanes(Lower *l, ValId v)
 {
@@ -52,36 +46,30 @@ lane_numbers(Lower *l, unsigned lanes)
 	return LLVMConstVector(n, lanes);
 }
 
-/* The offset of indices id[0..rank) into a view; those with lanes are summed apart. */
+/* The offset of indices id[0..rank) into a view; those with lanes are summed apart. The index along
+ * the lanes is a scalar. */
 static void
 set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 {
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
 	Val same = LLVMConstInt(lower_i64(l), 0, 0), varying = NULL;
-	bool one = false;
 	for (unsigned a = 0; a < rank; a++) {
-		ValId stride = lower_arg_id(l, view, 1 + rank + a);
-		bool wide = has_lanes(l, id[a]);
-		Val s = wide ? spread(l, l->val[stride], x->lanes) : l->val[stride];
-		Val p = LLVMBuildMul(l->b, l->val[id[a]], s, "");
-		if (wide)
-			varying = add(l, varying, p);
+		Val stride = l->val[lower_arg_id(l, view, 1 + rank + a)];
+		if (has_lanes(l, id[a]))
+			varying = add(l, varying, LLVMBuildMul(l->b, l->val[id[a]], lower_splat(l, stride, x->lanes), ""));
 		else
-			same = add(l, same, p);
-		if ((int)a != along || !x->lanes)
-			continue;
-		one = is_one(l, stride);
-		if (!one || wide)
-			varying = add(l, varying, LLVMBuildMul(l->b, lane_numbers(l, x->lanes),
-			                                       spread(l, l->val[stride], x->lanes), ""));
+			same = add(l, same, LLVMBuildMul(l->b, l->val[id[a]], stride, ""));
 	}
-	x->in_a_row = one && !varying;
+	bool lanewise = along >= 0 && x->lanes;
+	ValId step = lanewise ? lower_arg_id(l, view, 1 + rank + (unsigned)along) : 0;
+	x->in_a_row = lanewise && !varying && is_one(l, step);
 	x->offset = same;
 	if (!x->lanes || x->in_a_row)
 		return;
-	if (one && !has_lanes(l, id[along])) /* another index varies */
-		varying = add(l, varying, lane_numbers(l, x->lanes));
-	x->offset = spread(l, same, x->lanes);
+	if (lanewise)
+		varying = add(l, varying, LLVMBuildMul(l->b, lane_numbers(l, x->lanes),
+		                                       lower_splat(l, l->val[step], x->lanes), ""));
+	x->offset = lower_splat(l, same, x->lanes);
 	if (varying)
 		x->offset = LLVMBuildAdd(l->b, x->offset, varying, "");
 }
