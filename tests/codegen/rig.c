@@ -12,19 +12,32 @@
 enum { MAX_ACCESS = 65535 };
 
 void
+rig_init(Rig *r, const char *name)
+{
+	memset(r, 0, sizeof *r);
+	arena_init(&r->arena, &host_default()->memory, &r->unwind);
+	r->names = names_new(&r->arena);
+	r->k = tir_new(&r->arena, r->names, name_cstr(r->names, name));
+}
+
+void
+rig_close(Rig *r)
+{
+	texo_program_destroy(r->program);
+	texo_rt_destroy(r->rt);
+	arena_free(&r->arena);
+}
+
+void
 rig_run(const char *name, RigBody *body, const void *arg)
 {
 	Rig *r = calloc(1, sizeof *r);
 	assert_non_null(r);
-	arena_init(&r->arena, &host_default()->memory, &r->unwind);
+	rig_init(r, name);
 	if (setjmp(r->unwind.env))
 		fail_msg("unwound: %s", r->unwind.text);
-	r->names = names_new(&r->arena);
-	r->k = tir_new(&r->arena, r->names, name_cstr(r->names, name));
 	body(r, arg);
-	texo_program_destroy(r->program);
-	texo_rt_destroy(r->rt);
-	arena_free(&r->arena);
+	rig_close(r);
 	free(r);
 }
 

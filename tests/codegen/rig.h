@@ -31,6 +31,15 @@ typedef struct {
 	uint32_t fault, cut;        /* out */
 } RigRun;
 
+/* An empty kernel; unwinding fails the test, which must be in the same function. */
+void rig_init(Rig *r, const char *name);
+#define rig_open(r, name)                                          \
+	do {                                                       \
+		rig_init(r, name);                                 \
+		if (setjmp((r)->unwind.env))                       \
+			fail_msg("unwound: %s", (r)->unwind.text); \
+	} while (0)
+void rig_close(Rig *r);
 /* Runs body on an empty kernel, then frees everything. Unwinding fails the test. */
 typedef void RigBody(Rig *r, const void *arg);
 void rig_run(const char *name, RigBody *body, const void *arg);
