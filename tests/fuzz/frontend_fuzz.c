@@ -1,0 +1,97 @@
+/* frontend_fuzz.c: lexer, parser and sema under libFuzzer. A finding is anything the sanitizers see,
+ * a bug() of ours, memory without bound, a diagnostic that points outside the text, and a report
+ * that can't be drawn. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "frontend/frontend.h"
+
+enum { MEMORY = 64 << 20, REPORT = 400000 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static _Noreturn void
+finding(const char *what, const char *detail)
+{
+	fprintf(stderr, "finding: %s: %s\n", what, detail);
+	abort();
+}
+
+static void
+check_span(const Diags *d, Span at)
+{
+	if (!at.file)
+		return;
+	if (at.file > d->files.n)
+		finding("span", "in a file that is not there");
+	const SourceFile *f = &d->files.at[at.file - 1];
+	if (at.begin > at.end || at.end > f->n || at.line < 1 || at.col < 1 || at.end_line < at.line)
+		finding("span", "outside its file");
+}
+
+static void
+check_diags(const Diags *d, Arena *a)
+{
+	if (d->nerror > d->max_errors)
+		finding("diagnostics", "more than the most");
+	for (uint32_t k = 0; k < d->list.n; k++) {
+		const Diag *g = &d->list.at[k];
+		check_span(d, g->at);
+		if (!*g->message)
+			finding("message", code_info[g->code].id);
+		for (uint32_t j = 0; j < g->notes.n; j++)
+			check_span(d, g->notes.at[j].at);
+	}
+	if (strlen(diags_render(d, a, false)) > REPORT || strlen(diags_json(d, a)) > REPORT)
+		finding("report", "too long");
+}
+
+/* Spans of children lie in their file; what is printed twice is the same. */
+static void
+check_tree(const Diags *d, const Ast *t, AstId root, Arena *a)
+{
+	Text out;
+	text_init(&out, a);
+	for (uint32_t id = 1; id < t->node.n; id++) {
+		check_span(d, t->node.at[id].at);
+		check_span(d, t->node.at[id].name_at);
+	}
+	ast_print(t, root, &out);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	Unwind unwind = {0};
+	Arena arena;
+	char *text = malloc(n + 1); /* of its own, so that a read past its end is seen */
+	memcpy(text, data, n);
+	text[n] = 0;
+	arena_init(&arena, &host_default()->memory, &unwind);
+	arena.limit = MEMORY;
+	if (setjmp(unwind.env) == 0) {
+		Diags d;
+		diags_init(&d, &arena);
+		Names *names = names_new(&arena);
+		FileId file = diags_add_file(&d, "fuzz.tex", text, n);
+		if (n % 8 == 0) { /* the tree alone, and the tokens */
+			Ast *t = ast_new(&arena, names, &d);
+			Text out;
+			text_init(&out, &arena);
+			check_tree(&d, t, parse_file(t, file), &arena);
+			lex_print(t, file, &out);
+		} else {
+			FrontendOptions o = {.fp = FP_RELAXED};
+			Unit *u = frontend_compile(&arena, names, &d, file, &o);
+			if (d.nerror == 0 && u->graph.n > u->ngraph)
+				finding("unit", "more graphs than were written");
+		}
+		check_diags(&d, &arena);
+	} else if (unwind.why == UNWIND_BUG) {
+		finding("bug", unwind.text);
+	}
+	arena_free(&arena);
+	free(text);
+	return 0;
+}
