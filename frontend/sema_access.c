@@ -37,7 +37,7 @@ entity_shape(Sema *s, const Entity *e, unsigned *rank, const ExprId **extent)
 		*extent = t->extent;
 		return true;
 	}
-	if (e->kind != ENT_DEF || !e->def->ranged)
+	if (e->kind != ENT_DEF || !e->def || !e->def->ranged) /* no def: its definition was in error */
 		return false;
 	*rank = e->def->rank;
 	*extent = e->def->extent;

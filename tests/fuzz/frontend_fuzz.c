@@ -1,6 +1,6 @@
 /* frontend_fuzz.c: lexer, parser and sema under libFuzzer. A finding is anything the sanitizers see,
- * a bug() of ours, memory without bound, a diagnostic that points outside the text, and a report
- * that can't be drawn. */
+ * a bug() of ours, memory without bound, a diagnostic that points outside the text, a report that
+ * can't be drawn, a graph that breaks a rule of ir/tg.h or whose text does not read back. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +60,25 @@ check_tree(const Diags *d, const Ast *t, AstId root, Arena *a)
 	ast_print(t, root, &out);
 }
 
+/* What checks is a graph by every rule, and its text reads back as itself. */
+static void
+check_graph(const Graph *g, Names *names, Arena *a)
+{
+	const char *error = "";
+	if (!graph_verify(g, a, &error))
+		finding("graph_verify", error);
+	Text once, twice;
+	text_init(&once, a);
+	text_init(&twice, a);
+	graph_print(g, &once);
+	Graph *back = graph_read(a, names, text_get(&once), once.n, &error);
+	if (!back)
+		finding("graph_read", error);
+	graph_print(back, &twice);
+	if (strcmp(text_get(&once), text_get(&twice)) != 0)
+		finding("graph_read", "prints otherwise");
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -84,8 +103,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		} else {
 			FrontendOptions o = {.fp = FP_RELAXED};
 			Unit *u = frontend_compile(&arena, names, &d, file, &o);
-			if (d.nerror == 0 && u->graph.n > u->ngraph)
-				finding("unit", "more graphs than were written");
+			for (uint32_t k = 0; k < u->graph.n && d.nerror == 0; k++)
+				check_graph(u->graph.at[k], names, &arena);
 		}
 		check_diags(&d, &arena);
 	} else if (unwind.why == UNWIND_BUG) {
