@@ -230,7 +230,7 @@ static void
 run_pipeline(Manager *m, PassLevel level, const PassId *pipeline)
 {
 	int64_t left[PASS_COUNT];
-	const char *last = "none";
+	const char *last = "(before the first one)";
 	for (unsigned k = 0; k < PASS_COUNT; k++)
 		left[k] = INT64_MIN;
 	for (const PassId *id = pipeline; *id != PASS_NONE && !m->stopped; id++) {

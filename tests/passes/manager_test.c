@@ -1,0 +1,293 @@
+/* manager_test.c: the pass manager's flags, plans as text, and scratch memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "passes/pass_ctx.h"
+#include "passes/scratch.h"
+
+static Unwind unwind;
+static Arena arena;
+static Graph *graph;
+static Text text;
+
+/* z[i] = exp(x[i]), s = sum[i](z[i]), in a graph of two kernels. */
+static int
+setup(void **state)
+{
+	(void)state;
+	arena_init(&arena, &host_default()->memory, &unwind);
+	if (setjmp(unwind.env))
+		return -1;
+	Graph *g = graph = graph_new(&arena, names_new(&arena));
+	Span at = {.file = 1, .line = 3};
+	g->name = name_cstr(g->names, "g");
+	vec_push(&arena, &g->dim, ((Dim){.name = name_cstr(g->names, "N"), .axis = 0, .scale = 1}));
+	ExprId n = expr_dim(g, 1), i = expr_axis(g, 0);
+	TensorId x = tensor_new(g, TENSOR_INPUT, name_cstr(g->names, "x"), at, DT_F32, 1, &n);
+	vec_push(&arena, &g->param, x);
+	Node map = {.npar = 1, .body = expr_unary(g, OP_EXP, expr_read(g, x, &i, 1, 0))};
+	TensorId z = node_add(g, &map, name_cstr(g->names, "z"), at, DT_F32, &n);
+	Node sum = {.nred = 1, .monoid = MON_SUM, .body = expr_read(g, z, &i, 1, 0)};
+	sum.axis[0].lo = expr_int(g, DT_I64, 0);
+	sum.axis[0].hi = n;
+	TensorId s = node_add(g, &sum, name_cstr(g->names, "s"), at, DT_F32, NULL);
+	vec_push(&arena, &g->result, ((Result){.name = name_cstr(g->names, "z"), .tensor = z}));
+	vec_push(&arena, &g->result, ((Result){.name = name_cstr(g->names, "s"), .tensor = s}));
+	text_init(&text, &arena);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	return 0;
+}
+
+static Program *
+compile(const PassOptions *o)
+{
+	if (setjmp(unwind.env))
+		fail_msg("%s", unwind.text);
+	return compile_graph(graph, o, &text);
+}
+
+static bool
+says(const char *words)
+{
+	return strstr(text_get(&text), words) != NULL;
+}
+
+static unsigned
+count_op(const Program *p, Op op)
+{
+	unsigned n = 0;
+	for (uint32_t k = 0; k < p->kernel.n; k++)
+		for (ValId v = 1; v < p->kernel.at[k].tir->inst.n; v++)
+			n += tir_inst(p->kernel.at[k].tir, v)->op == op;
+	return n;
+}
+
+static void
+test_names(void **state)
+{
+	(void)state;
+	assert_int_equal(pass_named("none such"), PASS_NONE);
+	for (int id = 1; id < PASS_COUNT; id++) {
+		assert_int_equal(pass_named(pass_info[id].name), id);
+		assert_true(strlen(pass_info[id].summary) > 10);
+	}
+	for (int id = 1; id < REMARK_COUNT; id++)
+		assert_true(strlen(remark_info[id].text) > 10);
+}
+
+static void
+test_quiet(void **state)
+{
+	(void)state;
+	Program *p = compile(&(PassOptions){.lanes = 8});
+	assert_int_equal(p->kernel.n, 2);
+	assert_int_equal(p->kernel.at[0].plan.tmpl, TMPL_MAP);
+	assert_int_equal(p->kernel.at[1].plan.tmpl, TMPL_NEST);
+	assert_string_equal(text_get(&text), "");
+	assert_int_equal(count_op(p, OP_EXP), 0);
+}
+
+static void
+test_plan_text(void **state)
+{
+	(void)state;
+	program_print_plan(compile(&(PassOptions){.lanes = 8}), &text);
+	assert_string_equal(text_get(&text),
+		"graph g: 2 kernels\n"
+		"k0 map lanes=8 unroll=1 nodes=%2 # z tasks=(div (+ N 4095) 4096) buffers=2 scalars=4\n"
+		"k1 nest lanes=0 unroll=1 nodes=%3 # s tasks=1 buffers=2 scalars=2\n");
+}
+
+static void
+test_dump(void **state)
+{
+	(void)state;
+	PassOptions o = {.lanes = 8};
+	o.dump[PASS_schedule] = o.dump[PASS_legalize] = true;
+	compile(&o);
+	assert_true(says("# after schedule\ngraph g: 2 kernels\n"));
+	assert_true(says("# after legalize"));
+	assert_false(says("# after expand_math"));
+	assert_true(says("kernel g_k0_z"));
+}
+
+static void
+test_stop(void **state)
+{
+	(void)state;
+	PassOptions o = {.stop = PASS_schedule, .dump_all = true};
+	assert_null(compile(&o));
+	assert_true(says("# stopped after schedule\n"));
+	assert_false(says("# after expand_math"));
+}
+
+static void
+test_skip(void **state)
+{
+	(void)state;
+	PassOptions o = {.verify_each = true};
+	o.skip[PASS_expand_math] = true;
+	assert_int_equal(count_op(compile(&o), OP_EXP), 1);
+}
+
+static void
+test_skip_spares_the_schedule(void **state)
+{
+	(void)state;
+	PassOptions o = {0};
+	o.skip[PASS_schedule] = true;
+	assert_int_equal(compile(&o)->kernel.n, 2);
+}
+
+static void
+test_fuel(void **state)
+{
+	(void)state;
+	PassOptions o = {.fuel = {{PASS_expand_math, 0}}, .nfuel = 1};
+	assert_int_equal(count_op(compile(&o), OP_EXP), 1);
+}
+
+static void
+test_fuel_enough(void **state)
+{
+	(void)state;
+	PassOptions o = {.fuel = {{PASS_expand_math, 1}}, .nfuel = 1};
+	assert_int_equal(count_op(compile(&o), OP_EXP), 0);
+}
+
+static void
+test_remarks(void **state)
+{
+	(void)state;
+	compile(&(PassOptions){.lanes = 8, .remarks = true});
+	assert_string_equal(text_get(&text),
+		"remark[map_reduces]: s (%3, line 3) is not vectorised: it folds a reduced axis\n");
+}
+
+static int64_t
+tick(void *user)
+{
+	return *(int64_t *)user += 1500000;
+}
+
+static void
+test_time(void **state)
+{
+	(void)state;
+	int64_t now = 0;
+	Host host = *host_default();
+	host.clock = (HostClock){tick, &now};
+	compile(&(PassOptions){.time = true, .host = &host});
+	assert_true(says("time: schedule            1.500 ms        2 rewrites\n"));
+}
+
+static void
+test_refusal(void **state)
+{
+	(void)state;
+	graph->tensor.at[2].dtype = DT_F64; /* the body is f32 */
+	if (setjmp(unwind.env)) {
+		assert_int_equal(unwind.why, UNWIND_BUG);
+		assert_non_null(strstr(unwind.text, "pass "));
+		assert_non_null(strstr(unwind.text, "%2"));
+		return;
+	}
+	compile_graph(graph, &(PassOptions){0}, &text);
+	fail_msg("a broken graph was compiled");
+}
+
+static void
+test_kernel_plans(void **state)
+{
+	(void)state;
+	static const struct { const char *text, *error; } rows[] = {
+		{"nest lanes=0 unroll=1 nodes=%7", NULL},
+		{"map lanes=16 unroll=4 nodes=%7,%8,%4294967295", NULL},
+		{"nets lanes=0 unroll=1 nodes=%7", "a plan starts with the name of a template"},
+		{"nest unroll=1 nodes=%7", "expected lanes=N after the template"},
+		{"nest lanes=65536 unroll=1 nodes=%7", "expected lanes=N after the template"},
+		{"nest lanes=4 nodes=%7", "expected unroll=N after the lanes"},
+		{"nest lanes=4 unroll=1", "expected nodes=%N,%N… after the unrolling, 64 at most"},
+		{"nest lanes=4 unroll=1 nodes=7", "expected nodes=%N,%N… after the unrolling, 64 at most"},
+		{"nest lanes=4 unroll=1 nodes=%7 ", "something follows the nodes"},
+	};
+	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+		KernelPlan plan;
+		const char *error = NULL;
+		Text out;
+		text_init(&out, &arena);
+		bool ok = kp_read(&plan, rows[k].text, strlen(rows[k].text), &error);
+		assert_int_equal(ok, rows[k].error == NULL);
+		if (!ok) {
+			assert_string_equal(error, rows[k].error);
+			continue;
+		}
+		kp_print(&plan, &out);
+		assert_string_equal(text_get(&out), rows[k].text);
+	}
+}
+
+static void
+use_scratch(void)
+{
+	ScratchPool pool;
+	Arena scratch;
+	size_t used = 0;
+	scratch_pool_init(&pool, &arena);
+	scratch_arena_init(&pool, &scratch);
+	for (int round = 0; round < 10; round++) {
+		for (int k = 0; k < 100; k++)
+			memset(arena_alloc(&scratch, 4000), 0x5a, 4000);
+		const char *zeroed = arena_alloc(&scratch, 64);
+		for (int k = 0; k < 64; k++)
+			assert_int_equal(zeroed[k], 0);
+		arena_free(&scratch);
+		if (round == 0)
+			used = arena.used;
+		assert_int_equal(arena.used, used); /* later rounds take nothing new */
+	}
+}
+
+static void
+test_scratch(void **state)
+{
+	(void)state;
+	if (setjmp(unwind.env))
+		fail_msg("%s", unwind.text);
+	use_scratch();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_quiet, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_plan_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_dump, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_skip, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_skip_spares_the_schedule, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fuel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fuel_enough, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_remarks, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refusal, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_kernel_plans, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_scratch, setup, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
