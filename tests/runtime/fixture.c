@@ -1,0 +1,273 @@
+/* fixture.c: see fixture.h. */
+#include "tests/runtime/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* --- tile IR --- */
+
+static const char scale_text[] =
+	"kernel scale\n"
+	"buffer 0 x : f32\nbuffer 1 t : f32 written\n"
+	"scalar 0 n : i64\nscalar 1 m : i64\nscalar 2 sx0 : i64\nscalar 3 sx1 : i64\n"
+	"scalar 4 st0 : i64\nscalar 5 st1 : i64\nscalar 6 a : f32\n"
+	"{ %1:i64 = task_lo %2:i64 = task_hi %3:i64 = const 1 %4:i64 = const 0\n"
+	"  %5:i64 = scalar 0 %6:i64 = scalar 1 %7:i64 = scalar 2 %8:i64 = scalar 3\n"
+	"  %9:i64 = scalar 4 %10:i64 = scalar 5 %11:f32 = scalar 6\n"
+	"  %12 = buffer 0 %13:f32 = view %12, %5, %6, %7, %8\n"
+	"  %14 = buffer 1 %15:f32 = view %14, %5, %6, %9, %10\n"
+	"  %16 = for %1, %2, %3 { %17:i64 = blockarg 0\n"
+	"    %18 = for %4, %6, %3 { %19:i64 = blockarg 0\n"
+	"      %20:f32 = load %13, %17, %19 %21:f32 = * %20, %11 %22 = store %15, %21, %17, %19\n"
+	"      %23 = yield } %24 = yield } }\n";
+
+static const char gather_text[] =
+	"kernel gather\n"
+	"buffer 0 t : f32\nbuffer 1 ids : i64\nbuffer 2 table : f32\nbuffer 3 y : f32 written\n"
+	"buffer 4 faults : u32 written\n"
+	"scalar 0 n : i64\nscalar 1 m : i64\nscalar 2 v : i64\nscalar 3 sy0 : i64\nscalar 4 sy1 : i64\n"
+	"scalar 5 si : i64\nscalar 6 st : i64\n"
+	"{ %1:i64 = task_lo %2:i64 = task_hi %3:i64 = const 1 %4:i64 = const 0\n"
+	"  %5:i64 = scalar 0 %6:i64 = scalar 1 %7:i64 = scalar 2 %8:i64 = scalar 3 %9:i64 = scalar 4\n"
+	"  %10:i64 = scalar 5 %11:i64 = scalar 6\n"
+	"  %12 = buffer 0 %13:f32 = view %12, %5, %6, %6, %3\n"
+	"  %14 = buffer 1 %15:i64 = view %14, %5, %10\n"
+	"  %16 = buffer 2 %17:f32 = view %16, %7, %11\n"
+	"  %18 = buffer 3 %19:f32 = view %18, %5, %6, %8, %9\n"
+	"  %20 = buffer 4 %21:u32 = view %20, %5, %6, %6, %3\n"
+	"  %22:u32 = const 1 %23:u32 = const 0\n"
+	"  %24 = for %1, %2, %3 { %25:i64 = blockarg 0\n"
+	"    %26:i64 = load %15, %25 %27:bool = <= %4, %26 %28:bool = < %26, %7 %29:bool = && %27, %28\n"
+	"    %30:f32 = load %17, %26, %29 masked %31:u32 = select %29, %23, %22\n"
+	"    %32 = for %4, %6, %3 { %33:i64 = blockarg 0\n"
+	"      %34:f32 = load %13, %25, %33 %35:f32 = + %34, %30 %36 = store %19, %35, %25, %33\n"
+	"      %37 = store %21, %31, %25, %33 %38:u32 = load %21, %25, %33 %39 = fault %38\n"
+	"      %40 = yield } %41 = yield } }\n";
+
+static const char bump_text[] =
+	"kernel bump\n"
+	"buffer 0 old : f32\nbuffer 1 new : f32 written\nscalar 0 n : i64\nscalar 1 s : i64\nscalar 2 k : i32\n"
+	"{ %1:i64 = task_lo %2:i64 = task_hi %3:i64 = const 1 %4:i64 = scalar 0 %5:i64 = scalar 1 %6:i32 = scalar 2\n"
+	"  %7:f32 = cast %6 %8 = buffer 0 %9:f32 = view %8, %4, %5 %10 = buffer 1 %11:f32 = view %10, %4, %5\n"
+	"  %12 = for %1, %2, %3 { %13:i64 = blockarg 0\n"
+	"    %14:f32 = load %9, %13 %15:f32 = + %14, %7 %16 = store %11, %15, %13 %17 = yield } }\n";
+
+static const char pick_text[] =
+	"kernel pick\n"
+	"buffer 0 z : i4\nbuffer 1 w : i4 written\nscalar 0 n : i64\nscalar 1 flag : bool\n"
+	"{ %1:i64 = task_lo %2:i64 = task_hi %3:i64 = const 1 %4:i64 = scalar 0 %5:bool = scalar 1 %6:i4 = const 0\n"
+	"  %7 = buffer 0 %8:i4 = view %7, %4, %3 %9 = buffer 1 %10:i4 = view %9, %4, %3\n"
+	"  %11 = for %1, %2, %3 { %12:i64 = blockarg 0\n"
+	"    %13:i4 = load %8, %12 %14:i4 = select %5, %13, %6 %15 = store %10, %14, %12 %16 = yield } }\n";
+
+/* --- graphs --- */
+
+static Name
+named(Graph *g, const char *s)
+{
+	return name_cstr(g->names, s);
+}
+
+static TensorId
+param(Graph *g, TensorKind kind, const char *name, DType t, unsigned rank, const ExprId *extent)
+{
+	TensorId id = tensor_new(g, kind, named(g, name), (Span){0}, t, rank, extent);
+	vec_push(g->arena, &g->param, id);
+	return id;
+}
+
+static TensorId
+node(Graph *g, const char *name, DType t, unsigned rank, const ExprId *extent)
+{
+	Node n = {.npar = (uint8_t)rank};
+	n.body = dtype_is_float(t) ? expr_float(g, t, 0) : expr_int(g, t, 0);
+	return node_add(g, &n, named(g, name), (Span){0}, t, extent);
+}
+
+static ExprId
+dim(Graph *g, const char *name, int32_t from, int32_t axis, int64_t scale, int64_t offset)
+{
+	Dim d = {.name = named(g, name), .param = from, .axis = axis, .scale = scale, .offset = offset};
+	vec_push(g->arena, &g->dim, d);
+	return expr_dim(g, g->dim.n - 1);
+}
+
+static Kernel *
+kernel(Program *p, const char *text, ExprId ntask)
+{
+	const char *error = NULL;
+	Graph *g = p->graph;
+	Kernel k = {.ntask = ntask, .serial = true};
+	k.plan.tmpl = TMPL_NEST;
+	k.tir = tir_read(g->arena, g->names, text, strlen(text), &error);
+	if (!k.tir)
+		fail_msg("%s", error);
+	vec_push(g->arena, &p->kernel, k);
+	return &p->kernel.at[p->kernel.n - 1];
+}
+
+static void
+buffer(Program *p, Kernel *k, BindKind kind, TensorId t)
+{
+	vec_push(p->graph->arena, &k->buffer, ((BufferBind){kind, t}));
+}
+
+static void
+value(Program *p, Kernel *k, ExprId e)
+{
+	vec_push(p->graph->arena, &k->scalar, ((ScalarBind){.expr = e}));
+}
+
+static void
+stride(Program *p, Kernel *k, TensorId t, uint8_t axis)
+{
+	vec_push(p->graph->arena, &k->scalar, ((ScalarBind){.tensor = t, .axis = axis}));
+}
+
+static Program *
+new_program(Arena *a, const char *name)
+{
+	Program *p = ARENA_NEW(a, Program);
+	p->graph = graph_new(a, names_new(a));
+	p->graph->name = named(p->graph, name);
+	return p;
+}
+
+static ExprId
+constant(Graph *g, int64_t v)
+{
+	return expr_int(g, DT_I64, v);
+}
+
+static void
+add_check(Graph *g, ExprId cond, const char *text, uint32_t line)
+{
+	vec_push(g->arena, &g->check, ((Check){.cond = cond, .at = {.line = line, .col = 3}, .text = text}));
+}
+
+static Program *
+first_program(Arena *a)
+{
+	Program *p = new_program(a, "first");
+	Graph *g = p->graph;
+	ExprId n = dim(g, "N", 0, 0, 1, 0), m = dim(g, "M", 0, 1, 1, 0), v = dim(g, "V", 2, 0, 1, 0);
+	ExprId two = constant(g, 2), nm[2] = {n, m};
+	ExprId odd = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, two, n), constant(g, 1));
+	TensorId x = param(g, TENSOR_INPUT, "x", DT_F32, 2, nm), ids = param(g, TENSOR_INPUT, "ids", DT_I64, 1, &n);
+	TensorId table = param(g, TENSOR_INPUT, "table", DT_F32, 1, &v);
+	TensorId alpha = param(g, TENSOR_SCALAR, "a", DT_F32, 0, NULL);
+	TensorId count = param(g, TENSOR_SCALAR, "k", DT_I32, 0, NULL);
+	TensorId acc = param(g, TENSOR_INOUT, "acc", DT_F32, 1, &odd);
+	TensorId t = node(g, "t", DT_F32, 2, nm), y = node(g, "y", DT_F32, 2, nm), next = node(g, "acc", DT_F32, 1, &odd);
+	vec_push(a, &g->result, ((Result){named(g, "acc"), {0}, next, acc}));
+	vec_push(a, &g->result, ((Result){named(g, "y"), {0}, y, 0}));
+	ExprId k = expr_read(g, count, NULL, 0, 0), alpha_value = expr_read(g, alpha, NULL, 0, 0);
+	add_check(g, expr_binary(g, OP_EQ, expr_binary(g, OP_IMOD, n, two), constant(g, 0)), "N mod 2 == 0", 4);
+	add_check(g, expr_binary(g, OP_LT, expr_int(g, DT_I32, 0), k), "k > 0", 5);
+	vec_push(a, &g->access, ((Access){ACCESS_GATHER, {.line = 7, .col = 5}, "table[ids[i]]"}));
+	Kernel *scale = kernel(p, scale_text, n);
+	buffer(p, scale, BIND_DATA, x), buffer(p, scale, BIND_DATA, t);
+	value(p, scale, n), value(p, scale, m), stride(p, scale, x, 0), stride(p, scale, x, 1);
+	stride(p, scale, t, 0), stride(p, scale, t, 1), value(p, scale, alpha_value);
+	Kernel *gather = kernel(p, gather_text, n);
+	buffer(p, gather, BIND_DATA, t), buffer(p, gather, BIND_DATA, ids), buffer(p, gather, BIND_DATA, table);
+	buffer(p, gather, BIND_DATA, y), buffer(p, gather, BIND_FAULT, y);
+	value(p, gather, n), value(p, gather, m), value(p, gather, v), stride(p, gather, y, 0);
+	stride(p, gather, y, 1), stride(p, gather, ids, 0), stride(p, gather, table, 0);
+	Kernel *bump = kernel(p, bump_text, odd);
+	buffer(p, bump, BIND_DATA, acc), buffer(p, bump, BIND_DATA, next);
+	value(p, bump, odd), stride(p, bump, acc, 0), value(p, bump, k);
+	return p;
+}
+
+static Program *
+second_program(Arena *a)
+{
+	Program *p = new_program(a, "second");
+	Graph *g = p->graph;
+	ExprId k = dim(g, "K", 0, 0, 3, -2), two = constant(g, 2);
+	ExprId rows = expr_binary(g, OP_SUB, expr_binary(g, OP_MUL, constant(g, 3), k), two);
+	TensorId z = param(g, TENSOR_INPUT, "z", DT_I4, 2, (ExprId[]){rows, two});
+	TensorId flag = param(g, TENSOR_SCALAR, "flag", DT_BOOL, 0, NULL);
+	TensorId w = node(g, "w", DT_I4, 2, (ExprId[]){k, two});
+	vec_push(a, &g->result, ((Result){named(g, "w"), {0}, w, 0}));
+	ExprId all = expr_binary(g, OP_MUL, k, two);
+	Kernel *pick = kernel(p, pick_text, all);
+	buffer(p, pick, BIND_DATA, z), buffer(p, pick, BIND_DATA, w);
+	value(p, pick, all), value(p, pick, expr_read(g, flag, NULL, 0, 0));
+	return p;
+}
+
+void
+fixture_programs(Arena *a, Program *out[2])
+{
+	out[0] = first_program(a);
+	out[1] = second_program(a);
+}
+
+void *
+fixture_image(size_t *n)
+{
+	Arena *a = calloc(1, sizeof *a);
+	Unwind *u = calloc(1, sizeof *u);
+	Program *program[2];
+	CodegenResult r;
+	CodegenOptions o = {.cpu = "x86-64-v3", .opt_level = 2};
+	assert_true(a && u);
+	arena_init(a, &host_default()->memory, u);
+	if (setjmp(u->env))
+		fail_msg("unwound: %s", u->text);
+	fixture_programs(a, program);
+	if (codegen_cpu(a, (const Program *const *)program, 2, &o, &r) != CODEGEN_OK)
+		fail_msg("codegen: %s", r.message);
+	void *copy = malloc(r.image_size);
+	assert_non_null(copy);
+	memcpy(copy, r.image, *n = r.image_size);
+	arena_free(a);
+	free(a);
+	free(u);
+	return copy;
+}
+
+/* --- arguments --- */
+
+static DLTensor
+tensor(void *data, uint8_t code, uint8_t bits, int32_t rank, int64_t *shape)
+{
+	return (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = rank, .dtype = {code, bits, 1}, .shape = shape};
+}
+
+void
+first_init(First *f)
+{
+	memset(f, 0, sizeof *f);
+	for (int i = 0; i < 12; i++)
+		f->x[i] = (float)i;
+	for (int i = 0; i < 5; i++)
+		f->table[i] = 100.0f * (float)i;
+	for (int i = 0; i < 9; i++)
+		f->acc[i] = (float)-i;
+	for (int i = 0; i < 4; i++)
+		f->ids[i] = 4 - i;
+	f->a = 0.5f;
+	f->k = 10;
+	f->shape_x[0] = f->shape_y[0] = f->shape_ids[0] = 4;
+	f->shape_x[1] = f->shape_y[1] = 3;
+	f->shape_table[0] = 5;
+	f->shape_acc[0] = 9;
+	f->tensor[0] = tensor(f->x, kDLFloat, 32, 2, f->shape_x);
+	f->tensor[1] = tensor(f->ids, kDLInt, 64, 1, f->shape_ids);
+	f->tensor[2] = tensor(f->table, kDLFloat, 32, 1, f->shape_table);
+	f->tensor[3] = tensor(f->acc, kDLFloat, 32, 1, f->shape_acc);
+	f->tensor[4] = tensor(f->y, kDLFloat, 32, 2, f->shape_y);
+	for (int i = 0; i < 3; i++)
+		f->arg[i].tensor = &f->tensor[i];
+	f->arg[3].scalar = &f->a;
+	f->arg[4].scalar = &f->k;
+	f->arg[5].tensor = &f->tensor[3];
+	f->arg[6].tensor = &f->tensor[4];
+}
