@@ -153,6 +153,32 @@ branches(void **state)
 	assert_memory_equal(y, want, sizeof y);
 }
 
+/* Carried vectors change places; a lane masked off is 0 even where it held something before. */
+static void
+carried_vectors(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	int32_t x[3] = {7, 8, 9}, y[9];
+	TirMemory buffer[] = {{x, sizeof x}, {y, sizeof y}};
+	TirRun run = {.task_hi = 3};
+	RUNS(f,
+	     "kernel k buffer 0 x : i32 buffer 1 y : i32 written {\n"
+	     "%1:i64 = task_lo %2:i64 = task_hi %3:i64 = const 1 %4 = buffer 0 %5:i32 = view %4, %2, %3\n"
+	     "%6:i32x3 = iota %7:i32x3 = const 5 %8:i32x3 = const 0\n"
+	     "%9 = for %1, %2, %3, %6, %7, %8 { %10:i64 = blockarg 0\n"
+	     "  %11:i32x3 = blockarg 1 %12:i32x3 = blockarg 2 %13:i32x3 = blockarg 3 %14:i64x3 = iota %15:i64x3 = splat %10\n"
+	     "  %16:boolx3 = <= %15, %14 %17:i64 = const 0 %18:i32x3 = load %5, %17, %16 masked along 0\n"
+	     "  %19:i32x3 = + %13, %18 %20 = yield %12, %11, %19 }\n"
+	     "%21:i32x3 = result 0 %9 %22:i32x3 = result 1 %9 %23:i32x3 = result 2 %9\n"
+	     "%24 = buffer 1 %25:i32 = view %24, %2, %2, %2, %3 %26:i64 = const 0 %27:i64 = const 2\n"
+	     "%28 = store %25, %21, %26, %26 along 1 %29 = store %25, %22, %3, %26 along 1\n"
+	     "%30 = store %25, %23, %27, %26 along 1 }",
+	     buffer, NULL, &run);
+	const int32_t want[9] = {5, 5, 5, 0, 1, 2, 7, 16, 27};
+	assert_memory_equal(y, want, sizeof y);
+}
+
 /* A transposed view, gathers and scatters by vector indices, masks. */
 static void
 vectors(void **state)
@@ -282,6 +308,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(loops),   TEST(outside), TEST(carried_values_swap), TEST(branches), TEST(vectors),
 		TEST(nibbles), TEST(faults),  TEST(conversions),         TEST(bad_runs),
+		TEST(carried_vectors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

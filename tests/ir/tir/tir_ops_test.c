@@ -12,7 +12,7 @@
 typedef __int128 Wide;
 typedef unsigned __int128 UWide;
 
-enum { SAMPLES = 512, LANES = 8 };
+enum { SAMPLES = 1024, LANES = 8, NSPECIAL = 25 };
 
 /* --- samples --- */
 
@@ -25,16 +25,16 @@ next_random(uint64_t *s)
 	return *s * UINT64_C(0x2545f4914f6cdd1d);
 }
 
+static const double special[NSPECIAL] = {
+	0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3.75, -3.75, 1e-40, -1e-310, (double)INFINITY, -(double)INFINITY,
+	(double)NAN, 8388608.5, 16777215, DBL_MAX, DBL_MIN, FLT_MAX, -FLT_MIN, 1e30, -88.5, 4503599627370496.5};
+
 static uint64_t
 float_sample(DType t, uint64_t r)
 {
-	static const double special[] = {0, -0.0, 1, -1, 0.5, -0.5, 1.5, 2.5, -2.5, 3.75, -3.75, 1e-40, -1e-310,
-	                                 (double)INFINITY, -(double)INFINITY, (double)NAN, 8388608.5, 16777215,
-	                                 DBL_MAX, DBL_MIN, FLT_MAX, -FLT_MIN, 1e30, -88.5, 4503599627370496.5};
-	enum { N = sizeof special / sizeof special[0] };
 	unsigned kind = r % 4;
 	if (kind == 0)
-		return slot_encode(t, special[(r >> 8) % N]);
+		return slot_encode(t, special[(r >> 8) % NSPECIAL]);
 	if (kind == 1)
 		return slot_encode(t, (double)(int64_t)(r >> 8) / 9e14);
 	return t == DT_F64 ? r * 3 : (uint32_t)(r >> 13);
@@ -54,11 +54,17 @@ int_sample(DType t, uint64_t r)
 	return (uint64_t)slot_wrap(t, (int64_t)v);
 }
 
+/* Operand a of case i: first every pair of special values, then anything. */
 static uint64_t
-sample(DType t, uint64_t r)
+sample(DType t, unsigned i, unsigned a, uint64_t r)
 {
-	return dtype_is_float(t) && dtype_info[t].arith == t ? float_sample(t, r) :
-	       dtype_is_float(t) ? r >> 7 & ((1u << dtype_info[t].bits) - 1) : int_sample(t, r);
+	if (!dtype_is_float(t))
+		return int_sample(t, r);
+	if (dtype_info[t].arith != t)
+		return r >> 7 & ((1u << dtype_info[t].bits) - 1);
+	if (i < NSPECIAL * NSPECIAL && a < 2)
+		return slot_encode(t, special[a ? i % NSPECIAL : i / NSPECIAL]);
+	return float_sample(t, r);
 }
 
 /* --- integers, in 128 bits --- */
@@ -320,7 +326,7 @@ run_op(Fixture *f, Case c, unsigned lanes)
 		memory[a] = (TirMemory){bytes[a], SAMPLES * 8};
 	for (unsigned i = 0; i < SAMPLES; i++)
 		for (unsigned a = 0; a < arity; a++) {
-			in[a][i] = sample(operand_type(&c, a), next_random(&seed));
+			in[a][i] = sample(operand_type(&c, a), i, a, next_random(&seed));
 			slot_store(operand_type(&c, a), bytes[a], i, in[a][i]);
 		}
 	TirRun run = {.buffer = memory};
@@ -412,6 +418,11 @@ fused(void **state)
 	uint64_t half = slot_encode(DT_F32, 0x1p-12), tiny = slot_encode(DT_F32, 0x1p-12 + 0x1p-35);
 	fma32(&r, &half, &tiny, &c, 1); /* 1 + 2^-23 + 2^-24 + 2^-47 */
 	assert_true(slot_decode(DT_F32, r) == 1 + 0x1p-22);
+	/* the product is 2^-24 + 2^-70: in double the sum would lose the latter, and then be even */
+	uint64_t p = slot_encode(DT_F32, 8384513 * 0x1p-35), q = slot_encode(DT_F32, 8392705 * 0x1p-35);
+	uint64_t one = slot_encode(DT_F32, 1);
+	fma32(&r, &p, &q, &one, 1);
+	assert_true(slot_decode(DT_F32, r) == 1 + 0x1p-23);
 	uint64_t d = slot_encode(DT_F64, 1 + 0x1p-52), e = slot_encode(DT_F64, -(1 + 0x1p-51));
 	fma64(&r, &d, &d, &e, 1);
 	assert_true(slot_decode(DT_F64, r) == 0x1p-104);
