@@ -136,11 +136,12 @@ widen(double err, long double exact, double given)
 
 /* Both parts as a store sees them: a double, and a bound that covers what that took. */
 static EvalValue
-hand_out(Val v)
+hand_out(DType t, Val v)
 {
 	v = val_hard(v);
+	bool parts = dtype_info[t].kind == KIND_FLOAT || dtype_info[t].kind == KIND_COMPLEX;
 	EvalValue r = {.re = (double)v.re, .im = (double)v.im, .err = v.err, .ierr = v.ierr, .i = v.i,
-	               .fault = v.fault, .cut = v.cut, .ambiguous = v.ambiguous, .skip = v.skip};
+	               .fault = v.fault, .cut = v.cut, .ambiguous = v.err + v.ierr > 0 && (v.ambiguous || !parts), .skip = v.skip};
 	r.err = widen(v.err, v.re, r.re);
 	r.ierr = widen(v.ierr, v.im, r.im);
 	return r;
@@ -174,7 +175,7 @@ copy_result(Launch *l, uint32_t k)
 			v = val_unknown();
 			v.fault = fault;
 		}
-		out->at[n] = hand_out(v);
+		out->at[n] = hand_out(out->dtype, v);
 		if (!l->out->fault && !v.skip)
 			l->out->fault = v.fault;
 		if (!l->out->cut && !v.skip)

@@ -204,11 +204,12 @@ hull_float(Val a, Val b)
 {
 	Val r = val_hard(a);
 	b = val_hard(b);
-	r.ambiguous = true;
+	r.ambiguous = a.ambiguous || b.ambiguous;
 	if ((val_is_nan(&r) && val_is_nan(&b)) || (r.re == b.re && r.err == 0 && b.err == 0))
 		return r;
 	if (!val_finite(&r) || !val_finite(&b))
 		return val_unknown();
+	r.ambiguous |= fabsl(r.re - b.re) > r.err + b.err;
 	r.err = fmax(r.err, ((double)fabsl(r.re - b.re) + b.err) * (1 + 0x1p-50));
 	if (r.err == 0 && signbit(a.re) != signbit(b.re))
 		r.err = 0x1p-1074;
@@ -233,6 +234,5 @@ val_hull(DType t, Val a, Val b)
 	if (dtype_info[t].kind == KIND_UINT)
 		gap = fabs((double)(uint64_t)a.i - (double)(uint64_t)b.i) * (1 + 0x1p-50);
 	a.err = fmax(a.err, gap + b.err);
-	a.ambiguous = true;
 	return a;
 }

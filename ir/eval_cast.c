@@ -51,7 +51,6 @@ float_to_int(DType to, Val a)
 	else
 		r.err = fmax(distance(to, saturate(to, a.re + a.err), r.i),
 		             distance(to, r.i, saturate(to, a.re - a.err)));
-	r.ambiguous = r.err > 0;
 	return r;
 }
 
@@ -62,7 +61,6 @@ float_to_bool(Val a)
 	Val r = val_int(a.re != 0);
 	if (a.err > 0 && !(fabsl(a.re) > a.err)) {
 		r.err = 1;
-		r.ambiguous = true;
 	}
 	return r;
 }
@@ -79,7 +77,6 @@ int_to_int(DType to, Val a)
 	Val r = {.i = number_wrap(to, a.i), .err = a.err};
 	if (a.err == 0)
 		return r;
-	r.ambiguous = true;
 	bool fits = dtype_info[to].bits == 64 ||
 	            (a.err < 0x1p30 && number_wrap(to, (int64_t)((uint64_t)a.i + (uint64_t)a.err)) ==
 	                                       (int64_t)((uint64_t)a.i + (uint64_t)a.err) &&

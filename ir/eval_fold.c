@@ -229,7 +229,6 @@ logic(Val a, Val b, bool any)
 	bool settled = (a.err == 0 && a.i == any) || (b.err == 0 && b.i == any);
 	Val r = val_int(settled ? any : any ? a.i || b.i : a.i && b.i);
 	r.err = settled ? 0 : fmax(a.err, b.err) > 0;
-	r.ambiguous = r.err > 0;
 	return r;
 }
 
@@ -367,7 +366,6 @@ arg_result(const Fold *f)
 		uncertain |= f->rival > low || (f->rival == low && f->acc.err + f->rival_err > 0);
 	}
 	r.err = uncertain ? INFINITY : 0;
-	r.ambiguous = uncertain;
 	return r;
 }
 
@@ -391,6 +389,7 @@ uncertain_term(Fold *f, bool present, Val x, int64_t index)
 	}
 	bool sum = is_free(f) && f->monoid == MON_SUM;
 	if (sum) {
+		f->ambiguous |= fabsl(x.re) > x.err || fabsl(x.im) > x.ierr;
 		x.soft = false;
 		x.err += (double)fabsl(x.re);
 		x.ierr += (double)fabsl(x.im);
@@ -418,7 +417,7 @@ fold_term(Fold *f, Val present, Val x, int64_t index)
 		f->fault = x.fault;
 	if (!f->cut)
 		f->cut = x.cut;
-	f->ambiguous |= x.ambiguous || present.err > 0;
+	f->ambiguous |= x.ambiguous;
 	if (present.err > 0 && x.absent)
 		x = val_unknown();
 	f->absent |= x.absent;

@@ -24,7 +24,6 @@ with_bound(DType t, int64_t i, double err)
 	double room = ldexp(1, (int)dtype_info[t].bits - !is_unsigned(t)) - 1;
 	if (err > 0 && !(magnitude(t, r.i) + err < room && (!is_unsigned(t) || magnitude(t, r.i) >= err)))
 		r.err = INFINITY;
-	r.ambiguous = err > 0;
 	return r;
 }
 
@@ -94,7 +93,6 @@ int_unary(Op op, DType t, Val a)
 	if (op == OP_SIGN) {
 		Val r = val_int(negative ? -1 : a.i != 0);
 		r.err = a.err > 0 && !(magnitude(t, a.i) > a.err) ? 2 : 0;
-		r.ambiguous = r.err > 0;
 		return r;
 	}
 	if (op == OP_NEG || (op == OP_ABS && negative))

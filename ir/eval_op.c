@@ -69,7 +69,6 @@ compare(Op op, DType t, const Val *a, const Val *b)
 	if (o == 3) {
 		o = order_of_values(t, a, b);
 		r.err = 1;
-		r.ambiguous = true;
 	}
 	r.i = op == OP_EQ ? o == 0 : op == OP_NE ? o != 0 : op == OP_LT ? o == -1 : o == 0 || o == -1;
 	return r;
@@ -80,7 +79,6 @@ isnan_of(Val a)
 {
 	Val r = val_int(val_is_nan(&a));
 	r.err = !isfinite(a.err);
-	r.ambiguous = r.err > 0;
 	return r;
 }
 

@@ -20,7 +20,8 @@ typedef struct {
 	double err, ierr;
 	int64_t i;
 	AccessId fault, cut;
-	bool ambiguous, soft;
+	bool ambiguous; /* floats: a decision within its bounds matters; integers say it by err */
+	bool soft;
 	bool absent; /* it read what is outside a domain, out of bounds without a check, or empty */
 	bool skip;   /* an element outside its own node's domain; absent as well */
 } Val;
