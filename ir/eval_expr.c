@@ -96,8 +96,8 @@ run_logic(Run *r, Code *c, const Instr *p, Val *v)
 }
 
 /* A check that failed gives 0 and its access; without a check the value is absent. */
-static Val
-run_read(const Run *r, const Instr *p, const Val *const *sub)
+static void
+run_read(const Run *r, const Instr *p, const Val *const *sub, Val *v)
 {
 	const RunTensor *t = &r->tensor[p->ref];
 	int64_t at = 0;
@@ -108,72 +108,82 @@ run_read(const Run *r, const Instr *p, const Val *const *sub)
 		if (!outside)
 			at = at * t->extent[k] + sub[k]->i;
 	}
-	Val v = {0};
 	if (uncertain)
-		return val_unknown();
-	if (outside && p->access)
-		v.fault = p->access;
+		*v = val_unknown();
 	else if (outside)
-		v.absent = true;
+		*v = (Val){.fault = p->access, .absent = !p->access};
 	else if (t->at)
-		v = t->at[at], v.skip = false;
+		*v = t->at[at], v->skip = false;
 	else
-		number_load(r->g->tensor.at[p->ref].dtype, t->packed, at, &v);
-	return v;
+		number_load(r->g->tensor.at[p->ref].dtype, t->packed, at, v);
 }
 
-static Val
-run_strict(const Run *r, const Code *c, const Instr *p)
+static bool
+is_plain(const Val *v)
+{
+	return !(v->fault | v->cut | (AccessId)v->ambiguous | (AccessId)v->absent);
+}
+
+/* v inherits what the operands carry, before what it carries itself. */
+static void
+inherit_all(Val *v, const Val *const *a, unsigned n)
+{
+	Val from = {0};
+	for (unsigned k = 0; k < n; k++)
+		inherit(&from, a[k]);
+	inherit(&from, v);
+	v->fault = from.fault;
+	v->cut = from.cut;
+	v->ambiguous = from.ambiguous;
+}
+
+static void
+run_strict(const Run *r, const Code *c, const Instr *p, Val *v)
 {
 	const Val *a[TG_MAX_AXES];
-	Val from = {0}, v;
+	bool plain = true, absent = false;
+	a[0] = NULL;
 	for (unsigned k = 0; k < p->narg; k++) {
 		a[k] = &c->val[c->arg.at[p->arg + k]];
-		inherit(&from, a[k]);
-		from.absent |= a[k]->absent;
+		plain &= is_plain(a[k]);
+		absent |= a[k]->absent;
 	}
-	if (from.absent)
-		v = (Val){.absent = true};
-	else
-		v = p->op == OP_READ ? run_read(r, p, a) : op_apply(r, p, a);
-	if (p->op == OP_READ || p->narg == 0) {
-		inherit(&from, &v);
-		v.fault = v.cut = 0;
+	if (absent) {
+		*v = (Val){.absent = true};
+	} else if (p->op == OP_READ) {
+		run_read(r, p, a, v);
 	} else {
-		v.fault = v.cut = 0;
-		from.ambiguous |= v.ambiguous;
+		*v = op_apply(r, p, a);
+		if (p->narg)
+			v->fault = v->cut = 0;
 	}
-	v.fault = from.fault;
-	v.cut = from.cut;
-	v.ambiguous = from.ambiguous;
-	return v;
+	if (!plain)
+		inherit_all(v, a, p->narg);
 }
 
 static bool
 run_slot(Run *r, Code *c, uint32_t s)
 {
 	const Instr *p = &c->instr.at[s];
-	Val v;
+	Val *v = &c->val[s];
 	bool done = true;
-	if (p->op == OP_SELECT)
-		done = run_select(r, c, p, &v);
+	if (p->op == OP_AXIS)
+		v->i = r->axis[p->ref]; /* the rest of it is 0 and stays so */
+	else if (p->op == OP_SELECT)
+		done = run_select(r, c, p, v);
 	else if (p->op == OP_AND || p->op == OP_OR)
-		done = run_logic(r, c, p, &v);
+		done = run_logic(r, c, p, v);
 	else
-		v = run_strict(r, c, p);
-	if (done) {
-		c->val[s] = v;
+		run_strict(r, c, p, v);
+	if (done)
 		c->stamp[s] = r->epoch[p->depth];
-	}
 	return done;
 }
 
-const Val *
-code_run(Run *r, Code *c)
+/* Runs the blocks demanded, the last one first; each demands before it is left. */
+static void
+run_demanded(Run *r, Code *c)
 {
-	RunFrame first = {0, 0};
-	r->frame.n = 0;
-	vec_push(r->arena, &r->frame, first);
 	while (r->frame.n) {
 		uint32_t top = r->frame.n - 1;
 		RunFrame *f = &r->frame.at[top];
@@ -186,5 +196,15 @@ code_run(Run *r, Code *c)
 		if (is_fresh(r, c, s) || run_slot(r, c, s))
 			r->frame.at[top].at++;
 	}
+}
+
+const Val *
+code_run(Run *r, Code *c)
+{
+	const CodeBlock *b = &c->block.at[0];
+	const uint32_t *list = c->list.at + b->begin;
+	for (uint32_t k = 0; k < b->n; k++)
+		while (!is_fresh(r, c, list[k]) && !run_slot(r, c, list[k]))
+			run_demanded(r, c);
 	return &c->val[c->root];
 }
