@@ -132,11 +132,11 @@ ValId ex_exp2(const Ex *x, ValId a);
 ValId ex_expm1(const Ex *x, ValId a);
 
 /* --- log.c --- */
-/* a = 2^n m with sqrt(1/2) <= m < sqrt(2), for finite a > 0; n as a float. */
+/* a = 2^n m with least <= m < 2 least, for finite a > 0; n as a float; least by its bits. */
 typedef struct {
 	ValId n, m;
 } ExSplit;
-ExSplit ex_log_split(const Ex *x, ValId a);
+ExSplit ex_log_split(const Ex *x, ValId a, uint64_t least);
 ValId ex_log(const Ex *x, ValId a);
 ValId ex_log2(const Ex *x, ValId a);
 ValId ex_log1p(const Ex *x, ValId a);

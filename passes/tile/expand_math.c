@@ -18,14 +18,20 @@ static UnaryFn *const unary[OP_COUNT] = {
 	[OP_ERF] = ex_erf, [OP_SIN] = ex_sin, [OP_COS] = ex_cos,
 };
 
+static bool
+is_function(const TirInst *p)
+{
+	return op_info[p->op].flags & F_MATH;
+}
+
 static ValId
 expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
 	const TirInst *p = tir_inst(from, v);
 	(void)user;
-	if (!(op_info[p->op].flags & F_MATH))
+	if (!is_function(p))
 		return tir_copy_inst(to, from, v, arg);
-	if (p->op == OP_POW && !dtype_is_float((DType)p->type.dtype))
+	if (p->op == OP_POW && dtype_is_int((DType)p->type.dtype))
 		return ex_int_pow(to, p->type, arg[0], arg[1]);
 	Ex x = ex_of(to, p->type);
 	if (unary[p->op])
@@ -38,5 +44,8 @@ expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 TirKernel *
 tile_expand_math(const TirKernel *k, Arena *a)
 {
-	return tir_rewrite(k, a, expand, NULL);
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (is_function(tir_inst(k, v)))
+			return tir_rewrite(k, a, expand, NULL);
+	return (TirKernel *)(uintptr_t)k;
 }

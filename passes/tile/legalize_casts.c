@@ -207,16 +207,25 @@ widen_to_f32(const Ex *x, ValId a, DType from)
 	return odd_of_f64(x, f64_of_int(x, a, from));
 }
 
+static bool
+is_narrow_cast(const TirKernel *k, ValId v)
+{
+	const TirInst *p = tir_inst(k, v);
+	if (p->op != OP_CAST)
+		return false;
+	DType target = (DType)p->type.dtype, source = (DType)tir_inst(k, tir_arg(k, v, 0))->type.dtype;
+	return source != target && (is_narrow(source) || is_narrow(target));
+}
+
 static ValId
 legalize(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
-	const TirInst *p = tir_inst(from, v);
-	DType target = (DType)p->type.dtype;
-	DType source = p->narg ? (DType)tir_inst(from, tir_arg(from, v, 0))->type.dtype : DT_NONE;
 	(void)user;
-	if (p->op != OP_CAST || source == target || !(is_narrow(source) || is_narrow(target)))
+	if (!is_narrow_cast(from, v))
 		return tir_copy_inst(to, from, v, arg);
-	Ex x = ex_of(to, (TirType){DT_F32, p->type.lanes});
+	DType target = (DType)tir_inst(from, v)->type.dtype;
+	DType source = (DType)tir_inst(from, tir_arg(from, v, 0))->type.dtype;
+	Ex x = ex_of(to, (TirType){DT_F32, tir_inst(from, v)->type.lanes});
 	ValId exact = widen_to_f32(&x, arg[0], source);
 	return is_narrow(target) ? from_f32(&x, exact, target) : tir_cast(to, target, exact);
 }
@@ -224,5 +233,8 @@ legalize(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId 
 TirKernel *
 tile_legalize(const TirKernel *k, Arena *a)
 {
-	return tir_rewrite(k, a, legalize, NULL);
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (is_narrow_cast(k, v))
+			return tir_rewrite(k, a, legalize, NULL);
+	return (TirKernel *)(uintptr_t)k;
 }

@@ -1,6 +1,6 @@
 /* log.c: log, log2 and log1p.
  *
- * a = 2^n m with m in [sqrt(1/2), sqrt(2)), f = m - 1 exactly, log m = f - f^2/2 + f^3 P(f). The
+ * a = 2^n m with m in [2/3, 4/3), f = m - 1 exactly, log m = f - f^2/2 + f^3 P(f). The
  * first two terms and n ln 2 (its leading part has few bits, so the product is exact) are summed
  * with their rounding errors kept; the rest is small enough to be rounded as it comes. */
 #include "passes/tile/expand.h"
@@ -9,16 +9,21 @@
 
 /* n + m's split, where n comes with an offset: 2^mant + bias (+ what the argument was scaled by). */
 static ExSplit
-split(const Ex *x, ValId a, ValId offset)
+split(const Ex *x, ValId a, ValId offset, uint64_t least)
 {
 	uint64_t one = (uint64_t)x->bias << x->mant;
-	uint64_t half = x->wide ? UINT64_C(0x3fe6a09e667f3bcd) : 0x3f3504f3u; /* sqrt(1/2) */
 	uint64_t frac = (UINT64_C(1) << x->mant) - 1;
 	uint64_t exact = (uint64_t)(x->bias + x->mant) << x->mant; /* 2^mant */
-	ValId u = ex_add(x, ex_to_bits(x, a), ex_bits(x, one - half));
+	ValId u = ex_add(x, ex_to_bits(x, a), ex_bits(x, one - least));
 	ValId n = ex_from_bits(x, ex_or(x, ex_shr(x, u, (unsigned)x->mant), ex_bits(x, exact)));
-	ValId m = ex_add(x, ex_and(x, u, ex_bits(x, frac)), ex_bits(x, half));
+	ValId m = ex_add(x, ex_and(x, u, ex_bits(x, frac)), ex_bits(x, least));
 	return (ExSplit){ex_sub(x, n, offset), ex_from_bits(x, m)};
+}
+
+static uint64_t
+two_thirds(const Ex *x)
+{
+	return x->wide ? UINT64_C(0x3fe5555555555555) : 0x3f2aaaabu;
 }
 
 static double
@@ -28,7 +33,7 @@ offset_of(const Ex *x)
 }
 
 ExSplit
-ex_log_split(const Ex *x, ValId a)
+ex_log_split(const Ex *x, ValId a, uint64_t least)
 {
 	ValId normal = ex_float(x, x->wide ? 0x1p-1022 : 0x1p-126);
 	ValId tiny = ex_lt(x, a, normal);
@@ -36,7 +41,7 @@ ex_log_split(const Ex *x, ValId a)
 	ValId b = ex_select(x, tiny, ex_mul(x, a, ex_float(x, up)), a);
 	ValId offset = ex_select(x, tiny, ex_float(x, offset_of(x) + x->mant + 2),
 	                         ex_float(x, offset_of(x)));
-	return split(x, b, offset);
+	return split(x, b, offset, least);
 }
 
 /* log(1 + f) as hi + lo, the sum not yet rounded; lo may reach 2^-4 of hi. */
@@ -83,7 +88,7 @@ limits(const Ex *x, ValId v, ValId a, double pole)
 ValId
 ex_log(const Ex *x, ValId a)
 {
-	ExSplit d = ex_log_split(x, a);
+	ExSplit d = ex_log_split(x, a, two_thirds(x));
 	Ex2 v = log_near_one(x, ex_sub(x, d.m, ex_float(x, 1)));
 	return limits(x, join(x, d.n, v), a, 0);
 }
@@ -91,7 +96,7 @@ ex_log(const Ex *x, ValId a)
 ValId
 ex_log2(const Ex *x, ValId a)
 {
-	ExSplit d = ex_log_split(x, a);
+	ExSplit d = ex_log_split(x, a, two_thirds(x));
 	Ex2 v = log_near_one(x, ex_sub(x, d.m, ex_float(x, 1)));
 	v = ex_fast_sum(x, v.hi, v.lo);
 	Ex2 e = {ex_sum(x, &log2e_sum, 0), ex_sum(x, &log2e_sum, 1)};
@@ -107,7 +112,7 @@ ex_log1p(const Ex *x, ValId a)
 {
 	ValId zero = ex_float(x, 0), one = ex_float(x, 1);
 	Ex2 u = ex_two_sum(x, one, a);
-	ExSplit d = split(x, u.hi, ex_float(x, offset_of(x)));
+	ExSplit d = split(x, u.hi, ex_float(x, offset_of(x)), two_thirds(x));
 	ValId near = ex_eq(x, d.n, zero);
 	ValId f = ex_select(x, near, a, ex_sub(x, d.m, one));
 	/* 2^-n, where it matters: above 2^(mant + 2), c is below a quarter ulp of u. */

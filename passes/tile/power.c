@@ -50,6 +50,17 @@ ex_rsqrt(const Ex *x, ValId a)
 	return ex_select(x, ex_lt(x, zero, a), y, none);
 }
 
+/* c + v, where v is smaller; v.lo 0: none. */
+static Ex2
+sum_of(const Ex *x, const ExSum *c, Ex2 v)
+{
+	Ex2 s = ex_fast_sum(x, ex_sum(x, c, 0), v.hi);
+	ValId low = ex_sum(x, c, 1);
+	if (v.lo)
+		low = ex_add(x, low, v.lo);
+	return (Ex2){s.hi, ex_add(x, s.lo, low)};
+}
+
 /* atanh(f / (2 + f)) * 2 = log(1 + f), as hi + lo */
 static Ex2
 log_sum(const Ex *x, ValId f)
@@ -61,11 +72,11 @@ log_sum(const Ex *x, ValId f)
 	ValId left = ex_fma(x, minus, d.lo, ex_fma(x, minus, d.hi, f));
 	s.lo = ex_mul(x, left, inverse);
 	Ex2 z = ex_mul2(x, s, s);
-	/* w = z/3 + z^2 Q(z) */
-	Ex2 w = ex_mul2(x, z, (Ex2){ex_sum(x, &third, 0), ex_sum(x, &third, 1)});
-	ValId rest = ex_mul(x, ex_mul(x, z.hi, z.hi), ex_poly(x, &atanh_poly, z.hi));
-	Ex2 t = ex_fast_sum(x, w.hi, rest);
-	w = (Ex2){t.hi, ex_add(x, t.lo, w.lo)};
+	/* w = z (1/3 + z (1/5 + z Q(z))) */
+	ValId rest = ex_mul(x, z.hi, ex_poly(x, &atanh_poly, z.hi));
+	Ex2 w = sum_of(x, &fifth, (Ex2){rest, 0});
+	w = sum_of(x, &third, ex_mul2(x, z, w));
+	w = ex_mul2(x, z, w);
 	Ex2 twice = {ex_add(x, s.hi, s.hi), ex_add(x, s.lo, s.lo)};
 	Ex2 p = ex_mul2(x, twice, w);
 	Ex2 sum = ex_fast_sum(x, twice.hi, p.hi);
@@ -77,7 +88,7 @@ log_sum(const Ex *x, ValId f)
 static Ex2
 log2_sum(const Ex *x, ValId a)
 {
-	ExSplit d = ex_log_split(x, a);
+	ExSplit d = ex_log_split(x, a, x->wide ? UINT64_C(0x3fe6a09e667f3bcd) : 0x3f3504f3u); /* sqrt(1/2) */
 	Ex2 v = log_sum(x, ex_sub(x, d.m, ex_float(x, 1)));
 	v = ex_mul2(x, v, (Ex2){ex_sum(x, &log2e_sum, 0), ex_sum(x, &log2e_sum, 1)});
 	Ex2 s = ex_fast_sum(x, d.n, v.hi);

@@ -1,0 +1,253 @@
+/* accuracy_test.c: how exact the functions are, measured on compiled code.
+ *
+ *     accuracy_test TABLE [--points LOG2] [--write]
+ *
+ * f32 at 2^LOG2 points, f64 at a 64th of that, f16 and bf16 at all inputs (pow: at 2^20 pairs).
+ * Fails where an error is beyond its budget (budgets.def), and where TABLE (docs/accuracy.md) does not
+ * say what is measured: with fewer points than it was made with, where the measured error is larger;
+ * with as many, where it is different. --write makes TABLE. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/math/kernel.h"
+#include "tests/math/points.h"
+#include "tests/math/reference.h"
+
+enum { BLOCK = 4096, FULL_POINTS = 26, SMALL_TYPE_POINTS = 65536, SMALL_TYPE_PAIRS = 1 << 20, MAX_TEXT = 1 << 14 };
+
+static const double slack = 0.00051; /* the table has three digits */
+
+typedef struct {
+	Op op;
+	double f32, f64;
+} Budget;
+
+static const Budget budgets[] = {
+#define BUDGET(op, f32, f64) {OP_##op, f32, f64},
+#include "tests/math/budgets.def"
+};
+enum { NBUDGET = sizeof budgets / sizeof budgets[0] };
+
+typedef struct {
+	double worst, at, at2;       /* where results are normal */
+	double worst_subnormal;
+	int64_t not_nearest;
+} Measure;
+
+typedef struct {
+	Measure f32, f64, bf16, f16;
+} Row;
+
+static const char *table_path;
+static int log2_points = 22;
+static bool write_table;
+
+static void
+judge(Measure *m, DType t, double x, double y, double got, long double want)
+{
+	if (t == DT_F16 || t == DT_BF16) {
+		m->not_nearest += !is_nearest(t, got, want);
+		return;
+	}
+	double d = distance(t, got, want);
+	if (is_subnormal(t, want)) {
+		m->worst_subnormal = fmax(m->worst_subnormal, d);
+	} else if (d > m->worst) {
+		m->worst = d;
+		m->at = x;
+		m->at2 = y;
+	}
+}
+
+static Measure
+measure(Op op, DType t, uint64_t npoint)
+{
+	static double x[BLOCK], y[BLOCK], z[BLOCK];
+	Measure m = {0};
+	Rig r;
+	int64_t n = BLOCK;
+	rig_open(&r, "f");
+	kernel_map(&r, op, t, t == DT_F64 ? DT_F64 : DT_F32, t, t == DT_F64 ? 4 : 8);
+	kernel_lower(&r);
+	rig_load(&r, "host", 1);
+	RigRun run = {.data = {x, z}, .count = {n, n, n}, .scalar = {&n}, .ntask = 1};
+	if (op_info[op].arity == 2) {
+		run.data[1] = y;
+		run.data[2] = z;
+	}
+	for (uint64_t first = 0; first < npoint; first += BLOCK) {
+		points(op, t, first, BLOCK, x, y);
+		rig_launch(&r, &run);
+		for (size_t i = 0; i < BLOCK; i++) {
+			double a = number_at(t, x, i), b = op_info[op].arity == 2 ? number_at(t, y, i) : 0;
+			judge(&m, t, a, b, number_at(t, z, i), reference(op, t == DT_F64, a, b));
+		}
+	}
+	rig_close(&r);
+	return m;
+}
+
+static Row
+measure_all(Op op)
+{
+	uint64_t n = UINT64_C(1) << log2_points, small = op == OP_POW ? SMALL_TYPE_PAIRS : SMALL_TYPE_POINTS;
+	return (Row){
+		.f32 = measure(op, DT_F32, n),
+		.f64 = measure(op, DT_F64, n < 64 * BLOCK ? BLOCK : n / 64),
+		.bf16 = measure(op, DT_BF16, small),
+		.f16 = measure(op, DT_F16, small),
+	};
+}
+
+static void
+print_row(FILE *f, Op op, const Row *m)
+{
+	fprintf(f, "| %s | %.3f | %a", op_info[op].text, m->f32.worst, m->f32.at);
+	if (op_info[op].arity == 2)
+		fprintf(f, ", %a", m->f32.at2);
+	fprintf(f, " | %.3f | %.3f | %a", m->f32.worst_subnormal, m->f64.worst, m->f64.at);
+	if (op_info[op].arity == 2)
+		fprintf(f, ", %a", m->f64.at2);
+	fprintf(f, " | %.3f | %lld | %lld |\n", m->f64.worst_subnormal, (long long)m->bf16.not_nearest,
+	        (long long)m->f16.not_nearest);
+}
+
+/* The numbers of op's row in the table's text; false when there is no such row. */
+static bool
+read_row(const char *text, Op op, Row *m)
+{
+	char head[32];
+	snprintf(head, sizeof head, "\n| %s |", op_info[op].text);
+	const char *row = strstr(text, head);
+	if (!row)
+		return false;
+	long long bf16, f16;
+	int got = sscanf(row + strlen(head), " %lf | %*[^|] | %lf | %lf | %*[^|] | %lf | %lld | %lld",
+	                 &m->f32.worst, &m->f32.worst_subnormal, &m->f64.worst, &m->f64.worst_subnormal,
+	                 &bf16, &f16);
+	m->bf16.not_nearest = bf16;
+	m->f16.not_nearest = f16;
+	return got == 6;
+}
+
+static void
+check_budget(Op op, const char *type, const Measure *m, double budget)
+{
+	if (!(m->worst <= budget) || !(m->worst_subnormal <= budget + 0.5))
+		fail_msg("%s of %s: %.4f ulp at %a (%a), %.4f where subnormal; the budget is %g", op_info[op].text,
+		         type, m->worst, m->at, m->at2, m->worst_subnormal, budget);
+}
+
+static void
+check_number(Op op, const char *what, double measured, double stated)
+{
+	bool same = log2_points >= FULL_POINTS ? fabs(measured - stated) <= slack : measured <= stated + slack;
+	if (!same)
+		fail_msg("%s, %s: measured %.4f, but %s says %.3f; if that is right, write it anew with --write",
+		         op_info[op].text, what, measured, table_path, stated);
+}
+
+static void
+check_table(const char *text, Op op, const Row *m)
+{
+	Row stated;
+	if (!read_row(text, op, &stated))
+		fail_msg("%s has no row for %s", table_path, op_info[op].text);
+	check_number(op, "f32", m->f32.worst, stated.f32.worst);
+	check_number(op, "f32, subnormal results", m->f32.worst_subnormal, stated.f32.worst_subnormal);
+	check_number(op, "f64", m->f64.worst, stated.f64.worst);
+	check_number(op, "f64, subnormal results", m->f64.worst_subnormal, stated.f64.worst_subnormal);
+	assert_int_equal(m->bf16.not_nearest, stated.bf16.not_nearest);
+	assert_int_equal(m->f16.not_nearest, stated.f16.not_nearest);
+}
+
+static void
+print_head(FILE *f)
+{
+	fprintf(f, "# Accuracy of the functions\n\n"
+	        "Made by `tests/math/accuracy_test docs/accuracy.md --points %d --write`; the test fails when this\n"
+	        "page is out of date. The same expansions run in the interpreter, on the CPU and on the GPU, in\n"
+	        "every mode, and give the same bits.\n\n"
+	        "Errors are the largest found, in units of the last place of the result (0.5: always the nearest\n"
+	        "number): of f32 at 2^%d inputs, of f64 at 2^%d; half of them are spread over all bit patterns,\n"
+	        "half over 2^-14 <= |x| < 2^10. Where a result is subnormal it is rounded a second time, so those\n"
+	        "have a column of their own. f16 and bf16 are computed in f32 and rounded once: the last columns\n"
+	        "count the inputs, of all 65,536 (of `pow`: of 2^20 pairs), whose result is not the nearest number\n"
+	        "but its neighbour.\n\n"
+	        "| function | f32 | at | f32, subnormal | f64 | at | f64, subnormal | bf16, not nearest | f16, not nearest |\n"
+	        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n", log2_points, log2_points, log2_points - 6);
+}
+
+static char *
+read_table(void)
+{
+	static char text[MAX_TEXT];
+	FILE *f = fopen(table_path, "r");
+	if (!f)
+		fail_msg("%s can't be read", table_path);
+	text[fread(text, 1, sizeof text - 1, f)] = 0;
+	fclose(f);
+	return text;
+}
+
+static void
+test_accuracy(void **state)
+{
+	(void)state;
+	FILE *out = write_table ? fopen(table_path, "w") : NULL;
+	const char *text = write_table ? NULL : read_table();
+	if (write_table)
+		print_head(out);
+	for (size_t i = 0; i < NBUDGET; i++) {
+		Op op = budgets[i].op;
+		Row m = measure_all(op);
+		print_row(stdout, op, &m);
+		if (write_table)
+			print_row(out, op, &m);
+		else
+			check_table(text, op, &m);
+		check_budget(op, "f32", &m.f32, budgets[i].f32);
+		check_budget(op, "f64", &m.f64, budgets[i].f64);
+	}
+	if (out)
+		fclose(out);
+}
+
+/* Every function that is expanded has a budget. */
+static void
+test_complete(void **state)
+{
+	(void)state;
+	for (int op = 1; op < OP_COUNT; op++) {
+		bool found = !(op_info[op].flags & F_MATH) || !(op_info[op].level & LEVEL_L);
+		for (size_t i = 0; i < NBUDGET; i++)
+			found = found || budgets[i].op == (Op)op;
+		if (!found)
+			fail_msg("budgets.def has no row for %s", op_info[op].id);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strcmp(argv[i], "--write") == 0)
+			write_table = true;
+		else if (strcmp(argv[i], "--points") == 0 && i + 1 < argc)
+			log2_points = atoi(argv[++i]);
+		else
+			table_path = argv[i];
+	}
+	if (!table_path || log2_points < 12 || log2_points > 32) {
+		fprintf(stderr, "usage: accuracy_test TABLE [--points 12..32] [--write]\n");
+		return 2;
+	}
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_complete), cmocka_unit_test(test_accuracy)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
