@@ -47,9 +47,9 @@ check_body(Session *s, void *arg)
 		add_entries(one->json, diags_json(&u.diags, &s->arena));
 	else
 		session_diags(s, &u.diags);
-	if (u.diags.nerror == 0)
+	if (!u.failed)
 		say_detail(s, "%s: %u graph%s, no error", u.path, u.unit->ngraph, u.unit->ngraph == 1 ? "" : "s");
-	return u.diags.nerror ? EXIT_INPUT : EXIT_OK;
+	return u.failed ? EXIT_INPUT : EXIT_OK;
 }
 
 ExitCode

@@ -1,5 +1,6 @@
 /* compile.c: see compile.h. */
 #include "driver/compile.h"
+#include "driver/input_spec.h"
 #include "driver/near.h"
 #include "driver/source.h"
 
@@ -9,9 +10,28 @@
 
 enum { MAX_SOURCE = 2 * 1024 * 1024 }; /* the parser refuses half of it */
 
+/* -D values are NAME=N; whether the file has such a dim is the frontend's to say. */
+static bool
+check_statics(Session *s)
+{
+	const Options *o = s->options;
+	for (uint32_t i = 0; i < o->use.n; i++) {
+		const char *name, *value, *v = o->use.at[i].value;
+		char *end = NULL;
+		if (o->use.at[i].id != OPT_DEFINE)
+			continue;
+		errno = 0;
+		if (!input_split(&s->arena, v, &name, &value) || strtoll(value, &end, 10) < 0 || end == value || *end || errno)
+			return problem(&s->problem, EXIT_USAGE, "-D takes DIM=N, not '%s'", v);
+	}
+	return true;
+}
+
 bool
 compile_open(Session *s, const char *path, SourceUnit *out)
 {
+	if (!check_statics(s))
+		return false;
 	*out = (SourceUnit){.path = strcmp(path, "-") == 0 ? "<stdin>" : path};
 	s->subject = out->path;
 	if (!source_read(&s->host->files, &s->data, path, MAX_SOURCE, &out->text, &out->n, &s->problem))
@@ -47,6 +67,7 @@ compile_unit(Session *s, SourceUnit *u, const FpMode *fp)
 		.werror = option_on(o, OPT_WERROR),
 	};
 	u->unit = frontend_compile(&s->arena, u->names, &u->diags, u->file, &fo);
+	u->failed = u->diags.nerror > 0 || (fo.werror && u->diags.nwarning > 0);
 }
 
 Graph *

@@ -13,7 +13,8 @@ typedef struct {
 	Names *names;
 	Diags diags;
 	FileId file;
-	Unit *unit; /* NULL until compile_unit */
+	Unit *unit;  /* NULL until compile_unit */
+	bool failed; /* errors, or warnings with --werror */
 } SourceUnit;
 
 /* Reads the file ("-": standard input). */

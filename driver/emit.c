@@ -43,7 +43,7 @@ reach_graph(Emission *e)
 {
 	compile_unit(e->s, e->u, NULL);
 	session_diags(e->s, &e->u->diags);
-	if (e->u->diags.nerror)
+	if (e->u->failed)
 		return problem(&e->s->problem, EXIT_INPUT, "%s has errors", e->u->path);
 	e->graph = compile_pick(e->s, e->u, option_value(e->s->options, OPT_GRAPH));
 	return e->graph != NULL;

@@ -225,7 +225,7 @@ command_explain(Session *s, void *arg)
 		return session_fail(s);
 	compile_unit(s, &x.unit, NULL);
 	session_diags(s, &x.unit.diags);
-	if (x.unit.diags.nerror)
+	if (x.unit.failed)
 		return EXIT_INPUT;
 	if (!plan(&x))
 		return session_fail(s);

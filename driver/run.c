@@ -273,7 +273,7 @@ command_run(Session *s, void *arg)
 	if (option_value(s->options, OPT_EMIT))
 		return emit_forms(s, &r.unit);
 	compile_unit(s, &r.unit, NULL);
-	if (r.unit.diags.nerror) {
+	if (r.unit.failed) {
 		session_diags(s, &r.unit.diags);
 		return EXIT_INPUT;
 	}

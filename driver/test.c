@@ -182,9 +182,9 @@ test_body(Session *s, void *arg)
 	compile_unit(s, &t.unit, b && b->has_fp ? &b->fp : NULL);
 	if (b && b->error && has_error(&t, 0))
 		return EXIT_OK;
-	if (b && b->error && t.unit.diags.nerror) {
+	if (b && b->error && t.unit.failed) {
 		missing_error(&t);
-	} else if (t.unit.diags.nerror) {
+	} else if (t.unit.failed) {
 		session_diags(s, &t.unit.diags);
 		fail_test(&t, "the file does not compile");
 	} else if (b) {

@@ -129,6 +129,16 @@ def test_check(folder):
     expect(texo("check", "-", stdin=b"graph g(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }\n"), 0)
 
 
+def test_options_reach_the_frontend(folder):
+    expect(texo("check", GATHER), 0, "W0201")
+    expect(texo("check", "--werror", GATHER), 1, "W0201")
+    expect(texo("run", AXPY, "-DN=4", "-q"), 0, out=["z: f32[4]"])
+    expect(texo("run", AXPY, "-DQ=4"), 1, "E0706")
+    expect(texo("run", AXPY, "-DN=4", "N=5"), 1, "the dim N is 4")
+    for bad in ("N=abc", "N", "N=", "=4", "N=-1", "N=99999999999999999999"):
+        expect(texo("check", AXPY, "-D", bad), 2, "-D takes DIM=N")
+
+
 def test_check_unreadable(folder):
     path = write(folder, "secret.tex", "")
     os.chmod(path, 0)
