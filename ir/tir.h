@@ -143,6 +143,7 @@ TirKernel *tir_rewrite(const TirKernel *from, Arena *a, TirEmitFn *emit, void *u
 
 /* --- text, rules, meaning --- */
 void tir_print(const TirKernel *k, Text *out);
+/* Checks the syntax only, for any text; NULL with a message that names the line. */
 TirKernel *tir_read(Arena *a, Names *names, const char *text, size_t n, const char **error);
 bool tir_verify(const TirKernel *k, Arena *scratch, const char **error);
 
@@ -159,7 +160,7 @@ typedef struct {
 	int64_t max_steps;         /* 0: 2^40 */
 } TirRun;
 
-/* False with a message when the kernel does what it must not: reads or writes outside a buffer or a
+/* Verifies and runs. False with a message when the kernel does what it must not: reads or writes outside a buffer or a
  * view, or runs too long. */
 bool tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **error);
 
