@@ -80,7 +80,7 @@ arith_mul(FpMode fp, DType t, Val a, Val b)
 		}
 		r.err = t == DT_F64 ? fabs(fma((double)a.re, (double)b.re, -(double)r.re))
 		                    : (double)fabsl(a.re * b.re - r.re);
-		if (r.err == 0 && r.re == 0 && a.re != 0 && b.re != 0)
+		if (r.err == 0 && a.re * b.re != r.re) /* what was lost is below the least double */
 			r.err = 0x1p-1074;
 		r.soft = r.err > 0;
 		return r;
@@ -228,11 +228,9 @@ val_hull(DType t, Val a, Val b)
 		Val r = hull_float(a, b);
 		r.im = im.re;
 		r.ierr = im.err;
+		r.ambiguous |= im.ambiguous;
 		return r;
 	}
-	double gap = fabs((double)a.i - (double)b.i) * (1 + 0x1p-50);
-	if (dtype_info[t].kind == KIND_UINT)
-		gap = fabs((double)(uint64_t)a.i - (double)(uint64_t)b.i) * (1 + 0x1p-50);
-	a.err = fmax(a.err, gap + b.err);
+	a.err = fmax(a.err, number_distance(t, a.i, b.i) + b.err);
 	return a;
 }

@@ -31,12 +31,12 @@ saturate(DType t, long double x)
 	return is_signed ? (int64_t)x : (int64_t)(uint64_t)x;
 }
 
-/* |a - b| for two integers of type t. */
-static double
-distance(DType t, int64_t a, int64_t b)
+double
+number_distance(DType t, int64_t a, int64_t b)
 {
 	bool less = dtype_info[t].kind == KIND_UINT ? (uint64_t)a < (uint64_t)b : a < b;
-	return (double)(less ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b);
+	double d = (double)(less ? (uint64_t)b - (uint64_t)a : (uint64_t)a - (uint64_t)b);
+	return d < 0x1p53 ? d : d * (1 + 0x1p-50);
 }
 
 static Val
@@ -49,8 +49,8 @@ float_to_int(DType to, Val a)
 	if (!val_finite(&a))
 		r.err = INFINITY;
 	else
-		r.err = fmax(distance(to, saturate(to, a.re + a.err), r.i),
-		             distance(to, r.i, saturate(to, a.re - a.err)));
+		r.err = fmax(number_distance(to, saturate(to, a.re + a.err), r.i),
+		             number_distance(to, r.i, saturate(to, a.re - a.err)));
 	return r;
 }
 

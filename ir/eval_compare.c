@@ -32,11 +32,7 @@ static Distance
 int_distance(DType t, const EvalValue *want, int64_t got)
 {
 	Distance d = {.bound = want->err};
-	double gap = fabs((double)got - (double)want->i);
-	if (dtype_info[t].kind == KIND_UINT)
-		gap = fabs((double)(uint64_t)got - (double)(uint64_t)want->i);
-	if (gap == 0 && got != want->i)
-		gap = 1;
+	double gap = number_distance(t, got, want->i);
 	d.ulp = gap;
 	d.wrong = gap > want->err * (1 + 0x1p-40);
 	d.ratio = gap > 0 ? gap / want->err : 0;

@@ -404,8 +404,23 @@ uncertain_term(Fold *f, bool present, Val x, int64_t index)
 		free_term(f, val_unknown());
 		return;
 	}
+	if (f->n == 0 && monoid_info[f->monoid].unit == UNIT_NONE) {
+		f->acc = x;
+		f->maybe_empty = true;
+		return;
+	}
 	Val without = f->n ? f->acc : unit(f), with = f->n ? combine(f, f->acc, x) : x;
 	f->acc = present ? val_hull(f->dtype, with, without) : val_hull(f->dtype, without, with);
+	if (f->maybe_empty)
+		f->acc = val_hull(f->dtype, f->acc, x);
+}
+
+static void
+certain_term(Fold *f, Val x)
+{
+	Val with = f->n ? combine(f, f->acc, x) : x;
+	f->acc = f->maybe_empty ? val_hull(f->dtype, with, x) : with;
+	f->maybe_empty = false;
 }
 
 void
@@ -429,7 +444,7 @@ fold_term(Fold *f, Val present, Val x, int64_t index)
 	else if (is_free(f))
 		free_term(f, x);
 	else
-		f->acc = f->n ? combine(f, f->acc, x) : x;
+		certain_term(f, x);
 	f->n++;
 }
 

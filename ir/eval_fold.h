@@ -24,6 +24,7 @@ typedef struct {
 	long double big, small, odd; /* free products: of the factors above 1, below 1, of odd parts */
 	double rival, rival_err;     /* arg: the upper end of what did not win */
 	int64_t index;
+	bool maybe_empty; /* acc holds only if a term arrived, and none may have; no unit then */
 	bool uncertain;  /* arg */
 	Val touched;     /* bool: a term arrived */
 	AccessId fault, cut;

@@ -37,6 +37,8 @@ Val number_settle(FpMode fp, DType t, long double v, double e);
 Val number_narrow(DType t, Val a);
 void number_load(DType t, const void *packed, int64_t n, Val *out);
 int64_t number_wrap(DType t, int64_t v);
+/* At least |a - b| for two integers of type t. */
+double number_distance(DType t, int64_t a, int64_t b);
 Val number_cast(DType from, DType to, Val a);
 /* The same, with the faults and flags of a. */
 Val number_convert(DType from, DType to, Val a);

@@ -233,6 +233,11 @@ comparison_finds_the_worst(void **state)
 	got[2] = 5;
 	eval_compare(&e, got, &c);
 	assert_true(c.mismatches == 1 && c.worst == 2 && c.worst_ratio > 1.9);
+	EvalValue whole[2] = {{.i = 4}, {.i = -9}};
+	int32_t stored[2] = {4, -7};
+	EvalTensor ints = {.dtype = DT_I32, .count = 2, .at = whole};
+	eval_compare(&ints, stored, &c);
+	assert_true(c.mismatches == 1 && c.worst == 1 && c.worst_got == -7 && c.worst_want == -9 && c.worst_ulp == 2);
 }
 
 int

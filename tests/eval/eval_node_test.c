@@ -228,6 +228,8 @@ monoids_on_special_values(void **state)
 	static const float minus[2] = {-0.0f, -0.0f}, infs[3] = {INFINITY, 1, -INFINITY}, over[3] = {3e38f, 3e38f, -3e38f};
 	static const int8_t small[4] = {100, 100, 100, 3};
 	static const uint8_t flags[3] = {1, 0, 2};
+	static const double wide[3] = {1, 0x1p40, 1};
+	static const float above[3] = {0x1p24f, 1, 1}, close[3] = {1, 3, 2}, factors[4] = {3, 0.5f, 5, 1e-3f};
 	static const uint16_t bf16[3] = {0x4380, 0x3f80, 0x3f80}; /* 256 + 1 + 1 is 258 in f32 */
 	assert_true(isnan(reduce_of(MON_MAX, FP_RELAXED, DT_F32, nan_late, 4, &e)) && e == 0);
 	assert_true(reduce_of(MON_ARGMAX, FP_RELAXED, DT_F32, nan_late, 4, &e) == 2 && e == 0);
@@ -248,6 +250,14 @@ monoids_on_special_values(void **state)
 	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_BF16, bf16, 3, &e) == 258 && e == 0);
 	assert_true(reduce_of(MON_PROD, FP_RELAXED, DT_I8, small, 4, &e) == 3000000 && e == 0);
 	assert_true(reduce_of(MON_MIN, FP_RELAXED, DT_I8, small, 4, &e) == 3);
+	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_F64, wide, 3, &e) == 0x1p40 + 2 && e == 0);
+	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_F32, above, 3, &e) == 0x1p24 + 2 && e >= 2 && e < 4);
+	assert_true(reduce_of(MON_SUM, FP_STRICT, DT_F32, above, 3, &e) == 0x1p24 + 2 && e >= 1 && e < 4);
+	assert_true(reduce_of(MON_ARGMAX, FP_STRICT, DT_F32, close, 3, &e) == 1 && e == 0);
+	assert_true(reduce_of(MON_PROD, FP_STRICT, DT_F32, close, 3, &e) == 6 && e == 0);
+	assert_true(reduce_of(MON_PROD, FP_RELAXED, DT_F32, close, 3, &e) == 6 && e == 0);
+	reduce_of(MON_PROD, FP_RELAXED, DT_F32, factors, 4, &e);
+	assert_true(e > 7e-10 && e < 4e-9); /* up to four roundings of 7.5e-3 */
 	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_F32, NULL, 0, &e) == 0 && e == 0);
 	assert_true(reduce_of(MON_PROD, FP_RELAXED, DT_F32, NULL, 0, &e) == 1 && e == 0);
 	assert_true(reduce_of(MON_ALL, FP_RELAXED, DT_BOOL, NULL, 0, &e) == 1);

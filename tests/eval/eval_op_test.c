@@ -156,6 +156,10 @@ comparisons_and_logic(void **state)
 	assert_int_equal(apply(FP_RELAXED, OP_NOT, DT_BOOL, DT_BOOL, val_int(1), val_int(0)).i, 0);
 	assert_int_equal(apply(FP_RELAXED, OP_LT, DT_U64, DT_BOOL, val_int(1), val_int(-1)).i, 1);
 	assert_int_equal(apply(FP_RELAXED, OP_LT, DT_I64, DT_BOOL, val_int(1), val_int(-1)).i, 0);
+	Val three = {.i = 3, .err = 2};
+	assert_int_equal(int_order(DT_I32, val_int(4), three), 3);
+	assert_int_equal(int_order(DT_I32, three, val_int(5)), 3);
+	assert_int_equal(int_order(DT_I32, three, val_int(6)), -1);
 	Val near = {.re = 1, .err = 0.1};
 	Val v = apply(FP_RELAXED, OP_LT, DT_F32, DT_BOOL, near, val_float(1.05));
 	assert_true(v.err == 1 && v.i == 1);
@@ -179,7 +183,7 @@ integers_are_total(void **state)
 		{OP_POW, DT_I32, 1, -5, 1}, {OP_POW, DT_I32, -1, -5, -1}, {OP_POW, DT_I32, -1, -4, 1},
 		{OP_POW, DT_I32, 0, -1, -1}, {OP_POW, DT_I32, 7, -1, 0}, {OP_POW, DT_U32, 3, UINT32_MAX, (int64_t)2863311531},
 		{OP_NEG, DT_I32, INT32_MIN, 0, INT32_MIN}, {OP_NEG, DT_U32, 1, 0, UINT32_MAX},
-		{OP_ABS, DT_I32, INT32_MIN, 0, INT32_MIN}, {OP_ABS, DT_I64, -9, 0, 9}, {OP_SIGN, DT_I32, -9, 0, -1},
+		{OP_ABS, DT_I32, INT32_MIN, 0, INT32_MIN}, {OP_ABS, DT_I64, -9, 0, 9}, {OP_SIGN, DT_I32, -9, 0, -1}, {OP_SIGN, DT_I32, 0, 0, 0}, {OP_SIGN, DT_I64, 9, 0, 1},
 		{OP_SIGN, DT_U64, -9, 0, 1}, {OP_MIN, DT_U64, -1, 1, 1}, {OP_MIN, DT_I64, -1, 1, -1},
 		{OP_MAX, DT_U32, UINT32_MAX, 1, UINT32_MAX},
 	};
@@ -206,6 +210,8 @@ complex_numbers(void **state)
 	Val a = complex_val(1, 2), b = complex_val(3, -4);
 	Val v = apply(FP_RELAXED, OP_ADD, DT_C64, DT_C64, a, b);
 	assert_true(v.re == 4 && v.im == -2 && v.err == 0 && v.ierr == 0);
+	v = apply(FP_RELAXED, OP_SUB, DT_C64, DT_C64, a, b);
+	assert_true(v.re == -2 && v.im == 6 && v.err == 0 && v.ierr == 0);
 	v = apply(FP_RELAXED, OP_MUL, DT_C64, DT_C64, a, b);
 	assert_true(v.re == 11 && v.im == 2 && v.err == 0);
 	v = apply(FP_RELAXED, OP_FDIV, DT_C64, DT_C64, a, b);
@@ -251,6 +257,42 @@ unknown_rather_than_wrong(void **state)
 	assert_true(apply(FP_RELAXED, OP_MAX, DT_F32, DT_F32, p, val_float(1)).err == 0);
 }
 
+/* Errors of operands come through with the slope there, and no larger. */
+static void
+bounds_follow_the_slope(void **state)
+{
+	(void)state;
+	static const struct { Op op; double x, err, least, most; } rows[] = {
+		{OP_SIN, 1.5707963, 1e-3, 5e-7, 1.2e-6}, {OP_SIN, 0, 1e-3, 9.99e-4, 1.01e-3}, {OP_COS, 0, 1e-3, 5e-7, 1.2e-6},
+		{OP_SIN, 100, 1e9, 1, 2}, {OP_EXP, 3, 1e-3, 0.02, 0.0203}, {OP_LOG, 0.01, 1e-4, 0.01, 0.0102},
+		{OP_SQRT, 1e-4, 1e-6, 5e-5, 5.1e-5}, {OP_RSQRT, 4, 0.01, 6.2e-4, 6.4e-4}, {OP_TANH, 20, 1, 0, 3e-7},
+		{OP_ERF, 0, 1e-3, 1.128e-3, 1.14e-3}, {OP_EXP2, -1, 0.01, 3.4e-3, 3.6e-3}, {OP_LOG2, 8, 0.08, 0.0144, 0.0147},
+		{OP_EXPM1, 0, 1e-3, 1e-3, 1.02e-3}, {OP_LOG1P, -0.5, 1e-3, 2e-3, 2.03e-3},
+	};
+	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+		Val x = {.re = rows[k].x, .err = rows[k].err};
+		Val v = apply(FP_RELAXED, rows[k].op, DT_F32, DT_F32, x, x);
+		if (!(v.err >= rows[k].least && v.err <= rows[k].most))
+			fail_msg("%s(%g +- %g): %g", op_info[rows[k].op].id, rows[k].x, rows[k].err, v.err);
+	}
+	Val two = {.re = 2, .err = 1e-3}, three = {.re = 3, .err = 1e-3}, zero = {0}, tenth = {.re = 0.05, .err = 0.1};
+	Val p = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, two, three);
+	assert_true(p.err > 0.0175 && p.err < 0.018); /* 12 * 1e-3 + 8 ln 2 * 1e-3 */
+	p = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, arith_neg(two), val_float(3));
+	assert_true(p.re == -8 && p.err > 0.012 && p.err < 0.0125);
+	p = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, tenth, val_float(2));
+	assert_true(fabsl(p.re - 0.0025L) < 1e-9L && p.err > 0.0199 && p.err < 0.0205);
+	assert_true(apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, zero, two).err < 1e-40);
+	assert_true(isinf(apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, zero, tenth).err));
+	assert_true(isinf(apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, arith_neg(two), three).err));
+	p = apply(FP_RELAXED, OP_FDIV, DT_F32, DT_F32, three, two);
+	assert_true(p.err > 1.25e-3 && p.err < 1.26e-3);
+	p = apply(FP_RELAXED, OP_MUL, DT_F32, DT_F32, three, two);
+	assert_true(p.err > 5e-3 && p.err < 5.01e-3);
+	p = apply(FP_RELAXED, OP_MAX, DT_F32, DT_F32, two, (Val){.re = 1.999, .err = 0.01});
+	assert_true(p.re == 2 && p.err > 8.9e-3 && p.err < 9.1e-3);
+}
+
 /* (1+2^-12)^2 - 1 is 2^-11 contracted and 2^-11 + 2^-24 rounded to f32: both are allowed. */
 static void
 additions_may_take_products_unrounded(void **state)
@@ -292,6 +334,7 @@ main(void)
 		cmocka_unit_test(integers_are_total),
 		cmocka_unit_test(complex_numbers),
 		cmocka_unit_test(unknown_rather_than_wrong),
+		cmocka_unit_test(bounds_follow_the_slope),
 		cmocka_unit_test(additions_may_take_products_unrounded),
 		cmocka_unit_test(every_row_has_a_case),
 	};
