@@ -160,8 +160,8 @@ typedef struct {
 	int64_t max_steps;         /* 0: 2^40 */
 } TirRun;
 
-/* Verifies and runs. False with a message when the kernel does what it must not: reads or writes outside a buffer or a
- * view, or runs too long. */
+/* Verifies and runs. False with a message when the kernel does what it must not: reads or writes
+ * outside a buffer or a view, or runs too long. */
 bool tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **error);
 
 #endif
