@@ -201,14 +201,11 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 }
 
 static void
-check_nodes(const Graph *g)
+check_limits(const Graph *g)
 {
 	if (g->access.n > ACCESS_MAX + 1u)
 		arena_unwind(g->arena, UNWIND_LIMIT, "%u accesses are checked as they run; %u are possible",
 		             g->access.n - 1, (unsigned)ACCESS_MAX);
-	for (uint32_t i = 0; i < g->node.n; i++)
-		if (g->node.at[i].monoid == MON_NONE && g->node.at[i].guard)
-			bug(g->arena, "schedule: %%%u has a guard and nothing to leave out", g->node.at[i].out);
 }
 
 Program *
@@ -219,7 +216,7 @@ plan_schedule(Graph *g, PassCtx *cx)
 	ScratchPool pool;
 	Arena scratch;
 	p->graph = g;
-	check_nodes(g);
+	check_limits(g);
 	own_results(g, cx);
 	collect_reads(&s);
 	order_units(&s);

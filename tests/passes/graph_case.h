@@ -15,6 +15,7 @@ typedef struct {
 	int64_t lo[CASE_MAX_PARAM], hi[CASE_MAX_PARAM]; /* of random integers, by parameter */
 	const void *given[CASE_MAX_PARAM];              /* packed data instead of random data */
 	uint64_t seed;
+	bool any_fault;              /* of several faults any may be the first */
 } Case;
 
 typedef void CaseFn(Case *c);
@@ -50,5 +51,8 @@ typedef struct {
 
 /* Builds and runs in every configuration. Fails the test when anything differs from the oracle. */
 CaseRun case_run(Arena *a, CaseFn *build);
+/* The same in configuration k alone, for long runs; the configurations' number is case_configs. */
+void case_run_one(Arena *a, CaseFn *build, unsigned k, CaseRun *out);
+extern const unsigned case_configs;
 
 #endif
