@@ -54,7 +54,8 @@ static const char bump_text[] =
 	"{ %1:i64 = task_lo %2:i64 = task_hi %3:i64 = const 1 %4:i64 = scalar 0 %5:i64 = scalar 1 %6:i32 = scalar 2\n"
 	"  %7:f32 = cast %6 %8 = buffer 0 %9:f32 = view %8, %4, %5 %10 = buffer 1 %11:f32 = view %10, %4, %5\n"
 	"  %12 = for %1, %2, %3 { %13:i64 = blockarg 0\n"
-	"    %14:f32 = load %9, %13 %15:f32 = + %14, %7 %16 = store %11, %15, %13 %17 = yield } }\n";
+	"    %14:f32 = load %9, %13 %15:f32 = + %14, %7 %16:f32 = const 0.25\n"
+	"    %17:f32 = + %15, %16 %18 = store %11, %17, %13 %19 = yield } }\n";
 
 static const char pick_text[] =
 	"kernel pick\n"

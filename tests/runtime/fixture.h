@@ -4,7 +4,7 @@
  *     where N mod 2 == 0, k > 0
  *   t[i, j] = x[i, j] * a                 (stored in the workspace)
  *   y[i, j] = t[i, j] + table[ids[i]]     (the gather faults as access 1, "table[ids[i]]", at 7:5)
- *   acc[i] = acc[i] + k
+ *   acc[i] = acc[i] + k + 0.25            (the constant is in read-only data)
  *
  *   graph second(z: i4[3*K - 2, 2], flag: bool) -> (w: i4[K, 2]):  w[i, j] = flag ? z[i, j] : 0 */
 #ifndef TEXO_TESTS_RUNTIME_FIXTURE_H
