@@ -237,7 +237,7 @@ headers_written(void **state)
 		memcpy(file, header, n);
 		MemoryFile m = {file, n + (size_t)bytes, 0, 4096, true};
 		Npy npy;
-		unsigned rank;
+		unsigned rank = 0;
 		int64_t shape[NPY_MAX_RANK];
 		assert_true(load(&m, &npy));
 		assert_true(npy_holds(&npy, rows[i].t) && npy_shape(&npy, rows[i].t, &rank, shape));
