@@ -272,7 +272,7 @@ Val elab_arith(Sema *s, Op op, Val a, Val b, Span at);
 
 /* --- sema_expr.c --- */
 Val elab(Sema *s, AstId id, Env *env);
-void elab_step(Sema *s);                       /* counts work against the limit */
+void elab_enter(Sema *s);                      /* counts depth (until s->depth--) and work against the limits */
 ExprId elab_cond(Sema *s, AstId id, Env *env, Dom *dom); /* a bool; 0 after an error */
 ExprId elab_index(Sema *s, AstId id, Env *env, Dom *dom, const char *what); /* an i64 */
 const char *source_text(Sema *s, Span at);

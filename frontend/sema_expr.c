@@ -195,10 +195,12 @@ elab_kind(Sema *s, AstId id, Env *env)
 
 enum { MAX_DEPTH = 4000, MAX_STEPS = 5000000 };
 
-/* Functions are inlined, so a short program can stand for a long one. */
+/* Functions are inlined, so a short program can stand for a long one, and a flat one for a deep one. */
 void
-elab_step(Sema *s)
+elab_enter(Sema *s)
 {
+	if (++s->depth > MAX_DEPTH)
+		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand more than %d expressions deep", MAX_DEPTH);
 	if (++s->steps > MAX_STEPS)
 		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand to more than %d expressions", MAX_STEPS);
 }
@@ -209,9 +211,7 @@ elab(Sema *s, AstId id, Env *env)
 {
 	if (!id)
 		return val_error;
-	if (++s->depth > MAX_DEPTH)
-		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand more than %d expressions deep", MAX_DEPTH);
-	elab_step(s);
+	elab_enter(s);
 	Val v = elab_kind(s, id, env);
 	s->depth--;
 	return v;

@@ -109,12 +109,9 @@ scan_name(Sema *s, const AstNode *n, Env *env, IvarId v, AxisUses *uses)
 	}
 }
 
-void
-range_scan(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
+static void
+scan_kind(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
 {
-	if (!id)
-		return;
-	elab_step(s);
 	const AstNode *n = ast_get(s->ast, id);
 	switch ((AstKind)n->kind) {
 	case AST_NAME:
@@ -144,6 +141,16 @@ range_scan(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
 	case AST_RETURN:
 		return;
 	}
+}
+
+void
+range_scan(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
+{
+	if (!id)
+		return;
+	elab_enter(s);
+	scan_kind(s, id, env, v, uses);
+	s->depth--;
 }
 
 static ExprId

@@ -76,6 +76,19 @@ format(Arena *a, const char *fmt, va_list ap)
 	return s;
 }
 
+/* What is inlined twice is found wrong twice. */
+static bool
+is_known(const Diags *d, const Diag *g)
+{
+	for (uint32_t k = 0; k < d->list.n; k++) {
+		const Diag *old = &d->list.at[k];
+		if (old->code == g->code && old->at.file == g->at.file && old->at.begin == g->at.begin
+		    && old->at.end == g->at.end && strcmp(old->message, g->message) == 0 && g->at.file)
+			return true;
+	}
+	return false;
+}
+
 Diag *
 diag_add(Diags *d, DiagCode code, Span at, const char *fmt, ...)
 {
@@ -85,7 +98,7 @@ diag_add(Diags *d, DiagCode code, Span at, const char *fmt, ...)
 	va_end(ap);
 	Diag g = {.code = code, .at = at, .message = message};
 	Severity s = code_info[code].severity;
-	if (!has_room(d, s)) {
+	if (!has_room(d, s) || is_known(d, &g)) {
 		Diag *dropped = ARENA_NEW(d->arena, Diag);
 		*dropped = g;
 		return dropped;

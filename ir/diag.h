@@ -65,7 +65,8 @@ typedef struct Diags {
 
 void diags_init(Diags *d, Arena *a);
 FileId diags_add_file(Diags *d, const char *path, const char *text, size_t n);
-/* Returns the new diagnostic, so that label, help and notes can be added (a dropped one too). */
+/* Returns the new diagnostic, so that label, help and notes can be added until the next is made. One
+ * said before (code, place and message) or beyond the limit is dropped, and returned all the same. */
 Diag *diag_add(Diags *d, DiagCode code, Span at, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void diag_note(Diags *d, Diag *g, Span at, const char *fmt, ...)

@@ -177,6 +177,23 @@ twenty_errors(void **state)
 }
 
 static void
+said_once(void **state)
+{
+	(void)state;
+	Parsed p;
+	parsed_make(&p, PARSE_TREE, "const A = 1 2", 13);
+	Span at = p.diags.list.at[0].at;
+	uint32_t n = p.diags.list.n;
+	diag_add(&p.diags, DIAG_E0100, at, "%s", p.diags.list.at[0].message)->help = "dropped";
+	assert_int_equal(p.diags.list.n, n);
+	diag_add(&p.diags, DIAG_E0100, at, "another");
+	diag_add(&p.diags, DIAG_E0101, at, "another");
+	assert_int_equal(p.diags.list.n, n + 2);
+	assert_int_equal(p.diags.nerror, n + 2);
+	parsed_free(&p);
+}
+
+static void
 codes(void **state)
 {
 	(void)state;
@@ -204,6 +221,7 @@ main(void)
 		cmocka_unit_test(odd_places),
 		cmocka_unit_test(json),
 		cmocka_unit_test(twenty_errors),
+		cmocka_unit_test(said_once),
 		cmocka_unit_test(codes),
 	};
 	return cmocka_run_group_tests_name("diag", tests, NULL, NULL);

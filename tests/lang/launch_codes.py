@@ -1,0 +1,67 @@
+"""Errors that only a run shows, and those of the command around a file: their codes, places and exit
+codes. usage: launch_codes.py TEXO"""
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TEXO = sys.argv[1]
+PROGRAM = """graph facts(x: f32[N]) -> (y: f32[N]) where N mod 4 == 0 {
+  y[i] = x[i]
+}
+graph largest(x: f32[N, M]) -> (y: f32[N]) {
+  y[i] = max[j](x[i, j])
+}
+graph swapped(x: f32[N, M]) -> (y: f32[N, M]) {
+  y[i, j] = x[j, i]
+}
+graph both(x: f32[N], z: f32[M]) -> (y: f32) {
+  y = sum[i](x[i] * z[i])
+}
+"""
+RUNS = [  # graph, dims, code and place or None
+    ("facts", ["N=6"], ("E0702", 1, 45)), ("facts", ["N=8"], None),
+    ("largest", ["N=2", "M=0"], ("E0703", 5, 10)), ("largest", ["N=2", "M=1"], None),
+    ("swapped", ["N=2", "M=3"], ("E0704", 8, 15)), ("swapped", ["N=3", "M=3"], None),
+    ("both", ["N=2", "M=3"], ("E0705", 11, 23)), ("both", ["N=3", "M=3"], None),
+    ("facts", ["-D", "Q=3"], ("E0706", 1, 1)),
+]
+
+
+def texo(*args):
+    done = subprocess.run([TEXO, *map(str, args)], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def check_runs(path):
+    for device in ("interp", "cpu"):
+        for graph, dims, want in RUNS:
+            code, out, err = texo("run", path, f"--graph={graph}", f"--device={device}", *dims)
+            words = (f"error[{want[0]}]", f":{want[1]}:{want[2]}\n") if want else ()
+            right = code == (1 if want else 0) and all(w in err for w in words) and (want or "error" not in err)
+            assert right, (graph, device, dims, code, out, err)
+
+
+def check_memory(folder):
+    """Functions that double what they are given meet a limit, and soon."""
+    lines = ["fn g0(x) = x * x + 1"]
+    lines += [f"fn g{k}(x) = g{k - 1}(g{k - 1}(x)) + g{k - 1}(x - {k})" for k in range(1, 26)]
+    lines += ["graph g(x: f32[N]) -> (y: f32[N]) {", "  y[i] = g25(x[i])", "}"]
+    path = folder / "doubling.tex"
+    path.write_text("\n".join(lines))
+    code, out, err = texo("check", "--json", path)
+    found = [d["code"] for d in json.loads(out)["diagnostics"]]
+    assert code == 1 and found == ["E0990"], (code, out, err)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "launch.tex"
+        path.write_text(PROGRAM)
+        check_runs(path)
+        check_memory(Path(folder))
+    print(f"{2 * len(RUNS) + 1} runs")
+
+
+main()
