@@ -179,7 +179,8 @@ make_node(Sema *s, Scatter *c, const Val *v, Dom dom, const ExprId *target, cons
 	Def *d = c->def;
 	Graph *g = s->g;
 	AstNode stmt = *ast_get(s->ast, d->stmt);
-	DType natural = dtype_info[val_dtype(s, v)].arith;
+	Val typed = val_typed(s, *v);
+	DType natural = dtype_info[val_dtype(s, &typed)].arith;
 	DType store = d->dtype ? d->dtype : natural, acc = dtype_info[store].arith;
 	if (!d->dtype)
 		store = acc;
@@ -241,7 +242,6 @@ terms(Sema *s, Scatter *c)
 		ok &= target[a] != 0;
 	}
 	if (ok) {
-		v = val_typed(s, v);
 		dom = dom_join(s, dom, v.dom);
 		frame_settle(s, dom);
 		path_push_dom(s, dom);

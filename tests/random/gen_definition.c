@@ -1,0 +1,230 @@
+/* gen_definition.c: random definitions: plain, with domains, recurrences, scatters. */
+#include <stdio.h>
+#include <string.h>
+
+#include "generator.h"
+
+enum { MAX_ELEMENTS = 1500 };
+
+static RpTensor *
+new_tensor(Gen *g, const char *stem, DType t)
+{
+	RpTensor *x = &g->p->tensor[g->p->ntensor];
+	memset(x, 0, sizeof *x);
+	snprintf(x->name, sizeof x->name, "%s%u", stem, g->p->ntensor);
+	x->dtype = t;
+	x->into = -1;
+	x->magnitude = 3;
+	return x;
+}
+
+static double
+elements(const Gen *g, const RpTensor *t)
+{
+	double n = 1;
+	for (unsigned a = 0; a < t->rank; a++)
+		n *= (double)g->p->size[t->dim[a]];
+	return n;
+}
+
+/* Axes of distinct or repeated dims, within a number of elements. */
+static void
+choose_axes(Gen *g, RpTensor *t, unsigned rank)
+{
+	for (t->rank = 0; t->rank < rank;) {
+		t->dim[t->rank++] = below(g, g->p->ndim);
+		if (elements(g, t) > MAX_ELEMENTS)
+			t->rank--, rank--;
+	}
+}
+
+/* 4-bit types pack two to a byte along the last axis, which must be even. */
+static void
+check_packing(Gen *g, RpTensor *t)
+{
+	if (dtype_info[t->dtype].bits != 4)
+		return;
+	if (t->rank == 0 || g->p->size[t->dim[t->rank - 1]] % 2 != 0)
+		t->dtype = dtype_is_float(t->dtype) ? DT_F8E4M3 : DT_I8;
+}
+
+static DType
+random_dtype(Gen *g, bool result)
+{
+	static const DType common[] = {DT_F32, DT_F32, DT_F32, DT_BF16, DT_F16, DT_F64, DT_I32, DT_I64, DT_BOOL};
+	DType t = chance(g, 60) ? common[below(g, sizeof common / sizeof *common)] : (DType)(1 + below(g, DT_COUNT - 1));
+	if (g->p->exact && dtype_is_float(t) && (result || t == DT_E8M0))
+		t = chance(g, 70) ? DT_F32 : DT_F64;
+	if (g->p->exact && t == DT_C64)
+		t = DT_F32;
+	return t;
+}
+
+static const char *
+left_side(Gen *g, const RpTensor *t, Scope *sc)
+{
+	const char *text = "";
+	for (unsigned a = 0; a < t->rank; a++) {
+		const char *i = new_index(g, sc, t->dim[a], false);
+		text = arena_text(g->a, t->result || t->inout ? "%s%s%s" : "%s%s%s in 0..N%u", text, a ? ", " : "", i, t->dim[a]);
+	}
+	return t->rank ? arena_text(g->a, "[%s]", text) : "";
+}
+
+static const char *
+default_of(DType t)
+{
+	Cls c = class_of(t);
+	return c == CLS_BOOL ? "true" : c == CLS_COMPLEX ? "root(0, 1)" : "2";
+}
+
+static Piece
+present(Gen *g, Piece p, DType t)
+{
+	if (p.absent)
+		p.text = arena_text(g->a, "(%s ?? %s)", p.text, default_of(t));
+	p.absent = false;
+	return p;
+}
+
+static void
+emit(Gen *g, RpTensor *t, const char *left, const char *op, Piece e, const char *where, bool absent)
+{
+	const char *stored = !t->result && !t->inout && chance(g, 25) && op[0] == '=' ? dtype_info[t->dtype].text : NULL;
+	if (dtype_info[t->dtype].kind == KIND_UINT) /* a negative number has no unsigned type */
+		e.text = arena_text(g->a, "i64(%s)", e.text);
+	bool needs = absent && (t->result || t->inout);
+	bool other = needs || (absent && chance(g, 60));
+	text_printf(&g->p->text, "  %s%s%s%s%s %s %s%s%s%s%s\n", t->name, stored && !t->rank ? " : " : stored ? ": " : "",
+	            stored ? stored : "", left, "", op, e.text, where ? " where " : "", where ? where : "",
+	            other ? " else " : "", other ? default_of(t->dtype) : "");
+	t->absent = absent && !other;
+	t->magnitude = e.mag > 3 ? e.mag : 3;
+}
+
+static void
+plain(Gen *g, RpTensor *t)
+{
+	Scope sc = {0};
+	const char *left = left_side(g, t, &sc);
+	bool masked = chance(g, 25);
+	Piece where = {0};
+	if (masked) {
+		where = gen_cond(g, &sc, 2);
+		trait(g, RP_DOMAIN);
+	}
+	Piece e = gen_expr(g, class_of(t->dtype), &sc, chance(g, 12) ? 0 : 1 + below(g, 4));
+	if (masked && where.absent)
+		where = present(g, where, DT_BOOL);
+	if (e.absent)
+		trait(g, RP_DOMAIN);
+	emit(g, t, left, "=", e, masked ? where.text : NULL, e.absent || masked);
+}
+
+static void
+recurrence(Gen *g, RpTensor *t)
+{
+	Scope sc = {0};
+	const char *left = left_side(g, t, &sc);
+	bool flt = class_of(t->dtype) == CLS_FLOAT, back = chance(g, 40);
+	const char *i = sc.at[0].name, *rest = "";
+	trait(g, RP_RECURRENCE);
+	Piece e = present(g, gen_expr(g, flt ? CLS_FLOAT : CLS_INT, &sc, 2), t->dtype);
+	for (unsigned a = 1; a < t->rank; a++)
+		rest = arena_text(g->a, "%s, %s", rest, sc.at[a].name);
+	const char *step = arena_text(g->a, "(%s?[%s %c %u%s] ?? 1)", t->name, i, back ? '+' : '-', 1 + below(g, 2), rest);
+	if (t->rank > 1 && chance(g, 40)) {
+		const char *tail = "", *index = arena_text(g->a, "i%u", g->nindex++);
+		for (unsigned a = 2; a < t->rank; a++)
+			tail = arena_text(g->a, "%s, %s", tail, sc.at[a].name);
+		step = arena_text(g->a, "(sum[%s in 0..N%u](%s?[%s %c 1, %s%s]) ?? 1)", index, t->dim[1], t->name, i, back ? '+' : '-',
+		                  index, tail);
+		trait(g, RP_REDUCTION);
+	} else if (t->rank > 1 && chance(g, 40)) {
+		const char *tail = "";
+		for (unsigned a = 2; a < t->rank; a++)
+			tail = arena_text(g->a, "%s, %s", tail, sc.at[a].name);
+		step = arena_text(g->a, "max(%s, (%s?[%s, %s - 1%s] ?? 0))", step, t->name, i, sc.at[1].name, tail);
+	}
+	if (!flt)
+		e.text = arena_text(g->a, "(%s) + %s", e.text, step);
+	else if (g->p->exact)
+		e.text = arena_text(g->a, "max(min(%s + %s, 50), -50)", e.text, step);
+	else
+		e.text = arena_text(g->a, "tanh(%s) * %s + tanh(%s)", e.text, chance(g, 50) ? "0.75" : step, step);
+	e.mag = g->p->exact ? 50 : 40;
+	text_printf(&g->p->text, "  %s%s%s%s = %s\n", t->name, t->result ? "" : ": ", t->result ? "" : dtype_info[t->dtype].text,
+	            left, e.text);
+	t->magnitude = e.mag;
+}
+
+/* g[ids[t], d] += e: the first axis gathered, the others plain. False if no positions fit. */
+static bool
+scatter(Gen *g, RpTensor *t)
+{
+	const RpTensor *ids = NULL;
+	for (unsigned k = 0, seen = 0; k < g->p->ntensor; k++) {
+		const RpTensor *x = &g->p->tensor[k];
+		if (x->input && x->into >= 0 && x->rank > 0 && x->rank < 3 && (unsigned)x->into == t->dim[0] && below(g, ++seen) == 0)
+			ids = x;
+	}
+	if (!ids || t->rank == 0 || class_of(t->dtype) == CLS_BOOL || class_of(t->dtype) == CLS_COMPLEX)
+		return false;
+	Scope sc = {0};
+	const char *subs = "", *left = "";
+	for (unsigned a = 0; a < ids->rank; a++) {
+		const char *i = new_index(g, &sc, ids->dim[a], false);
+		subs = arena_text(g->a, "%s%s%s", subs, a ? ", " : "", i);
+	}
+	left = arena_text(g->a, t->result || t->inout ? "[%s[%s]" : "[%s[%s] in 0..N%u", ids->name, subs, t->dim[0]);
+	for (unsigned a = 1; a < t->rank; a++) {
+		const char *i = new_index(g, &sc, t->dim[a], false);
+		left = arena_text(g->a, t->result || t->inout ? "%s, %s" : "%s, %s in 0..N%u", left, i, t->dim[a]);
+	}
+	trait(g, RP_SCATTER);
+	trait(g, RP_GATHER);
+	bool masked = chance(g, 30);
+	Piece where = {0};
+	if (masked) {
+		where = present(g, gen_cond(g, &sc, 1), DT_BOOL);
+		trait(g, RP_DOMAIN);
+	}
+	Piece e = gen_expr(g, class_of(t->dtype), &sc, 2);
+	if (class_of(t->dtype) == CLS_FLOAT && e.mag > 100)
+		e.text = arena_text(g->a, g->p->exact ? "max(min(%s, 50), -50)" : "tanh(%s)", e.text);
+	unsigned op = below(g, 3);
+	e.mag = e.mag * (double)g->p->size[ids->dim[0]] * (ids->rank > 1 ? (double)g->p->size[ids->dim[1]] : 1) + 3;
+	emit(g, t, arena_text(g->a, "%s]", left), op == 0 ? "+=" : op == 1 ? "max=" : "min=", e, masked ? where.text : NULL,
+	     op != 0 && !t->inout);
+	return true;
+}
+
+bool
+gen_definition(Gen *g)
+{
+	RandomProgram *p = g->p;
+	if (p->ntensor + 1 >= RP_MAX_TENSOR)
+		return false;
+	bool result = p->ntensor >= RP_MAX_TENSOR - 3 || chance(g, 45);
+	RpTensor *t = new_tensor(g, result ? "y" : "t", random_dtype(g, result));
+	t->result = result;
+	static const uint8_t rank[] = {0, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6};
+	choose_axes(g, t, rank[below(g, sizeof rank)]);
+	check_packing(g, t);
+	g->budget = 3;
+	unsigned roll = below(g, 100);
+	bool numeric = class_of(t->dtype) == CLS_FLOAT || class_of(t->dtype) == CLS_INT;
+	if (roll < 9 && t->rank > 0 && numeric)
+		recurrence(g, t);
+	else if (roll >= 24 || !scatter(g, t))
+		plain(g, t);
+	if (dtype_info[t->dtype].bits < 32)
+		trait(g, RP_NARROW);
+	/* an undeclared intermediate has the type of its expression; what matters later is the class */
+	if (!result && dtype_info[t->dtype].bits == 4)
+		t->dtype = dtype_info[t->dtype].arith;
+	if (result && t->rank > p->rank)
+		p->rank = t->rank;
+	p->ntensor++;
+	return true;
+}
