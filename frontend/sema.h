@@ -322,8 +322,6 @@ void extents_agree(Sema *s, const AxisUses *uses, Name index);
 /* --- sema_reduce.c --- */
 Val elab_reduce(Sema *s, AstId id, Env *env);
 bool is_reduction(Sema *s, Name name);
-/* The nonempty conjunct of a reduction: bound indices, their conditions. */
-ExprId nonempty_cond(Sema *s, const IvarId *bound, unsigned n, Dom conds, Dom need, Span at);
 /* A node over the free indices of its parts, shared with an equal one; returns the read of it. */
 typedef struct {
 	Monoid monoid;
@@ -332,8 +330,9 @@ typedef struct {
 	const IvarId *bound;
 	unsigned nbound;
 	Dom guard;
-	Dom need;      /* where its value is asked for; may be cut to what its axes can say */
-	bool need_all; /* need must hold: an access was proved with it */
+	Dom outward;   /* its own conditions without a bound index: what it reads may rely on them */
+	Dom path;      /* the conditions around it; may be cut to what its axes can say */
+	bool need_all; /* path must hold: an access was proved with it */
 	Name name;
 	Span at;
 } Reduction;

@@ -208,7 +208,7 @@ elab_param(Sema *s, const Env *bind, Env *env, Span at)
 	ExprId cond = elab_cond(s, c->where, e, &d);
 	if (cond) {
 		d = dom_add(s, d, cond);
-		path_push(s, cond);
+		path_push_dom(s, d);
 	}
 	Val v = elab(s, c->expr, e);
 	path_reset(s, mark);

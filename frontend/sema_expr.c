@@ -141,6 +141,7 @@ elab_conditional(Sema *s, AstId id, Env *env)
 	PathMark mark = path_mark(s);
 	for (int k = 0; k < 2; k++) {
 		mark = path_mark(s);
+		path_push_dom(s, dc);
 		if (c)
 			path_push(s, k == 0 ? c : cond_not(s, c));
 		arm[k] = elab(s, ast_kid(s->ast, id, 1 + (unsigned)k), env);

@@ -93,8 +93,10 @@ free_ivars(Sema *s, const Reduction *r, IvarSet *set)
 	expr_ivars(s, r->body, &all);
 	for (uint32_t i = 0; i < r->guard.n; i++)
 		expr_ivars(s, r->guard.at[i], &all);
-	for (uint32_t i = 0; r->need_all && i < r->need.n; i++)
-		expr_ivars(s, r->need.at[i], &all);
+	for (uint32_t i = 0; i < r->outward.n; i++)
+		expr_ivars(s, r->outward.at[i], &all);
+	for (uint32_t i = 0; r->need_all && i < r->path.n; i++)
+		expr_ivars(s, r->path.at[i], &all);
 	for (unsigned k = 0; k < r->nbound; k++) {
 		Ivar v = s->ivar.at[r->bound[k]];
 		expr_ivars(s, v.lo, &all);
@@ -130,7 +132,22 @@ within(Sema *s, ExprId e, const IvarSet *set)
 	return true;
 }
 
-/* Where the node's value is asked for, as far as its axes can say. */
+/* The conditions, as far as the axes can say them. One may read only where those before it hold, so
+ * once one is left out no later one that reads is kept. */
+static ExprId
+and_within(Sema *s, ExprId d, Dom conds, const IvarSet *set)
+{
+	bool all = true;
+	for (uint32_t i = 0; i < conds.n; i++) {
+		if (within(s, conds.at[i], set) && (all || !expr_has_read(s, conds.at[i])))
+			d = expr_and(s->g, d, conds.at[i]);
+		else
+			all = false;
+	}
+	return d;
+}
+
+/* Where the node's value is asked for. */
 static ExprId
 domain_of(Sema *s, const Reduction *r, const IvarSet *set)
 {
@@ -143,10 +160,10 @@ domain_of(Sema *s, const Reduction *r, const IvarSet *set)
 		d = expr_and(s->g, d, expr_binary(s->g, OP_LE, v.lo, self));
 		d = expr_and(s->g, d, expr_binary(s->g, OP_LT, self, v.hi));
 	}
-	for (uint32_t i = 0; i < r->need.n; i++)
-		if (within(s, r->need.at[i], set))
-			d = expr_and(s->g, d, r->need.at[i]);
-	return d;
+	if (r->need_all)
+		d = and_within(s, d, r->path, set);
+	d = and_within(s, d, r->outward, set);
+	return r->need_all ? d : and_within(s, d, r->path, set);
 }
 
 ExprId
@@ -192,21 +209,6 @@ hoist(Sema *s, const Reduction *r)
 	n.domain = expr_ivars_to_axes(s, domain_of(s, r, &set), ivar, to, nall);
 	TensorId t = node_shared(s, &n, r->name, r->at, r->dtype, extent);
 	return expr_read(g, t, sub, set.n, 0);
-}
-
-ExprId
-nonempty_cond(Sema *s, const IvarId *bound, unsigned n, Dom conds, Dom need, Span at)
-{
-	Reduction r = {.monoid = MON_ANY, .body = expr_int(s->g, DT_BOOL, 1), .dtype = DT_BOOL, .bound = bound,
-	               .nbound = n, .guard = conds, .need = need, .at = at};
-	ExprId e = hoist(s, &r);
-	if (!e)
-		return 0;
-	TensorId t = expr_get(s->g, e)->ref;
-	if (s->nonempty.n <= t)
-		vec_grow(s->arena, &s->nonempty, t + 1 - s->nonempty.n);
-	s->nonempty.at[t] = 1;
-	return e;
 }
 
 /* --- binders --- */
@@ -377,7 +379,7 @@ typedef struct {
 	Binder b;
 	Val v;
 	Dom conds;  /* absorbed */
-	Dom need;
+	Dom outward, path;
 	bool need_all;
 } Red;
 
@@ -385,8 +387,22 @@ static ExprId
 one_node(Sema *s, const Red *r, Monoid m, ExprId body, DType t)
 {
 	Reduction x = {.monoid = m, .body = body, .dtype = t, .bound = r->b.ivar, .nbound = r->b.n, .guard = r->conds,
-	               .need = r->need, .need_all = r->need_all, .at = r->at};
+	               .outward = r->outward, .path = r->path, .need_all = r->need_all, .at = r->at};
 	return hoist(s, &x);
+}
+
+/* nonempty: whether any term is present. */
+static ExprId
+nonempty_cond(Sema *s, const Red *r)
+{
+	ExprId e = one_node(s, r, MON_ANY, expr_int(s->g, DT_BOOL, 1), DT_BOOL);
+	if (!e)
+		return 0;
+	TensorId t = expr_get(s->g, e)->ref;
+	if (s->nonempty.n <= t)
+		vec_grow(s->arena, &s->nonempty, t + 1 - s->nonempty.n);
+	s->nonempty.at[t] = 1;
+	return e;
 }
 
 static ExprId
@@ -493,12 +509,13 @@ elab_reduce(Sema *s, AstId id, Env *env)
 	if (bad)
 		return val_error;
 	Dom outward = absorb(s, &r, all);
-	r.need = dom_join(s, outer_path(s), outward);
+	r.outward = outward;
+	r.path = outer_path(s);
 	ExprId e = reduce_value(s, &r, arg);
 	if (!e)
 		return val_error;
 	if (red_row[r.kind].may_be_absent) {
-		ExprId some = nonempty_cond(s, r.b.ivar, r.b.n, r.conds, outer_path(s), n.at);
+		ExprId some = nonempty_cond(s, &r);
 		if (!some)
 			return val_error;
 		outward = dom_add(s, outward, some);

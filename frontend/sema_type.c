@@ -337,6 +337,7 @@ elab_logic(Sema *s, AstId id, Env *env)
 	Dom d = dom_none, right = dom_none;
 	ExprId a = elab_cond(s, ast_kid(s->ast, id, 0), env, &d);
 	PathMark mark = path_mark(s);
+	path_push_dom(s, d);
 	if (a)
 		path_push(s, is_and ? a : cond_not(s, a));
 	ExprId b = elab_cond(s, ast_kid(s->ast, id, 1), env, &right);

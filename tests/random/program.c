@@ -168,7 +168,7 @@ rp_generate(RandomProgram *p, Arena *a, uint64_t seed)
 	Text body = p->text;
 	bool first = true;
 	text_init(&p->text, a);
-	text_printf(&p->text, "use \"std\"\ngraph g(");
+	text_printf(&p->text, "use \"std\"\ngraph g%llu(", (unsigned long long)p->seed);
 	for (unsigned k = 0; k < p->ntensor; k++)
 		if (p->tensor[k].input)
 			print_tensor(p, &p->tensor[k], &first);

@@ -1,0 +1,450 @@
+/* random_test.c: usage: random_test [--seed S] [--count N] [--cpu] [--show]
+ *
+ * Random programs through the whole compiler, three ways: the oracle on the graph, the tile
+ * interpreter on the lowered kernels, and (--cpu) machine code. Every element must lie within the
+ * oracle's bound, integers and exact programs to the bit, interpreter and machine code agree to the
+ * bit. Outputs start as two different poisons in two runs; memory ends at, or begins after, a page
+ * that can't be touched; inputs must stay as they were. A gather that leaves its tensor must be
+ * reported by all or by none.
+ *
+ * Prints what the programs contained and fails when they contained less than they should, when
+ * anything disagreed, or when a program did not compile. A failure prints its seed and program. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "codegen/codegen.h"
+#include "frontend/frontend.h"
+#include "inputs.h"
+#include "interp_program.h"
+#include "passes/pass.h"
+#include "texo_rt.h"
+
+enum { BATCH = 16 };
+
+typedef struct {
+	RandomProgram rp;
+	Graph *g;
+	const Graph *plain;    /* before the passes, in strict mode */
+	Program *program;
+	const void *data[RP_MAX_TENSOR];
+	const int64_t *shape[RP_MAX_TENSOR];
+	int64_t dim[RP_MAX_DIM + 1];
+	EvalInputs in;
+	EvalOutputs want;
+	EvalStatus status;
+	const void **interp;   /* packed results of the tile interpreter */
+} Job;
+
+typedef struct {
+	uint64_t seed, count;
+	bool cpu, show;
+	unsigned failed, compiled, checks, faults, cuts, kernels, slow;
+	uint64_t elements, ambiguous, unbounded;
+	unsigned trait[RP_TRAIT_COUNT], rank[RP_MAX_RANK + 1], dtype[DT_COUNT];
+	Fence fence;
+	texo_rt *rt;
+	PassOptions passes;
+} Run;
+
+static void
+fail(Run *r, const Job *j, const char *what)
+{
+	if (r->failed++ < 10)
+		printf("FAILED seed %llu: %s\n%s\n", (unsigned long long)j->rp.seed, what, text_get(&j->rp.text));
+}
+
+static Graph *
+check(Run *r, Job *j, Arena *a, bool report)
+{
+	Diags d;
+	diags_init(&d, a);
+	Names *names = names_new(a);
+	FileId id = diags_add_file(&d, "random.tex", text_get(&j->rp.text), j->rp.text.n);
+	FrontendOptions o = {.fp = j->rp.seed % 3 == 0 ? FP_STRICT : FP_RELAXED, .host = host_default()};
+	Unit *u = frontend_compile(a, names, &d, id, &o);
+	if (d.nerror == 0 && u->graph.n == 1)
+		return u->graph.at[0];
+	if (report)
+		fail(r, j, diags_render(&d, a, false));
+	return NULL;
+}
+
+static const RpTensor *
+tensor_named(const RandomProgram *p, const char *name)
+{
+	for (unsigned k = 0; k < p->ntensor; k++)
+		if (strcmp(p->tensor[k].name, name) == 0)
+			return &p->tensor[k];
+	return NULL;
+}
+
+static void
+make_data(Job *j, Arena *a)
+{
+	uint64_t rng = j->rp.seed * 77 + 5;
+	for (uint32_t k = 0; k < j->g->param.n; k++) {
+		const RpTensor *t = tensor_named(&j->rp, name_text(j->g->names, j->g->tensor.at[j->g->param.at[k]].name));
+		int64_t *shape = ARENA_ARRAY(a, int64_t, RP_MAX_RANK + 1);
+		for (unsigned x = 0; x < t->rank; x++)
+			shape[x] = j->rp.size[t->dim[x]];
+		j->shape[k] = shape;
+		j->data[k] = rp_fill(&j->rp, t, a, &rng);
+	}
+	for (uint32_t d = 1; d < j->g->dim.n; d++)
+		j->dim[d] = j->rp.size[name_text(j->g->names, j->g->dim.at[d].name)[1] - '0'];
+	j->in.data = j->data;
+	j->in.shape = j->shape;
+}
+
+/* Values equal to the bit, NaNs being one value. */
+static bool
+same_bits(DType t, const void *a, const void *b, int64_t n)
+{
+	EvalValue x = eval_load(t, a, n), y = eval_load(t, b, n);
+	if (!dtype_is_float(t) && t != DT_C64)
+		return x.i == y.i;
+	bool re = (isnan(x.re) && isnan(y.re)) || (x.re == y.re && signbit(x.re) == signbit(y.re));
+	return re && ((isnan(x.im) && isnan(y.im)) || (x.im == y.im && signbit(x.im) == signbit(y.im)));
+}
+
+static bool
+exactly(const EvalTensor *w, const void *got)
+{
+	for (int64_t n = 0; dtype_is_float(w->dtype) && n < w->count; n++) {
+		EvalValue v = eval_load(w->dtype, got, n);
+		if (!w->at[n].skip && !w->at[n].ambiguous && !isnan(v.re) && v.re != w->at[n].re)
+			return false;
+	}
+	return true;
+}
+
+/* One result against an evaluation of the graph. */
+static void
+compare(Run *r, Job *j, const EvalOutputs *want, uint32_t k, const void *got, const char *who, Arena *a)
+{
+	const EvalTensor *w = &want->result[k];
+	EvalCompare c;
+	if (want->fault)
+		return;
+	eval_compare(w, got, &c);
+	r->elements += (uint64_t)c.count;
+	r->ambiguous += (uint64_t)c.ambiguous;
+	for (int64_t n = 0; n < w->count; n++)
+		r->unbounded += isinf(w->at[n].err) != 0;
+	const char *name = name_text(j->g->names, j->g->result.at[k].name);
+	if (c.mismatches)
+		fail(r, j, arena_text(a, "%s: %s[%lld]: got %.9g, the oracle has %.9g with bound %.3g (%lld elements differ)", who, name,
+		                      (long long)c.worst, c.worst_got, c.worst_want, c.worst_bound, (long long)c.mismatches));
+	else if (j->rp.exact && !exactly(w, got))
+		fail(r, j, arena_text(a, "%s: %s: integers are not exact", who, name));
+}
+
+/* Oracle, passes, tile interpreter. False when the program is not to be run further. */
+static bool
+prepare(Run *r, Job *j, Arena *a, uint64_t seed)
+{
+	memset(j, 0, sizeof *j);
+	rp_generate(&j->rp, a, seed);
+	if (r->show)
+		printf("# seed %llu\n%s\n", (unsigned long long)seed, text_get(&j->rp.text));
+	if (!(j->g = check(r, j, a, true)))
+		return false;
+	r->compiled++;
+	if (j->g->fp == FP_STRICT)
+		j->plain = check(r, j, a, false);
+	make_data(j, a);
+	Text log;
+	text_init(&log, a);
+	j->program = compile_graph(j->g, &r->passes, &log);
+	j->status = graph_eval(j->g, a, &j->in, 4000000, &j->want);
+	if (j->status == EVAL_CHECK_FAILED)
+		r->checks++;
+	if (j->status == EVAL_BAD_INPUT)
+		fail(r, j, j->want.message);
+	if (j->status != EVAL_OK)
+		return j->status == EVAL_CHECK_FAILED;
+	r->faults += j->want.fault != 0;
+	r->cuts += j->want.cut != 0;
+	r->kernels += j->program->kernel.n;
+	InterpOptions io = {.stride = 1 + seed % 2, .split = seed % 5 ? seed : 0};
+	InterpRun got = interp_program(j->program, a, &j->in, j->dim, &io);
+	if (got.error) {
+		bool slow = strstr(got.error, "runs too long") != NULL;
+		r->slow += slow;
+		if (!slow)
+			fail(r, j, got.error);
+		return false;
+	}
+	if ((got.fault != 0) != (j->want.fault != 0))
+		fail(r, j, arena_text(a, "interpreter: fault %u, the oracle has %u", got.fault, j->want.fault));
+	j->interp = got.result;
+	for (uint32_t k = 0; k < j->g->result.n; k++)
+		compare(r, j, &j->want, k, got.result[k], "interpreter", a);
+	EvalOutputs plain;
+	if (j->plain && graph_eval(j->plain, a, &j->in, 4000000, &plain) == EVAL_OK)
+		for (uint32_t k = 0; k < j->g->result.n; k++)
+			compare(r, j, &plain, k, got.result[k], "against the graph before the passes", a);
+	return true;
+}
+
+/* --- machine code --- */
+
+static DLDataType
+dl_type(DType t)
+{
+	DLDataType d = {kDLFloat, dtype_info[t].bits, 1};
+	switch (t) {
+	case DT_BF16: d.code = kDLBfloat; break;
+	case DT_F8E4M3: d.code = kDLFloat8_e4m3fn; break;
+	case DT_F8E5M2: d.code = kDLFloat8_e5m2; break;
+	case DT_F4E2M1: d.code = kDLFloat4_e2m1fn; break;
+	case DT_E8M0: d.code = kDLFloat8_e8m0fnu; break;
+	case DT_BOOL: d.code = kDLBool; break;
+	case DT_C64: d.code = kDLComplex; break;
+	default:
+		if (dtype_is_int(t))
+			d.code = dtype_info[t].kind == KIND_INT ? kDLInt : kDLUInt;
+	}
+	return d;
+}
+
+typedef struct {
+	DLTensor tensor[RP_MAX_TENSOR];
+	texo_arg arg[RP_MAX_TENSOR];
+	size_t bytes[RP_MAX_TENSOR];
+	unsigned n;
+	int of_result[RP_MAX_TENSOR]; /* by Graph.result: which argument */
+} Args;
+
+static void
+place(Run *r, Args *args, DType t, unsigned rank, int64_t *shape, int64_t count, const void *data, unsigned round)
+{
+	int64_t bytes = 0;
+	unsigned k = args->n++;
+	dtype_bytes(t, count, &bytes);
+	size_t align = t == DT_C64 ? 4 : dtype_info[t].bits < 8 ? 1 : dtype_info[t].bits / 8;
+	void *at = fence_place(&r->fence, k, (size_t)bytes, align, round == 0, round ? 0x5a : 0xa5);
+	if (data && bytes)
+		memcpy(at, data, (size_t)bytes);
+	args->bytes[k] = (size_t)bytes;
+	args->tensor[k] = (DLTensor){.data = at, .device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = dl_type(t), .shape = shape};
+	args->arg[k].tensor = &args->tensor[k];
+}
+
+static void
+make_args(Run *r, Job *j, Args *args, Arena *a, unsigned round)
+{
+	const Graph *g = j->g;
+	memset(args, 0, sizeof *args);
+	for (uint32_t k = 0; k < g->param.n; k++) {
+		const Tensor *t = &g->tensor.at[g->param.at[k]];
+		const RpTensor *x = tensor_named(&j->rp, name_text(g->names, t->name));
+		if (t->kind == TENSOR_SCALAR)
+			args->arg[args->n++].scalar = j->data[k];
+		else
+			place(r, args, t->dtype, t->rank, (int64_t *)j->shape[k], rp_count(&j->rp, x), j->data[k], round);
+		for (uint32_t q = 0; q < g->result.n; q++)
+			if (g->result.at[q].inout == g->param.at[k])
+				args->of_result[q] = (int)k;
+	}
+	for (uint32_t q = 0; q < g->result.n; q++) {
+		if (g->result.at[q].inout)
+			continue;
+		const RpTensor *x = tensor_named(&j->rp, name_text(g->names, g->result.at[q].name));
+		int64_t *shape = ARENA_ARRAY(a, int64_t, RP_MAX_RANK + 1);
+		for (unsigned d = 0; d < x->rank; d++)
+			shape[d] = j->rp.size[x->dim[d]];
+		args->of_result[q] = (int)args->n;
+		place(r, args, x->dtype, x->rank, shape, rp_count(&j->rp, x), NULL, round);
+	}
+}
+
+static void
+check_memory(Run *r, Job *j, const Args *args)
+{
+	const Graph *g = j->g;
+	for (unsigned k = 0; k < args->n; k++) {
+		if (!args->arg[k].tensor)
+			continue;
+		if (!fence_intact(&r->fence, k, args->tensor[k].data, args->bytes[k]))
+			fail(r, j, "machine code wrote outside a tensor");
+		if (k < g->param.n && g->tensor.at[g->param.at[k]].kind == TENSOR_INPUT && args->bytes[k] &&
+		    memcmp(args->tensor[k].data, j->data[k], args->bytes[k]) != 0)
+			fail(r, j, "machine code changed an input");
+	}
+}
+
+static void
+launch(Run *r, Job *j, texo_program *program, Arena *a, unsigned round)
+{
+	Args args;
+	texo_kernel *kernel;
+	texo_fault fault = {.struct_size = sizeof fault};
+	size_t need = 0;
+	make_args(r, j, &args, a, round);
+	texo_status st = texo_program_get_kernel(program, name_text(j->g->names, j->g->name), &kernel);
+	if (st == TEXO_OK)
+		st = texo_kernel_workspace(kernel, args.arg, args.n, &need);
+	void *work = NULL;
+	if (st == TEXO_OK && need) {
+		work = aligned_alloc(64, (need + 63) / 64 * 64);
+		memset(work, round ? 0x5a : 0xa5, need);
+	}
+	if (st == TEXO_OK)
+		st = texo_kernel_launch(kernel, args.arg, args.n, work, NULL);
+	if (st == TEXO_OK || st == TEXO_FAULT)
+		texo_kernel_status(kernel, &fault);
+	free(work);
+	texo_status want = j->status == EVAL_CHECK_FAILED ? TEXO_CHECK_FAILED : j->want.fault ? TEXO_FAULT : TEXO_OK;
+	if (st != want) {
+		fail(r, j, arena_text(a, "machine code: status %s, expected %s: %s", texo_status_name(st), texo_status_name(want),
+		                      texo_last_error()));
+		return;
+	}
+	check_memory(r, j, &args);
+	for (uint32_t k = 0; want == TEXO_OK && k < j->g->result.n; k++) {
+		const void *got = args.tensor[args.of_result[k]].data;
+		compare(r, j, &j->want, k, got, "machine code", a);
+		const EvalTensor *w = &j->want.result[k];
+		for (int64_t n = 0; n < w->count; n++)
+			if (!w->at[n].skip && !same_bits(w->dtype, got, j->interp[k], n)) {
+				fail(r, j, arena_text(a, "machine code and interpreter differ in %s[%lld]: %.9g and %.9g",
+				                      name_text(j->g->names, j->g->result.at[k].name), (long long)n,
+				                      eval_load(w->dtype, got, n).re, eval_load(w->dtype, j->interp[k], n).re));
+				break;
+			}
+	}
+}
+
+static void
+run_code(Run *r, Job *job, const unsigned *ready, unsigned n, Arena *a)
+{
+	const Program *p[BATCH];
+	/* mostly the fast instruction selector, which is most of the time; every fourth batch as the product */
+	CodegenOptions o = {.cpu = "host", .opt_level = job->rp.seed / BATCH % 4 ? 0 : 2};
+	CodegenResult out = {0};
+	texo_program *program;
+	for (unsigned k = 0; k < n; k++)
+		p[k] = job[ready[k]].program;
+	if (n == 0)
+		return;
+	if (codegen_cpu(a, p, n, &o, &out) != CODEGEN_OK) {
+		fail(r, &job[ready[0]], arena_text(a, "code generation, of one of %u programs: %s", n, out.message));
+		return;
+	}
+	if (texo_rt_load(r->rt, out.image, out.image_size, &program) != TEXO_OK) {
+		fail(r, &job[ready[0]], texo_last_error());
+		return;
+	}
+	for (unsigned k = 0; k < n; k++)
+		for (unsigned round = 0; round < 2; round++)
+			launch(r, &job[ready[k]], program, a, round);
+	texo_program_destroy(program);
+}
+
+static void
+count_traits(Run *r, const RandomProgram *p)
+{
+	for (unsigned t = 0; t < RP_TRAIT_COUNT; t++)
+		r->trait[t] += p->traits >> t & 1;
+	r->rank[p->rank]++;
+	for (unsigned k = 0; k < p->ntensor; k++)
+		r->dtype[p->tensor[k].dtype]++;
+}
+
+/* One batch in an arena of its own. */
+static void
+batch(Run *r, uint64_t first, unsigned n)
+{
+	static Job job[BATCH];
+	Unwind u = {0};
+	Arena a;
+	unsigned ready[BATCH], nready = 0;
+	volatile unsigned at = 0;
+	arena_init(&a, &host_default()->memory, &u);
+	a.limit = (size_t)1 << 30;
+	if (setjmp(u.env)) {
+		fail(r, &job[at], u.text);
+		arena_free(&a);
+		return;
+	}
+	for (at = 0; at < n; at++) {
+		if (prepare(r, &job[at], &a, first + at))
+			ready[nready++] = at;
+		count_traits(r, &job[at].rp);
+	}
+	at = 0;
+	if (r->cpu)
+		run_code(r, job, ready, nready, &a);
+	arena_free(&a);
+}
+
+static bool
+enough(const Run *r)
+{
+	static const struct { RpTrait a, b; unsigned percent; } plan[] = {
+		{RP_DOMAIN, RP_DOMAIN, 25}, {RP_GATHER, RP_GATHER, 20}, {RP_DEPENDENT, RP_DEPENDENT, 15}, {RP_RECURRENCE, RP_SCATTER, 10},
+		{RP_SIZE_0, RP_SIZE_0, 1}, {RP_SIZE_1, RP_SIZE_1, 10}, {RP_EXACT, RP_EXACT, 20},
+	};
+	bool ok = true;
+	for (unsigned t = 0; t < RP_TRAIT_COUNT; t++)
+		printf("  %-32s %6.1f %%\n", rp_trait_name[t], 100.0 * r->trait[t] / (double)r->count);
+	printf("  rank of the results 0 to 6:");
+	for (unsigned k = 0; k <= RP_MAX_RANK; k++)
+		printf(" %u", r->rank[k]);
+	printf("\n  tensors by dtype:");
+	for (int t = 1; t < DT_COUNT; t++)
+		printf(" %s %u", dtype_info[t].text, r->dtype[t]);
+	printf("\n");
+	for (size_t k = 0; k < sizeof plan / sizeof *plan; k++) {
+		unsigned n = plan[k].a == plan[k].b ? r->trait[plan[k].a] : r->trait[plan[k].a] + r->trait[plan[k].b];
+		if (r->count >= 500 && n * 100ull < r->count * plan[k].percent) {
+			printf("FAILED: too few programs with %s\n", rp_trait_name[plan[k].a]);
+			ok = false;
+		}
+	}
+	for (int t = 1; t < DT_COUNT; t++)
+		if (r->count >= 500 && r->dtype[t] == 0) {
+			printf("FAILED: no tensor of %s\n", dtype_info[t].text);
+			ok = false;
+		}
+	return ok;
+}
+
+int
+main(int argc, char **argv)
+{
+	static Run r = {.seed = 1, .count = 500};
+	for (int k = 1; k < argc; k++) {
+		if (strcmp(argv[k], "--cpu") == 0)
+			r.cpu = true;
+		else if (strcmp(argv[k], "--show") == 0)
+			r.show = true;
+		else if (strcmp(argv[k], "--seed") == 0 && k + 1 < argc)
+			r.seed = strtoull(argv[++k], NULL, 10);
+		else if (strcmp(argv[k], "--count") == 0 && k + 1 < argc)
+			r.count = strtoull(argv[++k], NULL, 10);
+	}
+	fence_open(&r.fence);
+	codegen_cpu_features("host", &r.passes.lanes, &r.passes.has_fma);
+	r.passes.verify_each = true;
+	if (texo_rt_create(NULL, &r.rt) != TEXO_OK)
+		return 1;
+	printf("seeds %llu to %llu\n", (unsigned long long)r.seed, (unsigned long long)(r.seed + r.count - 1));
+	for (uint64_t done = 0; done < r.count; done += BATCH)
+		batch(&r, r.seed + done, r.count - done < BATCH ? (unsigned)(r.count - done) : BATCH);
+	bool ok = enough(&r);
+	printf("%u programs compiled to %u kernels, %llu elements compared (%llu ambiguous, %llu without a bound), %u launches refused by "
+	       "checks, %u with a failed access, %u with a cut range\n",
+	       r.compiled, r.kernels, (unsigned long long)r.elements, (unsigned long long)r.ambiguous,
+	       (unsigned long long)r.unbounded, r.checks, r.faults, r.cuts);
+	if (r.slow * 1000ull > r.count) {
+		printf("FAILED: %u programs were too long for the interpreter\n", r.slow);
+		ok = false;
+	}
+	printf("%llu passed, %u failed, %u skipped\n", (unsigned long long)(r.count - r.failed - r.slow), r.failed, r.slow);
+	texo_rt_destroy(r.rt);
+	return ok && r.failed == 0 ? 0 : 1;
+}
