@@ -72,6 +72,8 @@ within_budget(FpMode fp, Op op, DType t, long double v, double e, double operand
 	e += (double)fabsl(v) * 0x1p-62;
 	double own = fp == FP_FAST ? f->fast_abs : 0;
 	own += (budget - 0.5) * number_ulp(wide, (double)fabsl(v) + e);
+	if (fabsl(v) - e < (wide == DT_F64 ? 0x1p-1022L : 0x1p-126L)) /* it may be rounded twice */
+		own += number_ulp(wide, 0);
 	if (!(e + own < INFINITY))
 		return val_unknown();
 	return number_settle(fp, t, v, e + own);
@@ -119,7 +121,7 @@ math_unary(FpMode fp, Op op, DType t, Val a)
 	long double lo = a.re - a.err, hi = a.re + a.err, least = infos[op].least;
 	if (hi < least)
 		return val_float(NAN);
-	if (lo < least || (lo == least && op != OP_SQRT))
+	if (lo < least)
 		return val_unknown();
 	long double at_lo = value(op, lo), at_hi = value(op, hi);
 	double e = (double)fmaxl(fabsl(at_lo - v), fabsl(at_hi - v)) * (1 + 0x1p-50);
@@ -169,7 +171,7 @@ math_pow(FpMode fp, DType t, Val a, Val b)
 		return pow_exact(fp, t, a, b, v);
 	bool straddles = fabsl(a.re) <= a.err;
 	if (isinf(a.re) || isinf(b.re) || (a.err > 0 && straddles && !(is_integer(b) && b.re > 0)) ||
-	    (a.re < 0 && !is_integer(b)) || (a.err == 0 && a.re == 0 && !(b.re > b.err)))
+	    (a.re < 0 && !is_integer(b)))
 		return val_unknown();
 	long double lo = v, hi = v;
 	for (int k = 0; k < 4; k++)

@@ -275,6 +275,8 @@ bounds_follow_the_slope(void **state)
 		if (!(v.err >= rows[k].least && v.err <= rows[k].most))
 			fail_msg("%s(%g +- %g): %g", op_info[rows[k].op].id, rows[k].x, rows[k].err, v.err);
 	}
+	Val subnormal = apply(FP_STRICT, OP_EXP, DT_F32, DT_F32, val_float(-100), val_float(0));
+	assert_true(subnormal.err >= 0x1p-149 && subnormal.err < 0x1p-148);
 	Val two = {.re = 2, .err = 1e-3}, three = {.re = 3, .err = 1e-3}, zero = {0}, tenth = {.re = 0.05, .err = 0.1};
 	Val p = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, two, three);
 	assert_true(p.err > 0.0175 && p.err < 0.018); /* 12 * 1e-3 + 8 ln 2 * 1e-3 */
@@ -285,6 +287,13 @@ bounds_follow_the_slope(void **state)
 	assert_true(apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, zero, two).err < 1e-40);
 	assert_true(isinf(apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, zero, tenth).err));
 	assert_true(isinf(apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, arith_neg(two), three).err));
+	p = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, val_float(4), arith_neg(tenth));
+	assert_true(p.err > 0.138 && p.err < 0.141); /* 4^0.05 - 4^-0.05 is 0.139 */
+	Val at_zero = {.re = 1e-3, .err = 1e-3};
+	p = apply(FP_RELAXED, OP_SQRT, DT_F32, DT_F32, at_zero, zero);
+	assert_true(p.err > 0.0316 && p.err < 0.0321);
+	assert_true(isinf(apply(FP_RELAXED, OP_LOG, DT_F32, DT_F32, at_zero, zero).err));
+	assert_true(isinf(apply(FP_RELAXED, OP_RSQRT, DT_F32, DT_F32, at_zero, zero).err));
 	p = apply(FP_RELAXED, OP_FDIV, DT_F32, DT_F32, three, two);
 	assert_true(p.err > 1.25e-3 && p.err < 1.26e-3);
 	p = apply(FP_RELAXED, OP_MUL, DT_F32, DT_F32, three, two);
