@@ -247,6 +247,9 @@ settle_shapes(Bind *s)
 				               (long long)n);
 			b->shape[a] = n;
 		}
+		if (dtype_info[b->dtype].bits == 4 && b->rank && b->shape[b->rank - 1] % 2)
+			return problem(s->problem, EXIT_INPUT, "%s holds %s two to a byte, so its last axis must be even, not %lld",
+			               b->spec->name, dtype_info[b->dtype].text, (long long)b->shape[b->rank - 1]);
 		if (!shape_count(b->dtype, b->rank, b->shape, &b->count, &b->bytes))
 			return problem(s->problem, EXIT_INPUT, "%s of shape %s is larger than any memory", b->spec->name,
 			               shape_text(s->o->arena, b->rank, b->shape));

@@ -67,7 +67,7 @@ command_check(Session *s, void *arg)
 	for (uint32_t i = 0; i < o->operand.n; i++) {
 		CheckOne one = {o->operand.at[i], option_on(o, OPT_JSON) ? &json : NULL};
 		const char *why = NULL;
-		ExitCode code = session_run(s->host, o, SESSION_LIMIT, check_body, &one, &why);
+		ExitCode code = session_run(s->host, o, s->arena.limit, check_body, &one, &why);
 		if (one.json && why)
 			add_plain_entry(one.json, code_info[DIAG_E0990].id, one.path, why);
 		worst = code > worst ? code : worst;

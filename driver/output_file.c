@@ -88,7 +88,9 @@ output_add(const HostFiles *files, const char *path, const void *bytes, size_t n
 		if (strcmp(pending[i].target, path) == 0)
 			return problem(p, EXIT_USAGE, "two results are written to %s", path);
 	strcpy(pending[at].target, path);
-	snprintf(pending[at].aside, sizeof pending[at].aside, "%s.%ld-%d.part", path, (long)getpid(), at);
+	const char *slash = strrchr(path, '/'); /* a short name: the target's may be as long as names can be */
+	snprintf(pending[at].aside, sizeof pending[at].aside, "%.*s.texo-%ld-%d.part", slash ? (int)(slash + 1 - path) : 0, path,
+	         (long)getpid(), at);
 	npending = at + 1;
 	if (write_aside(files, pending[at].aside, bytes, n))
 		return true;

@@ -165,22 +165,44 @@ launch(Session *s, const Binding *b, Diags *diags, Launch *l, Results *out)
 	return true;
 }
 
+static bool
+load_and_launch(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, Launch *l, Results *out)
+{
+	const char *jobs = option_value(s->options, OPT_THREADS);
+	const HostMemory *m = &s->host->memory;
+	texo_rt_options ro = {.struct_size = sizeof ro, .threads = jobs ? (uint32_t)strtoul(jobs, NULL, 10) : 0,
+	                      .device = "cpu", .alloc = m->alloc, .resize = m->resize, .release = m->release, .user = m->user};
+	texo_status st = texo_rt_create(&ro, &l->rt);
+	if (st == TEXO_OK)
+		st = texo_rt_load(l->rt, code->image, code->image_size, &l->program);
+	if (st == TEXO_OK)
+		st = texo_program_get_kernel(l->program, NULL, &l->kernel);
+	return st == TEXO_OK ? launch(s, b, diags, l, out) : refused(s, st);
+}
+
+static void
+release(Session *s, Launch *l)
+{
+	texo_program_destroy(l->program);
+	texo_rt_destroy(l->rt);
+	s->arena.unwind = s->data.unwind = &s->unwind;
+}
+
+/* What the runtime owns is given back before an unwinding goes on. */
 bool
 run_cpu(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, Results *out)
 {
-	const char *jobs = option_value(s->options, OPT_THREADS);
-	texo_rt_options ro = {.struct_size = sizeof ro, .threads = jobs ? (uint32_t)strtoul(jobs, NULL, 10) : 0, .device = "cpu"};
-	Launch l = {0};
+	Launch *l = ARENA_NEW(&s->arena, Launch); /* not locals: they change between setjmp and longjmp */
+	Unwind *inner = ARENA_NEW(&s->arena, Unwind);
 	if (!results_prepare(s, b, out))
 		return false;
-	collect_args(s, b, out, &l);
-	texo_status st = texo_rt_create(&ro, &l.rt);
-	if (st == TEXO_OK)
-		st = texo_rt_load(l.rt, code->image, code->image_size, &l.program);
-	if (st == TEXO_OK)
-		st = texo_program_get_kernel(l.program, NULL, &l.kernel);
-	bool ok = st == TEXO_OK ? launch(s, b, diags, &l, out) : refused(s, st);
-	texo_program_destroy(l.program);
-	texo_rt_destroy(l.rt);
+	collect_args(s, b, out, l);
+	if (setjmp(inner->env)) {
+		release(s, l);
+		arena_unwind(&s->arena, inner->why, "%s", inner->text);
+	}
+	s->arena.unwind = s->data.unwind = inner;
+	bool ok = load_and_launch(s, b, code, diags, l, out);
+	release(s, l);
 	return ok;
 }

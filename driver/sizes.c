@@ -163,6 +163,8 @@ holds(Search *s)
 			if (v < 0)
 				return false;
 			count *= v > 0 ? (double)v : 1;
+			if (k + 1u == t->rank && dtype_info[t->dtype].bits == 4 && v % 2 != 0)
+				return false; /* two to a byte */
 		}
 		if (!s->hints && count > MAX_ELEMENTS)
 			return false;

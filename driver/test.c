@@ -230,7 +230,7 @@ run_one(TestAll *all, const char *path, TestBlock *b)
 		t.why = b->broken;
 	} else {
 		const char *why = NULL;
-		ExitCode code = session_run(s->host, s->options, SESSION_LIMIT, test_body, &t, &why);
+		ExitCode code = session_run(s->host, s->options, s->arena.limit, test_body, &t, &why);
 		if (why && !t.why)
 			t.why = why;
 		if (code == EXIT_BUG || code == EXIT_IO || code == EXIT_DEVICE)
