@@ -69,6 +69,10 @@ emit_open(Emit *e, Arena *a, const Target *t, int level)
 void
 emit_close(Emit *e)
 {
+	if (e->buffer)
+		LLVMDisposeMemoryBuffer(e->buffer);
+	if (e->text)
+		LLVMDisposeMessage(e->text);
 	if (e->builder)
 		LLVMDisposeBuilder(e->builder);
 	if (e->module)
@@ -100,9 +104,10 @@ emit_optimise(Emit *e)
 const char *
 emit_llvm(Emit *e)
 {
-	char *text = LLVMPrintModuleToString(e->module);
-	const char *copy = arena_text(e->arena, "%s", text);
-	LLVMDisposeMessage(text);
+	e->text = LLVMPrintModuleToString(e->module);
+	const char *copy = arena_text(e->arena, "%s", e->text);
+	LLVMDisposeMessage(e->text);
+	e->text = NULL;
 	return copy;
 }
 
@@ -110,15 +115,15 @@ static bool
 emit_file(Emit *e, LLVMCodeGenFileType type, const void **bytes, size_t *n)
 {
 	char *message = NULL;
-	LLVMMemoryBufferRef out = NULL;
 	LLVMModuleRef m = LLVMCloneModule(e->module);
-	LLVMBool bad = LLVMTargetMachineEmitToMemoryBuffer(e->machine, m, type, &message, &out);
+	LLVMBool bad = LLVMTargetMachineEmitToMemoryBuffer(e->machine, m, type, &message, &e->buffer);
 	LLVMDisposeModule(m);
 	if (bad)
 		return fail(e, message);
-	*n = LLVMGetBufferSize(out);
-	*bytes = arena_copy(e->arena, LLVMGetBufferStart(out), *n);
-	LLVMDisposeMemoryBuffer(out);
+	*n = LLVMGetBufferSize(e->buffer);
+	*bytes = arena_copy(e->arena, LLVMGetBufferStart(e->buffer), *n);
+	LLVMDisposeMemoryBuffer(e->buffer);
+	e->buffer = NULL;
 	return !e->error[0];
 }
 

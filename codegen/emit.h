@@ -12,6 +12,8 @@ typedef struct {
 	LLVMModuleRef module;
 	LLVMBuilderRef builder;
 	LLVMTargetMachineRef machine;
+	LLVMMemoryBufferRef buffer; /* these two while they are copied: the arena may unwind then */
+	char *text;
 	char error[512]; /* the first thing LLVM complained about, or "" */
 } Emit;
 

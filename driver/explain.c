@@ -34,7 +34,7 @@ count_unfused(Explain *x)
 	UseTable uses;
 	use_table_init(&uses, g, &x->s->arena);
 	for (uint32_t i = 0; i < g->node.n; i++)
-		x->bytes_unfused += work_count(&x->binding.env, &uses, &x->s->arena, &g->node.at[i].out, 1).bytes;
+		x->bytes_unfused += work_count(&x->binding.env, &uses, &g->node.at[i].out, 1).bytes;
 }
 
 static void
@@ -49,7 +49,7 @@ count_kernels(Explain *x)
 		const KernelPlan *kp = &p->kernel.at[k].plan;
 		for (unsigned i = 0; i < kp->nnode; i++)
 			x->kernel_of[kp->node[i]] = k + 1;
-		x->work[k] = work_count(&x->binding.env, &x->uses, a, kp->node, kp->nnode);
+		x->work[k] = work_count(&x->binding.env, &x->uses, kp->node, kp->nnode);
 		x->bytes_fused += x->work[k].bytes;
 	}
 }

@@ -85,6 +85,8 @@ dispatch(Session *s, void *arg)
 		return help(s, o);
 	if (!command_built(o->command))
 		return not_built(s, o);
+	if (o->command != CMD_CHECK)
+		s->arena.limit = LOWERING_LIMIT;
 	return command_table[o->command](s, NULL);
 }
 

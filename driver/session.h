@@ -20,7 +20,9 @@ typedef struct {
 
 typedef ExitCode SessionFn(Session *s, void *arg);
 
-enum { SESSION_LIMIT = 256 * 1024 * 1024 };
+/* Bytes of a session's arena: for commands that check and for those that generate code too. */
+#define SESSION_LIMIT ((size_t)256 << 20)
+#define LOWERING_LIMIT ((size_t)2048 << 20)
 
 /* Runs body in a fresh session whose arena is limited to `limit` bytes (0: none), writes its output,
  * removes output files that were not committed and frees its memory. When it unwinds, *why (if not

@@ -5,9 +5,8 @@ typedef struct {
 	const LaunchEnv *env;
 	const Graph *g;
 	Arena *scratch;
-	bool *inside;    /* by tensor: a node of the set */
-	double *asked;   /* by tensor: elements asked for through data, or below 0 for all */
-	bool *read;      /* by tensor */
+	UseTable *table;
+	VEC(TensorId) read; /* tensors that the set reads, once each */
 	double terms;    /* of the node at work */
 	double ops;      /* operations of the expression at work */
 	bool through_data;
@@ -58,11 +57,16 @@ visit(void *user, ExprId e)
 		return;
 	for (unsigned k = 0; k < x->narg; k++)
 		data |= has_read(c, expr_arg(c->g, e, k));
+	if (c->table->seen[x->ref] != c->table->stamp) {
+		c->table->seen[x->ref] = c->table->stamp;
+		c->table->asked[x->ref] = 0;
+		vec_push(c->scratch, &c->read, x->ref);
+	}
+	double *asked = &c->table->asked[x->ref];
 	if (!data)
-		c->asked[x->ref] = -1;
-	else if (!c->read[x->ref] || c->asked[x->ref] >= 0)
-		c->asked[x->ref] += c->terms;
-	c->read[x->ref] = true;
+		*asked = -1;
+	else if (*asked >= 0)
+		*asked += c->terms;
 }
 
 static double
@@ -158,61 +162,83 @@ visit_use(void *user, ExprId e)
 		vec_push(v->table->arena, &v->table->use, ((TensorUse){v->reader, x->ref}));
 }
 
+/* The readers of each tensor, from the tensors that each node reads. */
+static void
+invert(UseTable *t)
+{
+	uint32_t n = t->graph->tensor.n;
+	uint32_t *at = ARENA_ARRAY(t->arena, uint32_t, n + 1);
+	t->start = ARENA_ARRAY(t->arena, uint32_t, n + 1);
+	t->user = ARENA_ARRAY(t->arena, TensorId, t->use.n + 1);
+	for (uint32_t i = 0; i < t->use.n; i++)
+		t->start[t->use.at[i].read + 1]++;
+	for (uint32_t k = 0; k < n; k++)
+		at[k + 1] = t->start[k + 1] += t->start[k];
+	for (uint32_t i = 0; i < t->use.n; i++)
+		t->user[at[t->use.at[i].read]++] = t->use.at[i].reader;
+}
+
+static void
+add_node(UseTable *t, const Node *n)
+{
+	const Graph *g = t->graph;
+	UseVisit v = {t, n->out};
+	const ExprId part[] = {n->body, n->guard, n->domain, n->finish, n->init};
+	for (unsigned k = 0; k < sizeof part / sizeof part[0]; k++)
+		if (part[k])
+			expr_walk(g, t->arena, part[k], visit_use, &v);
+	for (unsigned k = n->npar; k < (unsigned)n->npar + n->nred; k++) {
+		expr_walk(g, t->arena, n->axis[k].lo, visit_use, &v);
+		expr_walk(g, t->arena, n->axis[k].hi, visit_use, &v);
+	}
+	for (unsigned k = 0; n->scatter && k < n->npar; k++)
+		expr_walk(g, t->arena, n->target[k], visit_use, &v);
+}
+
 void
 use_table_init(UseTable *t, const Graph *g, Arena *a)
 {
+	uint32_t n = g->tensor.n;
 	*t = (UseTable){.graph = g, .arena = a};
-	for (uint32_t i = 0; i < g->node.n; i++) {
-		const Node *n = &g->node.at[i];
-		UseVisit v = {t, n->out};
-		const ExprId part[] = {n->body, n->guard, n->domain, n->finish, n->init};
-		for (unsigned k = 0; k < sizeof part / sizeof part[0]; k++)
-			if (part[k])
-				expr_walk(g, a, part[k], visit_use, &v);
-		for (unsigned k = n->npar; k < (unsigned)n->npar + n->nred; k++) {
-			expr_walk(g, a, n->axis[k].lo, visit_use, &v);
-			expr_walk(g, a, n->axis[k].hi, visit_use, &v);
-		}
-		for (unsigned k = 0; n->scatter && k < n->npar; k++)
-			expr_walk(g, a, n->target[k], visit_use, &v);
-	}
+	t->result = ARENA_ARRAY(a, bool, n);
+	t->inside = ARENA_ARRAY(a, uint32_t, n);
+	t->seen = ARENA_ARRAY(a, uint32_t, n);
+	t->asked = ARENA_ARRAY(a, double, n);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		add_node(t, &g->node.at[i]);
+	for (uint32_t i = 0; i < g->result.n; i++)
+		t->result[g->result.at[i].tensor] = true;
+	invert(t);
 }
 
 /* Whether anything but the set reads the tensor, or it is a result. */
-static void
-mark_leaving(Count *c, const UseTable *table)
+static bool
+leaves(const UseTable *t, TensorId id)
 {
-	const Graph *g = c->g;
-	for (TensorId t = 0; t < g->tensor.n; t++)
-		c->read[t] = false;
-	for (uint32_t i = 0; i < g->result.n; i++)
-		c->read[g->result.at[i].tensor] = true;
-	for (uint32_t i = 0; i < table->use.n; i++)
-		if (!c->inside[table->use.at[i].reader])
-			c->read[table->use.at[i].read] = true;
+	bool outside = t->result[id];
+	for (uint32_t i = t->start[id]; i < t->start[id + 1] && !outside; i++)
+		outside = t->inside[t->user[i]] != t->stamp;
+	return outside;
 }
 
 Work
-work_count(const LaunchEnv *env, const UseTable *table, Arena *scratch, const TensorId *node, uint32_t n)
+work_count(const LaunchEnv *env, UseTable *table, const TensorId *node, uint32_t n)
 {
-	const Graph *g = env->graph;
-	Count c = {.env = env, .g = g, .scratch = scratch};
+	Count c = {.env = env, .g = env->graph, .scratch = table->arena, .table = table};
 	Work w = {0, 0};
-	c.inside = ARENA_ARRAY(scratch, bool, g->tensor.n);
-	c.asked = ARENA_ARRAY(scratch, double, g->tensor.n);
-	c.read = ARENA_ARRAY(scratch, bool, g->tensor.n);
+	table->stamp++;
 	for (uint32_t i = 0; i < n; i++)
-		c.inside[node[i]] = true;
+		table->inside[node[i]] = table->stamp;
 	for (uint32_t i = 0; i < n; i++)
-		w.flops += node_flops(&c, tensor_node(g, node[i]));
-	for (TensorId t = 1; t < g->tensor.n; t++) {
-		double all = elements(&c, t);
-		if (c.read[t] && !c.inside[t])
-			w.bytes += bytes_of(&c, t, c.asked[t] >= 0 && c.asked[t] < all ? c.asked[t] : all);
+		w.flops += node_flops(&c, tensor_node(c.g, node[i]));
+	for (uint32_t i = 0; i < c.read.n; i++) {
+		TensorId t = c.read.at[i];
+		double all = elements(&c, t), asked = table->asked[t];
+		if (table->inside[t] != table->stamp)
+			w.bytes += bytes_of(&c, t, asked >= 0 && asked < all ? asked : all);
 	}
-	mark_leaving(&c, table);
 	for (uint32_t i = 0; i < n; i++)
-		if (c.read[node[i]])
+		if (leaves(table, node[i]))
 			w.bytes += bytes_of(&c, node[i], elements(&c, node[i]));
 	return w;
 }

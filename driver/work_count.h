@@ -12,11 +12,17 @@ typedef struct {
 	TensorId reader, read;
 } TensorUse;
 
-/* Every read of a tensor by a node, with repetitions. */
+/* Every read of a tensor by a node, in both directions, and the room that counting needs. */
 typedef struct {
 	const Graph *graph;
 	Arena *arena;
-	VEC(TensorUse) use;
+	VEC(TensorUse) use;     /* by reader, with repetitions */
+	uint32_t *start;        /* by tensor: its readers are user[start[t] .. start[t + 1]) */
+	TensorId *user;
+	bool *result;           /* by tensor */
+	uint32_t stamp;         /* of the set being counted; marks below are compared with it */
+	uint32_t *inside, *seen; /* by tensor */
+	double *asked;          /* by tensor: elements asked for through data, below 0 for all */
 } UseTable;
 
 void use_table_init(UseTable *t, const Graph *g, Arena *a);
@@ -25,7 +31,8 @@ void use_table_init(UseTable *t, const Graph *g, Arena *a);
  * from outside once, one that is reached only through subscripts read from data as many elements as
  * are asked for, at most its size; each tensor that leaves once. Flops: floating-point operations of
  * the bodies, one for each arithmetic operation and each function, and one to combine a term; terms
- * under a guard all count, and so does a range read from data up to where it is cut. */
-Work work_count(const LaunchEnv *env, const UseTable *table, Arena *scratch, const TensorId *node, uint32_t n);
+ * under a guard all count, and so does a range read from data up to where it is cut. Takes time and
+ * memory of the set's size, not of the graph's. */
+Work work_count(const LaunchEnv *env, UseTable *table, const TensorId *node, uint32_t n);
 
 #endif
