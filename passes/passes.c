@@ -39,7 +39,7 @@ static const union {
 /* A pipeline names passes, in order; a pass may appear more than once. PASS_NONE ends it. */
 static const PassId tensor_pipeline[] = {PASS_NONE};
 static const PassId plan_pipeline[] = {PASS_schedule, PASS_NONE};
-static const PassId tile_pipeline[] = {PASS_contract, PASS_expand_math, PASS_legalize, PASS_NONE};
+static const PassId tile_pipeline[] = {PASS_contract, PASS_expand_math, PASS_legalize, PASS_cleanup, PASS_NONE};
 
 typedef struct {
 	PassCtx cx;

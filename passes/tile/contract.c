@@ -4,7 +4,7 @@
  * out    ADD and SUB of floats take a product that nothing else uses into an FMA; the product's own
  *        instruction is left behind without users
  * fp     reassoc: one rounding less
- * tests  tests/math/contract_test.c
+ * tests  tests/tile/contract_test.c
  *
  * Runs before expand_math, whose sums must keep their roundings. Where both operands are such products
  * the second one is contracted: in a running sum, acc + a * b, that is the new term. */

@@ -1,7 +1,7 @@
 /* exp.c: exp, exp2 and expm1.
  *
  * a = n ln 2 + r with |r| <= ln 2 / 2, r as hi + lo; e^r = 1 + r + r^2 P(r), where 1 + r is summed
- * exactly (its rounding error joins the small rest); times 2^n in two steps, of which only the
+ * exactly (its rounding error joins the small rest), and that of r^2 enters with P's first term; times 2^n in two steps, of which only the
  * second can round (subnormal results: a second rounding, under 3/4 of their ulp in all).
  * Arguments so large that n leaves its field are answered by selects; NaN flows through. */
 #include "passes/tile/expand.h"
@@ -26,9 +26,10 @@ Ex2
 ex_exp_small(const Ex *x, Ex2 r)
 {
 	Ex2 s = ex_fast_sum(x, ex_float(x, 1), r.hi);
-	ValId square = ex_mul(x, r.hi, r.hi);
+	Ex2 square = ex_two_mul(x, r.hi, r.hi);
 	ValId rest = ex_fma(x, r.lo, s.hi, s.lo);
-	s.lo = ex_fma(x, square, ex_poly(x, &exp_poly, r.hi), rest);
+	rest = ex_fma(x, square.lo, ex_float(x, 0.5), rest);
+	s.lo = ex_fma(x, square.hi, ex_poly(x, &exp_poly, r.hi), rest);
 	return s;
 }
 

@@ -1,6 +1,6 @@
 /* log.c: log, log2 and log1p.
  *
- * a = 2^n m with m in [2/3, 4/3), f = m - 1 exactly, log m = f - f^2/2 + f^3 P(f). The
+ * a = 2^n m with m in [0.684, 1.367), f = m - 1 exactly, log m = f - f^2/2 + f^3 P(f). The
  * first two terms and n ln 2 (its leading part has few bits, so the product is exact) are summed
  * with their rounding errors kept; the rest is small enough to be rounded as it comes. */
 #include "passes/tile/expand.h"
@@ -20,10 +20,11 @@ split(const Ex *x, ValId a, ValId offset, uint64_t least)
 	return (ExSplit){ex_sub(x, n, offset), ex_from_bits(x, m)};
 }
 
+/* The least m: from here to twice as much, the f^3 P(f) of both ends weigh the same. */
 static uint64_t
-two_thirds(const Ex *x)
+least_m(const Ex *x)
 {
-	return x->wide ? UINT64_C(0x3fe5555555555555) : 0x3f2aaaabu;
+	return x->wide ? UINT64_C(0x3fe5e00000000000) : 0x3f2f0000u; /* 0.68359375 */
 }
 
 static double
@@ -52,7 +53,8 @@ log_near_one(const Ex *x, ValId f)
 	Ex2 h = ex_two_mul(x, half, f);
 	ValId hi = ex_sub(x, f, h.hi);
 	ValId lo = ex_sub(x, ex_sub(x, ex_sub(x, f, hi), h.hi), h.lo);
-	ValId cube = ex_mul(x, ex_mul(x, f, f), f);
+	ValId half_cube = ex_fma(x, f, h.hi, ex_mul(x, f, h.lo));
+	ValId cube = ex_add(x, half_cube, half_cube);
 	return (Ex2){hi, ex_fma(x, cube, ex_poly(x, &log_poly, f), lo)};
 }
 
@@ -88,7 +90,7 @@ limits(const Ex *x, ValId v, ValId a, double pole)
 ValId
 ex_log(const Ex *x, ValId a)
 {
-	ExSplit d = ex_log_split(x, a, two_thirds(x));
+	ExSplit d = ex_log_split(x, a, least_m(x));
 	Ex2 v = log_near_one(x, ex_sub(x, d.m, ex_float(x, 1)));
 	return limits(x, join(x, d.n, v), a, 0);
 }
@@ -96,7 +98,7 @@ ex_log(const Ex *x, ValId a)
 ValId
 ex_log2(const Ex *x, ValId a)
 {
-	ExSplit d = ex_log_split(x, a, two_thirds(x));
+	ExSplit d = ex_log_split(x, a, least_m(x));
 	Ex2 v = log_near_one(x, ex_sub(x, d.m, ex_float(x, 1)));
 	v = ex_fast_sum(x, v.hi, v.lo);
 	Ex2 e = {ex_sum(x, &log2e_sum, 0), ex_sum(x, &log2e_sum, 1)};
@@ -112,7 +114,7 @@ ex_log1p(const Ex *x, ValId a)
 {
 	ValId zero = ex_float(x, 0), one = ex_float(x, 1);
 	Ex2 u = ex_two_sum(x, one, a);
-	ExSplit d = split(x, u.hi, ex_float(x, offset_of(x)), two_thirds(x));
+	ExSplit d = split(x, u.hi, ex_float(x, offset_of(x)), least_m(x));
 	ValId near = ex_eq(x, d.n, zero);
 	ValId f = ex_select(x, near, a, ex_sub(x, d.m, one));
 	/* 2^-n, where it matters: above 2^(mant + 2), c is below a quarter ulp of u. */

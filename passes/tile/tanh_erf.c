@@ -1,7 +1,7 @@
 /* tanh_erf.c: tanh and erf, on |a|, with a's sign put back at the end.
  *
  * tanh: r + r^3 P(r^2) up to 0.55; above, 1 - 2 / (e^(2r) + 1), where denominator, quotient and
- * difference carry their rounding errors along. erf: r + r P(r^2) up to 1; above,
+ * difference carry their rounding errors along. erf: r + r P(r^2) up to 7/8; above,
  * 1 - exp(-r^2 + Q(r)), Q = log(erfc(r) e^(r^2)), r^2 exactly. Where 1 is the result, r is cut off
  * first, so that infinity needs no case of its own; NaN compares false and flows through. */
 #include "passes/tile/expand.h"
@@ -42,7 +42,7 @@ ex_tanh(const Ex *x, ValId a)
 	return ex_flip(x, v, ex_sign_bit(x, a));
 }
 
-/* 1 - exp(-r^2 + Q(r)) for 1 <= r <= 6 */
+/* 1 - exp(-r^2 + Q(r)) for 7/8 <= r <= 6 */
 static ValId
 erf_large(const Ex *x, ValId r)
 {
@@ -63,6 +63,6 @@ ex_erf(const Ex *x, ValId a)
 	ValId r = at_most(x, ex_abs(x, a), x->wide ? 6 : 4);
 	ValId square = ex_mul(x, r, r);
 	ValId small = ex_fma(x, r, ex_poly(x, &erf_poly, square), r);
-	ValId v = ex_select(x, ex_lt(x, r, ex_float(x, 1)), small, erf_large(x, r));
+	ValId v = ex_select(x, ex_lt(x, r, ex_float(x, 0.875)), small, erf_large(x, r));
 	return ex_flip(x, v, ex_sign_bit(x, a));
 }

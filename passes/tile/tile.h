@@ -13,5 +13,7 @@ TirKernel *tile_contract(const TirKernel *k, Arena *a);
 TirKernel *tile_expand_math(const TirKernel *k, Arena *a);
 /* Every cast from or to a narrow float as bit arithmetic; the casts left are code generation's. */
 TirKernel *tile_legalize(const TirKernel *k, Arena *a);
+/* Invariants before their loops, constants computed, equal values shared, unused ones dropped. */
+TirKernel *tile_cleanup(const TirKernel *k, Arena *a);
 
 #endif

@@ -1,28 +1,22 @@
 /* contract_test.c: where tile_contract fires, where it must not, and what comes out. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "passes/tile/tile.h"
-#include "tests/math/kernel.h"
+#include "tests/ir/tir/tir_fixture.h"
 
 enum { N = 64 };
 
 /* a, b, c: loads of f32 at one place; returns what is stored. */
 typedef ValId BuildFn(TirKernel *k, ValId a, ValId b, ValId c);
 
-static void
-build(Rig *r, BuildFn *body)
+static TirKernel *
+build(Fixture *f, BuildFn *body)
 {
-	TirKernel *k = r->k;
+	TirKernel *k = fixture_kernel(f);
 	const char *const name[4] = {"a", "b", "c", "z"};
 	ValId view[4], n = tir_int(k, DT_I64, N), one = tir_int(k, DT_I64, 1);
 	for (unsigned i = 0; i < 4; i++) {
-		tir_add_buffer(k, name_cstr(r->names, name[i]), DT_F32, i == 3);
+		tir_add_buffer(k, name_cstr(f->names, name[i]), DT_F32, i == 3);
 		view[i] = tir_view(k, i, 1, &n, &one);
 	}
 	ValId i = tir_for(k, tir_int(k, DT_I64, 0), n, one, NULL, 0);
@@ -30,6 +24,7 @@ build(Rig *r, BuildFn *body)
 	ValId c = tir_load(k, view[2], &i, 0, 0, 0);
 	tir_store(k, view[3], body(k, a, b, c), &i, 0, 0);
 	tir_end_for(k, NULL, 0);
+	return k;
 }
 
 static unsigned
@@ -43,24 +38,22 @@ count(const TirKernel *k, Op op)
 
 /* Contracts, expects nfma of them, and runs it over values whose products are inexact. */
 static void
-contracted(BuildFn *body, unsigned nfma, float x[4][N])
+contracted(Fixture *f, BuildFn *body, unsigned nfma, float x[4][N])
 {
-	Rig r;
-	rig_open(&r, "contract");
-	build(&r, body);
-	TirKernel *before = r.k;
-	r.k = tile_contract(r.k, &r.arena);
-	assert_int_equal(count(r.k, OP_FMA), nfma);
-	assert_int_equal(r.k == before, nfma == 0);
-	const char *error = NULL;
-	if (!tir_verify(r.k, &r.arena, &error))
-		fail_msg("%s", error);
-	for (unsigned i = 0; i < 3; i++)
+	TirKernel *before = build(f, body), *k = tile_contract(before, &f->arena);
+	assert_int_equal(count(k, OP_FMA), nfma);
+	assert_int_equal(k == before, nfma == 0);
+	fixture_verify(f, k);
+	TirMemory memory[4];
+	for (unsigned i = 0; i < 4; i++) {
+		memory[i] = (TirMemory){x[i], sizeof x[i]};
 		for (unsigned j = 0; j < N; j++)
-			x[i][j] = (float)(mix_bits(i * N + j) >> 40) * 0x1p-23f - 1;
-	RigRun run = {.data = {x[0], x[1], x[2], x[3]}, .count = {N, N, N, N}, .ntask = 1};
-	rig_interpret(&r, &run);
-	rig_close(&r);
+			x[i][j] = (float)((i * N + j + 1) * 2654435761u >> 8) * 0x1p-23f - 1;
+	}
+	TirRun run = {.buffer = memory, .task_hi = 1};
+	const char *error = "";
+	if (!tir_interpret(k, &f->arena, &run, &error))
+		fail_msg("%s", error);
 }
 
 static ValId
@@ -90,23 +83,24 @@ two_products(TirKernel *k, ValId a, ValId b, ValId c)
 static void
 test_fires(void **state)
 {
-	(void)state;
+	Fixture *f = *state;
+	GUARD(f);
 	static float x[4][N];
 	unsigned rounded_apart = 0;
-	contracted(product_first, 1, x);
+	contracted(f, product_first, 1, x);
 	for (unsigned j = 0; j < N; j++) {
 		volatile float product = x[0][j] * x[1][j];
 		rounded_apart += product + x[2][j] != x[3][j];
 		assert_true(x[3][j] == fmaf(x[0][j], x[1][j], x[2][j]));
 	}
 	assert_true(rounded_apart > 0); /* else these inputs show nothing */
-	contracted(minus_rest, 1, x);
+	contracted(f, minus_rest, 1, x);
 	for (unsigned j = 0; j < N; j++)
 		assert_true(x[3][j] == fmaf(x[0][j], x[1][j], -x[2][j]));
-	contracted(minus_product, 1, x);
+	contracted(f, minus_product, 1, x);
 	for (unsigned j = 0; j < N; j++)
 		assert_true(x[3][j] == fmaf(-x[0][j], x[1][j], x[2][j]));
-	contracted(two_products, 1, x);
+	contracted(f, two_products, 1, x);
 	for (unsigned j = 0; j < N; j++) {
 		volatile float product = x[0][j] * x[1][j];
 		assert_true(x[3][j] == fmaf(x[1][j], x[2][j], product));
@@ -138,16 +132,17 @@ integers(TirKernel *k, ValId a, ValId b, ValId c)
 static void
 test_keeps_off(void **state)
 {
-	(void)state;
+	Fixture *f = *state;
+	GUARD(f);
 	static float x[4][N];
-	contracted(used_twice, 0, x);
-	contracted(doubled, 0, x);
-	contracted(integers, 0, x);
+	contracted(f, used_twice, 0, x);
+	contracted(f, doubled, 0, x);
+	contracted(f, integers, 0, x);
 }
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_fires), cmocka_unit_test(test_keeps_off)};
+	const struct CMUnitTest tests[] = {TEST(test_fires), TEST(test_keeps_off)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,130 @@
+/* cleanup_test.c: kernels before and after tile_cleanup, as text. */
+#include "passes/tile/tile.h"
+#include "tests/ir/tir/tir_fixture.h"
+
+static void
+becomes(Fixture *f, const char *before, const char *after)
+{
+	TirKernel *k = fixture_read(f, before);
+	fixture_verify(f, k);
+	TirKernel *to = tile_cleanup(k, &f->arena);
+	fixture_round_trip(f, to);
+	assert_string_equal(fixture_print(f, to), after);
+	assert_ptr_equal(tile_cleanup(to, &f->arena), to); /* nothing is left to do */
+}
+
+#define HEAD "kernel k\nbuffer 0 x : f32\nbuffer 1 y : f32 written\nscalar 0 n : i64\n{\n"
+
+/* The square of n is computed once, before the loop; the product with i stays. */
+static void
+hoists(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 0\n  %3:i64 = const 1\n"
+	        "  %4 = for %2, %1, %3 {\n"
+	        "    %5:i64 = blockarg 0\n    %6:i64 = scalar 0\n    %7:i64 = * %6, %6\n    %8:i64 = * %5, %7\n"
+	        "    %9 = buffer 1\n    %10:f32 = view %9, %7, %3\n    %11:f32 = cast %8\n"
+	        "    %12 = store %10, %11, %5\n    %13 = yield\n  }\n}\n",
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 0\n  %3:i64 = const 1\n"
+	        "  %4:i64 = * %1, %1\n  %5 = buffer 1\n  %6:f32 = view %5, %4, %3\n"
+	        "  %7 = for %2, %1, %3 {\n"
+	        "    %8:i64 = blockarg 0\n    %9:i64 = * %8, %4\n    %10:f32 = cast %9\n"
+	        "    %11 = store %6, %10, %8\n    %12 = yield\n  }\n}\n");
+}
+
+/* Out of two loops at once. */
+static void
+hoists_twice(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 0\n  %3:i64 = const 1\n  %4 = buffer 1\n"
+	        "  %5:f32 = view %4, %1, %3\n"
+	        "  %6 = for %2, %1, %3 {\n    %7:i64 = blockarg 0\n"
+	        "    %8 = for %2, %7, %3 {\n      %9:i64 = blockarg 0\n      %10:f32 = cast %1\n"
+	        "      %11:f32 = cast %7\n      %12:f32 = * %10, %11\n      %13 = store %5, %12, %9\n"
+	        "      %14 = yield\n    }\n    %15 = yield\n  }\n}\n",
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 0\n  %3:i64 = const 1\n  %4 = buffer 1\n"
+	        "  %5:f32 = view %4, %1, %3\n  %6:f32 = cast %1\n"
+	        "  %7 = for %2, %1, %3 {\n    %8:i64 = blockarg 0\n"
+	        "    %9:f32 = cast %8\n    %10:f32 = * %6, %9\n"
+	        "    %11 = for %2, %8, %3 {\n      %12:i64 = blockarg 0\n"
+	        "      %13 = store %5, %10, %12\n"
+	        "      %14 = yield\n    }\n    %15 = yield\n  }\n}\n");
+}
+
+static void
+computes_constants(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD
+	        "  %1:i64 = const 3\n  %2:i64 = const 5\n  %3:i64 = * %1, %2\n  %4 = buffer 1\n"
+	        "  %5:f32 = view %4, %3, %1\n  %6:f32 = cast %2\n  %7:f32x4 = splat %6\n  %8:f32x4 = / %7, %7\n"
+	        "  %9:f32 = lane 2 %8\n  %10:u32 = bitcast %9\n  %11:bool = < %1, %2\n"
+	        "  %12:i64 = select %11, %1, %2\n  %13:f32 = cast %10\n  %14 = store %5, %13, %12\n}\n",
+	        HEAD
+	        "  %1:i64 = const 3\n  %2:i64 = const 15\n  %3 = buffer 1\n  %4:f32 = view %3, %2, %1\n"
+	        "  %5:f32 = const 1065353216\n  %6 = store %4, %5, %1\n}\n");
+}
+
+/* Equal values: in the same region and below, but not from one branch to the other; loads never. */
+static void
+shares(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3 = buffer 0\n  %4:f32 = view %3, %1, %2\n"
+	        "  %5 = buffer 1\n  %6:f32 = view %5, %1, %2\n  %7:i64 = - %1, %2\n  %8:bool = < %7, %1\n"
+	        "  %9 = if %8 {\n    %10:i64 = - %1, %2\n    %11:f32 = load %4, %10\n    %12:f32 = sqrt %11\n"
+	        "    %13:f32 = load %4, %10\n    %14:f32 = + %12, %13\n    %15:f32 = cast %1\n"
+	        "    %16:f32 = + %14, %15\n    %17 = yield %16\n"
+	        "  } else {\n    %18:f32 = cast %1\n    %19 = yield %18\n  }\n"
+	        "  %20:f32 = result 0 %9\n  %21 = store %6, %20, %7\n}\n",
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3 = buffer 0\n  %4:f32 = view %3, %1, %2\n"
+	        "  %5 = buffer 1\n  %6:f32 = view %5, %1, %2\n  %7:i64 = - %1, %2\n  %8:bool = < %7, %1\n"
+	        "  %9 = if %8 {\n    %10:f32 = load %4, %7\n    %11:f32 = sqrt %10\n"
+	        "    %12:f32 = load %4, %7\n    %13:f32 = + %11, %12\n    %14:f32 = cast %1\n"
+	        "    %15:f32 = + %13, %14\n    %16 = yield %15\n"
+	        "  } else {\n    %17:f32 = cast %1\n    %18 = yield %17\n  }\n"
+	        "  %19:f32 = result 0 %9\n  %20 = store %6, %19, %7\n}\n");
+}
+
+/* What nothing needs goes, operands of it too; -0 is not 0, and a NaN has no bits to compute with. */
+static void
+drops(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3 = buffer 1\n  %4:f32 = view %3, %1, %2\n"
+	        "  %5:f32 = cast %1\n  %6:f32 = * %5, %5\n  %7:f32 = const nan\n  %8:u32 = bitcast %7\n"
+	        "  %9:f32 = const 0\n  %10:f32 = const -0\n  %11:f32 = cast %8\n  %12:f32 = fma %9, %10, %11\n"
+	        "  %13 = store %4, %9, %2\n  %14 = store %4, %10, %2\n  %15 = store %4, %11, %2\n}\n",
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3 = buffer 1\n  %4:f32 = view %3, %1, %2\n"
+	        "  %5:f32 = const nan\n  %6:u32 = bitcast %5\n"
+	        "  %7:f32 = const 0\n  %8:f32 = const -0\n  %9:f32 = cast %6\n"
+	        "  %10 = store %4, %7, %2\n  %11 = store %4, %8, %2\n  %12 = store %4, %9, %2\n}\n");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(hoists), TEST(hoists_twice), TEST(computes_constants), TEST(shares), TEST(drops),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
