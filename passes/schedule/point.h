@@ -31,7 +31,7 @@ typedef struct {
 	bool cuts;              /* the graph has ranges that may be cut */
 } Places;
 
-/* A tensor as a kernel sees it. With contiguous, views know that the last axis has stride 1. */
+/* A tensor as a kernel sees it. */
 typedef struct {
 	TensorId tensor;
 	ValId extent[TG_MAX_RANK], stride[TG_MAX_RANK]; /* as bound, in elements */

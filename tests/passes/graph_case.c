@@ -197,12 +197,13 @@ typedef struct {
 	FpMode fp;
 	uint16_t lanes;
 	InterpOptions interp;
+	bool has_fma;
 } Config;
 
 static const Config configs[] = {
-	{FP_STRICT, 0, {1, 0}},   {FP_STRICT, 8, {1, 0}},   {FP_STRICT, 8, {1, 11}},
-	{FP_STRICT, 4, {2, 5}},   {FP_RELAXED, 0, {3, 7}},  {FP_RELAXED, 16, {1, 3}},
-	{FP_FAST, 8, {1, 9}},
+	{FP_STRICT, 0, {1, 0}, false},  {FP_STRICT, 8, {1, 0}, false},  {FP_STRICT, 8, {1, 11}, false},
+	{FP_STRICT, 4, {2, 5}, true},   {FP_RELAXED, 0, {3, 7}, false}, {FP_RELAXED, 16, {1, 3}, true},
+	{FP_FAST, 8, {1, 9}, true},
 };
 
 static void
@@ -273,7 +274,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	EvalInputs in = make_inputs(&c);
 	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
 	text_init(&log, a);
-	PassOptions o = {.lanes = f->lanes, .remarks = true, .verify_each = true};
+	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .remarks = true, .verify_each = true};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpRun got = interp_program(p, a, &in, c.dim, &f->interp);
 	if (got.error) {
@@ -293,6 +294,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	out->kernels = p->kernel.n;
 	out->remarks = text_get(&log);
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;
+	out->serial = p->kernel.at[0].serial;
 	if (!got.fault && !want.fault) {
 		compare(&c, &want, &got, out);
 		compare_bits(&c, &want, &got, out);

@@ -41,7 +41,7 @@ ExprId gather_at(Case *c, AccessId id, TensorId t, unsigned n, ...);
 /* What was seen over all configurations of a case, for facts to be tested. */
 typedef struct {
 	uint32_t kernels;          /* of the last configuration */
-	bool map;                  /* the last one has a MAP kernel */
+	bool map, serial;          /* of its first kernel: a MAP kernel; one task at a time */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;
 	const char *message;       /* the first mismatch */

@@ -100,6 +100,33 @@ test_quiet(void **state)
 	assert_int_equal(count_op(p, OP_EXP), 0);
 }
 
+/* Vector loads along an axis whose stride is known to be 1, and others. */
+static void
+count_rows(const TirKernel *k, unsigned *contiguous, unsigned *strided)
+{
+	*contiguous = *strided = 0;
+	for (ValId v = 1; v < k->inst.n; v++) {
+		const TirInst *p = tir_inst(k, v);
+		if (p->op != OP_LOAD || TIR_LANE_AXIS(p->imm.i) < 0)
+			continue;
+		ValId view = tir_arg(k, v, 0);
+		unsigned rank = (unsigned)tir_inst(k, view)->imm.i;
+		const TirInst *stride = tir_inst(k, tir_arg(k, view, 1 + rank + (unsigned)TIR_LANE_AXIS(p->imm.i)));
+		*(stride->op == OP_CONST && stride->imm.i == 1 ? contiguous : strided) += 1;
+	}
+}
+
+/* MAP has its code twice: for rows without gaps, and for the others. */
+static void
+test_rows(void **state)
+{
+	(void)state;
+	unsigned contiguous, strided;
+	count_rows(compile(&(PassOptions){.lanes = 8})->kernel.at[0].tir, &contiguous, &strided);
+	assert_int_equal(contiguous, 2);
+	assert_int_equal(strided, 2);
+}
+
 static void
 test_plan_text(void **state)
 {
@@ -276,6 +303,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quiet, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plan_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dump, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop, setup, teardown),

@@ -114,6 +114,20 @@ build_cast(Case *c)
 	case_result(c, "z", case_add(c, &n, "z", cast_to, e), 0);
 }
 
+/* Two 4-bit elements share a byte, so their tasks must not run at once. */
+static void
+test_nibbles(void **state)
+{
+	(void)state;
+	cast_from = DT_F32;
+	cast_to = DT_U4;
+	CaseRun r = run(build_cast);
+	assert_true(r.serial && !r.map);
+	assert_non_null(strstr(r.remarks, "remark[map_nibbles]: z "));
+	cast_to = DT_U8;
+	assert_false(run(build_cast).serial);
+}
+
 static void
 test_every_dtype(void **state)
 {
@@ -294,7 +308,7 @@ build_ragged(Case *c)
 static void
 build_bags(Case *c)
 {
-	static const int64_t off[6] = {0, 3, 3, 9, 20, 31};
+	static const int64_t off[6] = {-4, 3, 3, 9, 20, 31};
 	ExprId e[1] = {case_int(c, 5)}, o[1] = {case_int(c, 6)}, v[1] = {case_dim(c, "V", 25)};
 	TensorId offs = case_input(c, TENSOR_INPUT, "off", DT_I64, 1, o);
 	TensorId x = case_input(c, TENSOR_INPUT, "x", DT_F32, 1, v);
@@ -370,6 +384,81 @@ test_arg(void **state)
 	assert_int_equal(z[1], 2);
 }
 
+/* Positions count from the lower end of each range, row by row. */
+static void
+build_positions(Case *c)
+{
+	ExprId e[3] = {case_int(c, 4), case_int(c, 9), case_int(c, 8)};
+	TensorId x = case_input(c, TENSOR_INPUT, "x", DT_I32, 3, e);
+	case_range(c, x, 0, 1000);
+	Node n = case_node(1, read_at(c, x, 3, ax(c, 0), ax(c, 1), ax(c, 2)));
+	case_reduce(&n, MON_ARGMIN, case_int(c, 2), e[1]);
+	case_reduce(&n, MON_ARGMIN, ax(c, 0), case_int(c, 7));
+	case_result(c, "z", case_add(c, &n, "z", DT_I64, e), 0);
+}
+
+static void
+test_positions(void **state)
+{
+	(void)state;
+	run(build_positions);
+}
+
+/* --- strict sums of products: one fma a term, in order --- */
+
+enum { DOT = 37 };
+static float dot_a[DOT], dot_b[DOT];
+
+static void
+build_dot(Case *c)
+{
+	ExprId e[1] = {case_int(c, DOT)};
+	TensorId a = case_input(c, TENSOR_INPUT, "a", DT_F32, 1, e), b = case_input(c, TENSOR_INPUT, "b", DT_F32, 1, e);
+	case_given(c, a, dot_a);
+	case_given(c, b, dot_b);
+	Node n = case_node(0, BIN(MUL, read_at(c, a, 1, ax(c, 0)), read_at(c, b, 1, ax(c, 0))));
+	case_reduce(&n, MON_SUM, case_int(c, 0), e[0]);
+	case_result(c, "s", case_add(c, &n, "s", DT_F32, NULL), 0);
+}
+
+static void
+test_strict_dot(void **state)
+{
+	(void)state;
+	float fused = -0.0f;
+	volatile float separate = -0.0f;
+	for (int k = 0; k < DOT; k++) {
+		dot_a[k] = 1.0f + (float)k / 1024 + 0x1p-20f;
+		dot_b[k] = (k % 3 ? -1.0f : 1.7f) / (float)(k + 1);
+		volatile float product = dot_a[k] * dot_b[k];
+		separate = separate + product;
+		fused = fmaf(dot_a[k], dot_b[k], fused);
+	}
+	const float *s = run(build_dot).first_result; /* the first configuration is strict */
+	assert_memory_equal(s, &fused, 4);
+	assert_true(fused != separate); /* else the data shows nothing */
+}
+
+/* --- a fold is demanded, whatever finish makes of it --- */
+
+static void
+build_ignored(Case *c)
+{
+	ExprId e[1] = {case_int(c, 3)};
+	TensorId x = case_input(c, TENSOR_INPUT, "x", DT_F32, 1, e);
+	Node n = case_node(0, gather_at(c, case_access(c, ACCESS_GATHER), x, 1, BIN(ADD, ax(c, 0), case_int(c, 1))));
+	case_reduce(&n, MON_MAX, case_int(c, 0), e[0]);
+	n.finish = expr_float(c->g, DT_F32, 1);
+	case_result(c, "s", case_add(c, &n, "s", DT_F32, NULL), 0);
+}
+
+static void
+test_ignored(void **state)
+{
+	(void)state;
+	assert_int_equal(run(build_ignored).fault, 1);
+}
+
 int
 main(void)
 {
@@ -377,6 +466,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_axpy, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_long_row, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_views, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nibbles, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_every_dtype, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_demand, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shared_arms, setup, teardown),
@@ -385,6 +475,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_signed_zeros, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_arg, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_positions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_strict_dot, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ignored, setup, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
