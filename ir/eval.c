@@ -9,7 +9,6 @@ static const int64_t default_max_values = INT64_C(1) << 32;
 typedef struct {
 	Run run;
 	EvalOutputs *out;
-	uint32_t *param; /* by TensorId: 1 + index into Graph.param, 0 none */
 } Launch;
 
 static const char *

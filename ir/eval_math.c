@@ -7,24 +7,23 @@
 typedef struct {
 	double strict, relaxed, fast; /* ulp, the result's own rounding included */
 	double fast_abs;              /* added in fast mode whatever the size of the result */
-	bool monotone;
 	double least;                 /* the end of the domain; -INFINITY if there is none */
 } MathInfo;
 
 static const MathInfo infos[OP_COUNT] = {
-	[OP_SQRT] = {0.5, 0.5, 2, 0, true, 0},
-	[OP_RSQRT] = {0.6, 1, 2, 0, true, 0},
-	[OP_EXP] = {0.6, 1, 2, 0, true, -INFINITY},
-	[OP_EXP2] = {0.6, 1, 2, 0, true, -INFINITY},
-	[OP_EXPM1] = {1, 2, 8, 0x1p-21, true, -INFINITY},
-	[OP_LOG] = {0.6, 1, 4, 0x1p-21, true, 0},
-	[OP_LOG2] = {0.6, 1, 4, 0x1p-21, true, 0},
-	[OP_LOG1P] = {1, 2, 8, 0x1p-21, true, -1},
-	[OP_TANH] = {1, 1.5, 8192, 0, true, -INFINITY},
-	[OP_ERF] = {1, 1.5, 8, 0, true, -INFINITY},
-	[OP_SIN] = {1, 1.5, 8, 0x1p-20, false, -INFINITY},
-	[OP_COS] = {1, 1.5, 8, 0x1p-20, false, -INFINITY},
-	[OP_POW] = {1, 2, 16, 0, false, -INFINITY},
+	[OP_SQRT] = {0.5, 0.5, 2, 0, 0},
+	[OP_RSQRT] = {0.6, 1, 2, 0, 0},
+	[OP_EXP] = {0.6, 1, 2, 0, -INFINITY},
+	[OP_EXP2] = {0.6, 1, 2, 0, -INFINITY},
+	[OP_EXPM1] = {1, 2, 8, 0x1p-21, -INFINITY},
+	[OP_LOG] = {0.6, 1, 4, 0x1p-21, 0},
+	[OP_LOG2] = {0.6, 1, 4, 0x1p-21, 0},
+	[OP_LOG1P] = {1, 2, 8, 0x1p-21, -1},
+	[OP_TANH] = {1, 1.5, 8192, 0, -INFINITY},
+	[OP_ERF] = {1, 1.5, 8, 0, -INFINITY},
+	[OP_SIN] = {1, 1.5, 8, 0x1p-20, -INFINITY},
+	[OP_COS] = {1, 1.5, 8, 0x1p-20, -INFINITY},
+	[OP_POW] = {1, 2, 16, 0, -INFINITY},
 };
 
 static long double

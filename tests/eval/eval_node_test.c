@@ -360,6 +360,56 @@ domains(void **state)
 	}
 }
 
+/* A condition that demanded what is absent decides nothing. */
+static void
+absence_travels(void **state)
+{
+	(void)state;
+	for (int at = 0; at < 2; at++) {
+		Bench b;
+		static const int32_t x[2] = {1, 2};
+		bench_open(&b, FP_RELAXED);
+		TensorId t = bench_input(&b, DT_I32, x, 1, 2, 0);
+		ExprId read = bench_read(&b, t, 1, bench_i64(&b, 1 + at), 0, 0), one = bench_i64(&b, 1);
+		Node n = {.body = expr_select(b.g, expr_binary(b.g, OP_LT, read, expr_int(b.g, DT_I32, 9)), one, one)};
+		bench_result(&b, bench_node(&b, n, DT_I64, 0, 0));
+		if (at) {
+			assert_true(bench_is_bug(&b));
+		} else {
+			assert_int_equal(bench_eval(&b), EVAL_OK);
+			assert_int_equal(bench_at(&b, 0, 0)->i, 1);
+		}
+		bench_close(&b);
+	}
+}
+
+static void
+narrow_sum(const uint16_t *x, double want, int finish)
+{
+	Bench b;
+	bench_open(&b, FP_RELAXED);
+	TensorId t = bench_input(&b, DT_BF16, x, 1, 3, 0);
+	Node n = {.monoid = MON_SUM};
+	n.body = bench_read(&b, t, 1, bench_reduced(&b, &n, 3), 0, 0);
+	if (finish)
+		n.finish = expr_make(b.g, OP_ACC, DT_BF16, 0, 0, NULL, 0);
+	bench_result(&b, bench_node(&b, n, DT_BF16, 0, 0));
+	expect_exact(&b, &want, 1);
+	bench_close(&b);
+}
+
+/* A bf16 tensor of a bf16 sum: added in f32, rounded once; its finish sees bf16 as well. */
+static void
+narrow_tensors_round_once(void **state)
+{
+	(void)state;
+	static const uint16_t even[3] = {0x4380, 0x3f80, 0x3f80}, middle[3] = {0x4380, 0x3f80, 0x4000};
+	for (int finish = 0; finish < 2; finish++) {
+		narrow_sum(even, 258, finish);
+		narrow_sum(middle, 260, finish); /* 259 is between 258 and 260, which is even */
+	}
+}
+
 /* --- scatter --- */
 
 /* g[ids[t]] += x[t] from an old value or from nothing; 9 is outside. */
@@ -467,6 +517,27 @@ recurrences_step_in_their_direction(void **state)
 	}
 }
 
+/* h[t] = h[t+1] against the direction: that element is not there yet. */
+static void
+later_steps_are_absent(void **state)
+{
+	(void)state;
+	Bench b;
+	bench_open(&b, FP_RELAXED);
+	TensorId self = declare(&b, DT_I64, 1, 3, 0);
+	Recur rec = {.nseq = 1, .dir = {1}};
+	vec_push(&b.arena, &rec.member, self);
+	vec_push(&b.arena, &b.g->recur, rec);
+	ExprId t = expr_axis(b.g, 0), two = bench_i64(&b, 2);
+	Node n = {.npar = 1};
+	n.body = expr_select(b.g, expr_binary(b.g, OP_LT, t, two),
+	                     bench_read(&b, self, 1, shifted(&b, t, 1), 0, 0), two);
+	define(&b, self, n);
+	bench_result(&b, self);
+	assert_true(bench_is_bug(&b));
+	bench_close(&b);
+}
+
 /* u[t] = v[t-1] + 1, v[t] = u[t] * 2, with v read before its node: a step runs u, then v. */
 static void
 members_of_a_step_run_in_order(void **state)
@@ -555,9 +626,12 @@ main(void)
 		cmocka_unit_test(finish_knows_whether_a_term_arrived),
 		cmocka_unit_test(faults_travel),
 		cmocka_unit_test(domains),
+		cmocka_unit_test(absence_travels),
+		cmocka_unit_test(narrow_tensors_round_once),
 		cmocka_unit_test(scatter_adds_in_order),
 		cmocka_unit_test(scatter_fills_untouched_targets),
 		cmocka_unit_test(recurrences_step_in_their_direction),
+		cmocka_unit_test(later_steps_are_absent),
 		cmocka_unit_test(members_of_a_step_run_in_order),
 		cmocka_unit_test(two_sequential_axes),
 		cmocka_unit_test(a_free_axis_reads_the_whole_step_before),

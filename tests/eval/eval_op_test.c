@@ -302,6 +302,28 @@ bounds_follow_the_slope(void **state)
 	assert_true(p.re == 2 && p.err > 8.9e-3 && p.err < 9.1e-3);
 }
 
+/* Fast mode allows more than relaxed, and relaxed at least what strict does. */
+static void
+modes_are_ordered(void **state)
+{
+	(void)state;
+	static const Op ops[] = {OP_FDIV, OP_SQRT, OP_RSQRT, OP_EXP, OP_EXP2, OP_EXPM1, OP_LOG, OP_LOG2, OP_LOG1P,
+		OP_TANH, OP_ERF, OP_SIN, OP_COS, OP_POW};
+	for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
+		double err[3];
+		static const FpMode modes[3] = {FP_STRICT, FP_RELAXED, FP_FAST};
+		for (int m = 0; m < 3; m++)
+			err[m] = apply(modes[m], ops[k], DT_F32, DT_F32, val_float(0.7), val_float(1.3)).err;
+		if (!(err[0] <= err[1] && err[1] < err[2] && err[2] < 1e-3))
+			fail_msg("%s: %g %g %g", op_info[ops[k]].id, err[0], err[1], err[2]);
+	}
+	double near = apply(FP_FAST, OP_EXP, DT_F32, DT_F32, val_float(1), val_float(0)).err / exp(1);
+	double far = apply(FP_FAST, OP_EXP, DT_F32, DT_F32, val_float(50), val_float(0)).err / exp(50);
+	assert_true(far > 5 * near); /* growing with the size of the operand */
+	Val tiny = apply(FP_FAST, OP_ADD, DT_F32, DT_F32, (Val){.re = 1e-39, .err = 1e-45}, val_float(1e-39));
+	assert_true(tiny.err >= 0x1p-126); /* it may be flushed */
+}
+
 /* (1+2^-12)^2 - 1 is 2^-11 contracted and 2^-11 + 2^-24 rounded to f32: both are allowed. */
 static void
 additions_may_take_products_unrounded(void **state)
@@ -344,6 +366,7 @@ main(void)
 		cmocka_unit_test(complex_numbers),
 		cmocka_unit_test(unknown_rather_than_wrong),
 		cmocka_unit_test(bounds_follow_the_slope),
+		cmocka_unit_test(modes_are_ordered),
 		cmocka_unit_test(additions_may_take_products_unrounded),
 		cmocka_unit_test(every_row_has_a_case),
 	};

@@ -94,6 +94,28 @@ an_integer_as_float(Scene *s)
 }
 
 static TensorId
+a_narrow_integer(Scene *s)
+{
+	return node_of(s, expr_cast(s->b.g, DT_I4, integer_choice(s)));
+}
+
+/* 200 and 300 wrap to -56 and 44, which are no neighbours. */
+static TensorId
+a_wrapped_integer(Scene *s)
+{
+	ExprId v = expr_binary(s->b.g, OP_MUL, integer_choice(s), bench_i64(&s->b, 50));
+	v = expr_binary(s->b.g, OP_ADD, v, bench_i64(&s->b, 150));
+	return node_of(s, expr_cast(s->b.g, DT_I8, v));
+}
+
+static TensorId
+a_bool_of_an_integer(Scene *s)
+{
+	ExprId v = expr_binary(s->b.g, OP_SUB, integer_choice(s), bench_i64(&s->b, 1));
+	return node_of(s, expr_cast(s->b.g, DT_BOOL, v));
+}
+
+static TensorId
 conjunction(Scene *s)
 {
 	Graph *g = s->b.g;
@@ -219,7 +241,8 @@ typedef TensorId Program(Scene *s);
 static const struct { const char *name; Program *build; } programs[] = {
 #define PROGRAM(f) {#f, f}
 	PROGRAM(a_float_select), PROGRAM(an_integer_select), PROGRAM(integers_of_it),
-	PROGRAM(a_complex_select), PROGRAM(an_integer_as_float), PROGRAM(conjunction), PROGRAM(disjunction), PROGRAM(a_sum),
+	PROGRAM(a_complex_select), PROGRAM(an_integer_as_float), PROGRAM(conjunction), PROGRAM(a_narrow_integer),
+	PROGRAM(a_wrapped_integer), PROGRAM(a_bool_of_an_integer), PROGRAM(disjunction), PROGRAM(a_sum),
 	PROGRAM(a_product), PROGRAM(a_maximum), PROGRAM(a_minimum), PROGRAM(an_integer_sum),
 	PROGRAM(an_integer_product), PROGRAM(an_integer_maximum), PROGRAM(an_any), PROGRAM(an_all),
 	PROGRAM(an_argmax), PROGRAM(an_integer_argmax), PROGRAM(an_argmin), PROGRAM(a_lonely_term),
@@ -275,7 +298,7 @@ open_choices_do_not_spread(void **state)
 	(void)state;
 	static const struct { Program *build; double at_most; } rows[] = {
 		{a_float_select, 4.1}, {an_integer_select, 2}, {an_integer_as_float, 2.01}, {integers_of_it, 12},
-		{a_minimum, 0}, {an_integer_sum, 3}, {an_all, 1}, {an_any, 0}, {a_sum, 5.01}, {a_maximum, 2.01},
+		{a_minimum, 0}, {a_narrow_integer, 2}, {a_bool_of_an_integer, 1}, {an_integer_sum, 3}, {an_all, 1}, {an_any, 0}, {a_sum, 5.01}, {a_maximum, 2.01},
 		{a_lonely_term, 12.01}, {a_domain, 2.01},
 	};
 	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
