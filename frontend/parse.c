@@ -100,7 +100,7 @@ static void
 reserve(Parse *p, size_t n)
 {
 	Ast *t = p->ast;
-	uint32_t guess = (uint32_t)(n / 3) + 16;
+	uint32_t guess = (uint32_t)(n / 2) + 16;
 	vec_grow(p->arena, &t->node, guess);
 	vec_grow(p->arena, &t->kid, guess);
 	vec_grow(p->arena, &p->depth, guess);

@@ -1,6 +1,8 @@
 /* tg.c: building a tensor graph: hash-consed expressions, tensors, nodes. */
 #include "ir/tg.h"
 
+#include "ir/tg_walk.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +22,7 @@ graph_new(Arena *a, Names *names)
 	vec_grow(a, &g->access, 1);
 	g->ncons = 256;
 	g->cons = ARENA_ARRAY(a, uint32_t, g->ncons);
+	g->memos = ARENA_NEW(a, ExprMemos);
 	return g;
 }
 
@@ -72,8 +75,9 @@ grow_cons(Graph *g)
 	}
 }
 
-static ExprId
-intern_expr(Graph *g, Expr e, const ExprId *arg)
+/* The expression with this content; arg may lie in the graph's own table. */
+ExprId
+expr_intern(Graph *g, Expr e, const ExprId *arg)
 {
 	uint32_t s = hash_expr(&e, arg) & (g->ncons - 1);
 	for (; g->cons[s]; s = (s + 1) & (g->ncons - 1))
@@ -109,7 +113,7 @@ expr_make(Graph *g, Op op, DType dtype, uint32_t ref, AccessId access, const Exp
 	e.narg = (uint16_t)narg;
 	e.ref = ref;
 	e.access = access;
-	return intern_expr(g, e, own);
+	return expr_intern(g, e, own);
 }
 
 static int64_t
@@ -134,7 +138,7 @@ expr_int(Graph *g, DType dtype, int64_t v)
 	e.op = OP_CONST;
 	e.dtype = (uint8_t)dtype;
 	e.imm.i = wrap_int(dtype, v);
-	return intern_expr(g, e, NULL);
+	return expr_intern(g, e, NULL);
 }
 
 ExprId
@@ -145,7 +149,7 @@ expr_float(Graph *g, DType dtype, double v)
 	e.op = OP_CONST;
 	e.dtype = (uint8_t)dtype;
 	e.imm.f = isnan(v) ? NAN : v; /* one NaN */
-	return intern_expr(g, e, NULL);
+	return expr_intern(g, e, NULL);
 }
 
 static DType
@@ -217,151 +221,6 @@ expr_and(Graph *g, ExprId a, ExprId b)
 	if (!a || a == b)
 		return b;
 	return b ? expr_binary(g, OP_AND, a, b) : a;
-}
-
-/* A map from visited expression to its replacement, sized by what is visited, not by the pool. */
-typedef struct {
-	ExprId from, to;
-} RewriteSlot;
-
-typedef struct {
-	Arena *arena;
-	RewriteSlot *slot;
-	uint32_t nslot, n;
-} Rewrite;
-
-static void
-rewrite_put(Rewrite *r, ExprId from, ExprId to)
-{
-	if (r->n * 2 >= r->nslot) {
-		uint32_t old = r->nslot;
-		const RewriteSlot *p = r->slot;
-		r->nslot = old ? old * 2 : 32;
-		r->slot = ARENA_ARRAY(r->arena, RewriteSlot, r->nslot);
-		r->n = 0;
-		for (uint32_t s = 0; s < old; s++)
-			if (p[s].from)
-				rewrite_put(r, p[s].from, p[s].to);
-	}
-	uint32_t s = from * 2654435761u & (r->nslot - 1);
-	while (r->slot[s].from)
-		s = (s + 1) & (r->nslot - 1);
-	r->slot[s].from = from;
-	r->slot[s].to = to;
-	r->n++;
-}
-
-static ExprId
-rewrite_get(const Rewrite *r, ExprId from)
-{
-	if (!r->nslot)
-		return 0;
-	uint32_t s = from * 2654435761u & (r->nslot - 1);
-	for (; r->slot[s].from; s = (s + 1) & (r->nslot - 1))
-		if (r->slot[s].from == from)
-			return r->slot[s].to;
-	return 0;
-}
-
-/* Both walks keep their own stack, as expressions may be deep, and a map sized by what they visit. */
-void
-expr_walk(const Graph *g, Arena *scratch, ExprId e, void (*visit)(void *user, ExprId e), void *user)
-{
-	if (!e)
-		return;
-	Rewrite seen = {.arena = scratch};
-	VEC(ExprId) stack = {0};
-	vec_push(scratch, &stack, e);
-	while (stack.n) {
-		ExprId x = stack.at[stack.n - 1];
-		const Expr *p = &g->expr.at[x];
-		bool ready = true;
-		if (!rewrite_get(&seen, x))
-			for (unsigned k = p->narg; k-- > 0;)
-				if (!rewrite_get(&seen, g->arg.at[p->arg + k])) {
-					vec_push(scratch, &stack, g->arg.at[p->arg + k]);
-					ready = false;
-				}
-		if (!ready)
-			continue;
-		stack.n--;
-		if (!rewrite_get(&seen, x)) {
-			rewrite_put(&seen, x, x);
-			visit(user, x);
-		}
-	}
-}
-
-static bool
-is_leaf_for_rewrite(Op op)
-{
-	return op == OP_AXIS || op == OP_IVAR || op == OP_DIM || op == OP_READ || op == OP_ACC ||
-	       op == OP_TOUCHED;
-}
-
-ExprId
-expr_rewrite(Graph *g, ExprId e, ExprLeafFn *leaf, void *user)
-{
-	if (!e)
-		return 0;
-	Rewrite r = {.arena = g->arena};
-	VEC(ExprId) stack = {0};
-	vec_push(g->arena, &stack, e);
-	while (stack.n) {
-		ExprId x = stack.at[stack.n - 1];
-		if (rewrite_get(&r, x)) {
-			stack.n--;
-			continue;
-		}
-		Expr p = g->expr.at[x];
-		bool ready = true;
-		for (unsigned k = 0; k < p.narg; k++) {
-			ExprId operand = g->arg.at[p.arg + k];
-			if (!rewrite_get(&r, operand)) {
-				vec_push(g->arena, &stack, operand);
-				ready = false;
-			}
-		}
-		if (!ready)
-			continue;
-		ExprId arg[TG_MAX_AXES];
-		bool changed = false;
-		for (unsigned k = 0; k < p.narg; k++) {
-			ExprId operand = g->arg.at[p.arg + k];
-			arg[k] = rewrite_get(&r, operand);
-			changed |= arg[k] != operand;
-		}
-		ExprId to = x;
-		if (changed) {
-			p.arg = 0;
-			to = intern_expr(g, p, arg);
-		}
-		if (is_leaf_for_rewrite((Op)p.op))
-			to = leaf(user, g, to);
-		rewrite_put(&r, x, to);
-		stack.n--;
-	}
-	return rewrite_get(&r, e);
-}
-
-typedef struct {
-	const ExprId *sub;
-	unsigned nsub;
-} SubstAxes;
-
-static ExprId
-subst_leaf(void *user, Graph *g, ExprId e)
-{
-	const SubstAxes *s = user;
-	const Expr *p = expr_get(g, e);
-	return p->op == OP_AXIS && p->ref < s->nsub && s->sub[p->ref] ? s->sub[p->ref] : e;
-}
-
-ExprId
-expr_subst_axes(Graph *g, ExprId e, const ExprId *sub, unsigned nsub)
-{
-	SubstAxes s = {sub, nsub};
-	return expr_rewrite(g, e, subst_leaf, &s);
 }
 
 TensorId

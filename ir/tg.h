@@ -160,6 +160,7 @@ typedef struct Graph {
 	VEC(Result) result;    /* inouts that are written, then results, in source order */
 	uint32_t *cons;        /* the hash table of expr */
 	uint32_t ncons;
+	struct ExprMemos *memos; /* memory of walks, kept from one to the next (tg_walk.c) */
 	uint32_t max_expr;     /* limit; unwinds with UNWIND_LIMIT beyond it; 0 = default */
 	VEC(ExprId) norm;      /* index_norm of each expression asked for so far; 0 = not yet */
 } Graph;
