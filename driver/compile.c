@@ -27,18 +27,26 @@ check_statics(Session *s)
 	return true;
 }
 
+void
+compile_begin(Session *s, const char *path, const char *text, size_t n, SourceUnit *out)
+{
+	*out = (SourceUnit){.path = path, .text = text, .n = n, .names = names_new(&s->arena)};
+	s->subject = path;
+	diags_init(&out->diags, &s->arena);
+	out->file = diags_add_file(&out->diags, path, text, n);
+}
+
 bool
 compile_open(Session *s, const char *path, SourceUnit *out)
 {
+	const char *text;
+	size_t n;
 	if (!check_statics(s))
 		return false;
-	*out = (SourceUnit){.path = strcmp(path, "-") == 0 ? "<stdin>" : path};
-	s->subject = out->path;
-	if (!source_read(&s->host->files, &s->data, path, MAX_SOURCE, &out->text, &out->n, &s->problem))
+	s->subject = path;
+	if (!source_read(&s->host->files, &s->data, path, MAX_SOURCE, &text, &n, &s->problem))
 		return false;
-	out->names = names_new(&s->arena);
-	diags_init(&out->diags, &s->arena);
-	out->file = diags_add_file(&out->diags, out->path, out->text, out->n);
+	compile_begin(s, strcmp(path, "-") == 0 ? "<stdin>" : path, text, n, out);
 	return true;
 }
 

@@ -19,6 +19,8 @@ typedef struct {
 
 /* Reads the file ("-": standard input). */
 bool compile_open(Session *s, const char *path, SourceUnit *out);
+/* The same for a text that was read before. */
+void compile_begin(Session *s, const char *path, const char *text, size_t n, SourceUnit *out);
 /* Parses and checks it; -D, --fp and --werror count, fp (not NULL) beats --fp. */
 void compile_unit(Session *s, SourceUnit *u, const FpMode *fp);
 /* The graph of this name; NULL name: the only one, else the last. NULL with a problem. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 typedef struct {
-	const char *path;
+	const SourceUnit *source; /* read by the outer session */
 	TestBlock *block; /* NULL: the file has none and is only compiled */
 	RunDevice device;
 	uint32_t line;
@@ -175,10 +175,7 @@ test_body(Session *s, void *arg)
 {
 	OneTest t = {.s = s, .test = arg};
 	TestBlock *b = t.test->block;
-	if (!compile_open(s, t.test->path, &t.unit)) {
-		fail_problem(&t);
-		return EXIT_IO;
-	}
+	compile_begin(s, t.test->source->path, t.test->source->text, t.test->source->n, &t.unit);
 	compile_unit(s, &t.unit, b && b->has_fp ? &b->fp : NULL);
 	if (b && b->error && has_error(&t, 0))
 		return EXIT_OK;
@@ -207,11 +204,11 @@ report(TestAll *all, const TestRun *t, const char *name)
 	Text *json = &all->json;
 	*(t->why ? &all->failed : &all->passed) += 1;
 	if (t->why)
-		say_error(all->s, "%s:%u: test '%s' failed: %s", t->path, t->line, name, t->why);
+		say_error(all->s, "%s:%u: test '%s' failed: %s", t->source->path, t->line, name, t->why);
 	else
-		say_detail(all->s, "%s:%u: test '%s' passed", t->path, t->line, name);
+		say_detail(all->s, "%s:%u: test '%s' passed", t->source->path, t->line, name);
 	text_printf(json, "%s{\"file\":", json->n ? "," : "");
-	text_json(json, t->path, strlen(t->path));
+	text_json(json, t->source->path, strlen(t->source->path));
 	text_printf(json, ",\"line\":%u,\"name\":", t->line);
 	text_json(json, name, strlen(name));
 	text_printf(json, ",\"passed\":%s,\"message\":", t->why ? "false" : "true");
@@ -221,10 +218,10 @@ report(TestAll *all, const TestRun *t, const char *name)
 
 /* A file without blocks counts only when it does not compile. */
 static void
-run_one(TestAll *all, const char *path, TestBlock *b)
+run_one(TestAll *all, const SourceUnit *source, TestBlock *b)
 {
 	Session *s = all->s;
-	TestRun t = {.path = path, .block = b, .device = all->device, .line = b ? b->line : 1, .outer = &s->arena};
+	TestRun t = {.source = source, .block = b, .device = all->device, .line = b ? b->line : 1, .outer = &s->arena};
 	if (b && b->broken) {
 		t.line = b->broken_line;
 		t.why = b->broken;
@@ -252,9 +249,9 @@ test_file(TestAll *all, const char *path)
 		return false;
 	test_blocks_find(&s->arena, u.text, u.n, base, &blocks);
 	for (uint32_t i = 0; i < blocks.n; i++)
-		run_one(all, path, &blocks.at[i]);
+		run_one(all, &u, &blocks.at[i]);
 	if (blocks.n == 0)
-		run_one(all, path, NULL);
+		run_one(all, &u, NULL);
 	return true;
 }
 

@@ -215,6 +215,34 @@ hostile_files(void **state)
 	refused((MemoryFile){"", 0, 0, 7, true}, "does not begin as one");
 }
 
+/* Every byte of a file set to every value: an answer each time, and a file taken is what it says. */
+static void
+every_byte_changed(void **state)
+{
+	(void)state;
+	static const char good[] = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }";
+	MemoryFile m = make(1, good, 24);
+	char *bytes = (char *)m.at;
+	unsigned taken = 0, refusals = 0;
+	m.piece = 4096;
+	for (size_t k = 0; k < m.n - 24; k++) {
+		char kept = bytes[k];
+		for (int v = 0; v < 256; v++) {
+			Npy npy;
+			bytes[k] = (char)v;
+			if (!load(&m, &npy)) {
+				refusals++;
+				continue;
+			}
+			taken++;
+			assert_int_equal(npy.bytes, 24);
+			assert_int_equal(npy.count * npy.width, 24);
+		}
+		bytes[k] = kept;
+	}
+	assert_true(taken > m.n && refusals > 10 * taken);
+}
+
 static void
 headers_written(void **state)
 {
@@ -258,6 +286,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		ARENA_TEST(honest),          ARENA_TEST(scalars_and_empty), ARENA_TEST(packed_shape),   ARENA_TEST(fortran),
 		ARENA_TEST(hostile_headers), ARENA_TEST(hostile_files),     ARENA_TEST(headers_written),
+		ARENA_TEST(every_byte_changed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
