@@ -76,6 +76,8 @@ compile_unit(Session *s, SourceUnit *u, const FpMode *fp)
 	};
 	u->unit = frontend_compile(&s->arena, u->names, &u->diags, u->file, &fo);
 	u->failed = u->diags.nerror > 0 || (fo.werror && u->diags.nwarning > 0);
+	for (uint32_t i = 0; u->unit && i < u->unit->graph.n; i++)
+		graph_decide(u->unit->graph.at[i]);
 }
 
 Graph *

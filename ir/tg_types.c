@@ -193,3 +193,43 @@ tg_is_value(DType t, const Expr *constant)
 		return v >= 0 && v < 1ll << bits;
 	return v >= -(1ll << (bits - 1)) && v < 1ll << (bits - 1);
 }
+
+/* The nearest power of two; in the middle the one with the even exponent field. */
+static double
+round_e8m0(double v)
+{
+	int e;
+	if (isnan(v) || v < 0)
+		return NAN;
+	double m = frexp(v, &e); /* v = 2m * 2^(e-1), 2m in [1, 2) */
+	e--;
+	if (v == 0 || e < -127)
+		return 0x1p-127;
+	if (isinf(v) || e >= 127)
+		return 0x1p127;
+	bool up = m > 0.75 || (m == 0.75 && (e + 127) % 2 != 0);
+	return ldexp(1, up ? e + 1 : e);
+}
+
+double
+tg_round(DType t, double v)
+{
+	FloatShape s = float_shape(t);
+	if (t == DT_F64)
+		return v;
+	if (t == DT_E8M0)
+		return round_e8m0(v);
+	if (isnan(v))
+		return s.nan ? v : 0;
+	if (isinf(v))
+		return s.infinite ? v : copysign(s.largest, v);
+	if (v == 0)
+		return v;
+	int e;
+	frexp(v, &e);
+	int unit = e - s.digits > s.least ? e - s.digits : s.least;
+	double r = ldexp(nearbyint(ldexp(v, -unit)), unit);
+	if (fabs(r) > s.largest)
+		r = s.infinite ? INFINITY : s.largest;
+	return copysign(r, v);
+}

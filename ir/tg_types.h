@@ -16,4 +16,7 @@ bool tg_monoid_takes(Monoid m, DType t);
 /* Whether v is exactly a value of the type: integers in range, floats without rounding. */
 bool tg_is_value(DType t, const Expr *constant);
 
+/* v rounded once to the float type t, by the table of casts in ir/README.md. */
+double tg_round(DType t, double v);
+
 #endif

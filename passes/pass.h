@@ -48,6 +48,10 @@ typedef struct {
 	bool has_fma;            /* the target has a fused multiply-add: relaxed mode may contract */
 } PassOptions;
 
+/* What the graph's mode says about rounding, decided on the graph as the frontend built it, for every
+ * device and the oracle alike: call it before graph_eval. compile_graph does it too; twice is once. */
+void graph_decide(Graph *g);
+
 /* Runs the tensor pipeline on g, schedules it, builds and lowers its kernels. Dumps, remarks and
  * times are appended to `log` in order. NULL only after --stop (log says where), or when a verifier
  * refuses (that unwinds as a bug). */

@@ -272,6 +272,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	c.g->name = name_cstr(c.g->names, "t");
 	build(&c);
 	EvalInputs in = make_inputs(&c);
+	graph_decide(c.g);
 	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
 	text_init(&log, a);
 	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .remarks = true, .verify_each = true};

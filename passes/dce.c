@@ -1,0 +1,244 @@
+/* dce.c: delete what no result needs.
+ *
+ * in     any graph
+ * out    every node is reached from a result, every access is named by a node, every expression is
+ *        used; ids are new. Parameters, dims and launch checks stay: they are the contract
+ * fp     exact
+ * tests  tests/passes/dce_test.c
+ *
+ * A recurrence lives or dies as a whole. Readers come after what they read, but for recurrences, so one
+ * walk from the last node to the first finds what is needed. */
+#include <string.h>
+
+#include "passes/expr_map.h"
+#include "passes/pass_ctx.h"
+#include "passes/retarget.h"
+
+typedef struct {
+	const Graph *g;
+	PassCtx *cx;
+	bool *tensor, *access; /* needed */
+	uint8_t *expr;         /* seen already */
+} Need;
+
+static void
+need_access(Need *n, AccessId a)
+{
+	if (a)
+		n->access[a] = true;
+}
+
+/* Marks what e and its operands mention; each expression once. */
+static void
+need_expr(Need *n, ExprId e)
+{
+	const Graph *g = n->g;
+	VEC(ExprId) stack = {0};
+	vec_push(n->cx->scratch, &stack, e);
+	while (stack.n) {
+		ExprId x = stack.at[--stack.n];
+		const Expr *p = expr_get(g, x);
+		if (n->expr[x])
+			continue;
+		n->expr[x] = 1;
+		if (p->op == OP_READ) {
+			n->tensor[p->ref] = true;
+			need_access(n, p->access);
+		}
+		for (unsigned k = 0; k < p->narg; k++)
+			vec_push(n->cx->scratch, &stack, expr_arg(g, x, k));
+	}
+}
+
+static void
+need_root(void *user, Graph *g, ExprId *root)
+{
+	(void)g;
+	if (*root)
+		need_expr(user, *root);
+}
+
+static void
+need_node(Need *n, Graph *g, uint32_t i)
+{
+	Node *p = &g->node.at[i];
+	node_each_root(g, p, need_root, n);
+	for (unsigned a = 0; a < g->tensor.at[p->out].rank; a++)
+		need_expr(n, g->tensor.at[p->out].extent[a]);
+	for (unsigned k = p->npar; k < (unsigned)p->npar + p->nred; k++)
+		need_access(n, p->axis[k].cut);
+	for (unsigned a = 0; a < TG_MAX_RANK; a++)
+		need_access(n, p->target_access[a]);
+	for (uint32_t m = 0; p->recur && m < g->recur.at[p->recur].member.n; m++)
+		n->tensor[g->recur.at[p->recur].member.at[m]] = true;
+}
+
+/* A member found late may lie behind the walk, so it is repeated until nothing is added. */
+static void
+find_needed(Need *n, Graph *g)
+{
+	bool *walked = ARENA_ARRAY(n->cx->scratch, bool, g->node.n + 1);
+	for (uint32_t k = 0; k < g->result.n; k++)
+		n->tensor[g->result.at[k].tensor] = true;
+	for (TensorId t = 1; t < g->tensor.n; t++)
+		if (g->tensor.at[t].kind != TENSOR_NODE) {
+			n->tensor[t] = true;
+			for (unsigned a = 0; a < g->tensor.at[t].rank; a++)
+				need_expr(n, g->tensor.at[t].extent[a]);
+		}
+	for (uint32_t k = 0; k < g->check.n; k++)
+		need_expr(n, g->check.at[k].cond);
+	for (bool more = true; more;) {
+		more = false;
+		for (uint32_t i = g->node.n; i-- > 0;)
+			if (n->tensor[g->node.at[i].out] && !walked[i]) {
+				need_node(n, g, i);
+				walked[i] = more = true;
+			}
+	}
+}
+
+/* --- compaction --- */
+
+typedef struct {
+	TensorId *tensor;
+	AccessId *access;
+	ExprId *expr;
+} Renumber;
+
+/* The pool anew, with what is needed in its old order. */
+static void
+compact_exprs(Graph *g, const Need *n, Renumber *r)
+{
+	uint32_t count = g->expr.n;
+	const Expr *old = arena_copy(n->cx->scratch, g->expr.at, count * sizeof *old);
+	const ExprId *arg = arena_copy(n->cx->scratch, g->arg.at, g->arg.n * sizeof *arg);
+	g->expr.n = 1;
+	g->arg.n = 0;
+	g->norm.n = 0;
+	if (g->norm.cap)
+		memset(g->norm.at, 0, g->norm.cap * sizeof *g->norm.at);
+	memset(g->cons, 0, g->ncons * sizeof *g->cons);
+	for (ExprId e = 1; e < count; e++) {
+		const Expr *p = &old[e];
+		ExprId to[TG_MAX_AXES];
+		if (!n->expr[e])
+			continue;
+		for (unsigned k = 0; k < p->narg; k++)
+			to[k] = r->expr[arg[p->arg + k]];
+		bool read = p->op == OP_READ;
+		if (p->op == OP_CONST)
+			r->expr[e] = dtype_is_float((DType)p->dtype) ? expr_float(g, (DType)p->dtype, p->imm.f)
+			                                             : expr_int(g, (DType)p->dtype, p->imm.i);
+		else
+			r->expr[e] = expr_make(g, (Op)p->op, (DType)p->dtype, read ? r->tensor[p->ref] : p->ref,
+			                       read ? r->access[p->access] : 0, to, p->narg);
+	}
+}
+
+static void
+renumber_root(void *user, Graph *g, ExprId *root)
+{
+	(void)g;
+	*root = ((const Renumber *)user)->expr[*root];
+}
+
+static void
+compact_tensors(Graph *g, const Need *n, Renumber *r)
+{
+	TensorId to = 1;
+	uint32_t node = 0;
+	for (TensorId t = 1; t < g->tensor.n; t++) {
+		if (!n->tensor[t])
+			continue;
+		if (g->tensor.at[t].kind == TENSOR_NODE) {
+			g->node.at[node] = g->node.at[g->tensor.at[t].node];
+			g->node.at[node].out = to;
+			g->tensor.at[t].node = node++;
+		}
+		r->tensor[t] = to;
+		g->tensor.at[to++] = g->tensor.at[t];
+	}
+	g->tensor.n = to;
+	g->node.n = node;
+}
+
+static void
+compact_recurs(Graph *g, const Need *n, const Renumber *r)
+{
+	RecurId to = 1, *id = ARENA_ARRAY(n->cx->scratch, RecurId, g->recur.n);
+	for (RecurId k = 1; k < g->recur.n; k++) {
+		Recur q = g->recur.at[k];
+		if (!n->tensor[q.member.at[0]])
+			continue;
+		for (uint32_t m = 0; m < q.member.n; m++)
+			q.member.at[m] = r->tensor[q.member.at[m]];
+		id[k] = to;
+		g->recur.at[to++] = q;
+	}
+	g->recur.n = to;
+	for (uint32_t i = 0; i < g->node.n; i++)
+		g->node.at[i].recur = id[g->node.at[i].recur];
+}
+
+static void
+compact_accesses(Graph *g, const Need *n, Renumber *r)
+{
+	AccessId to = 1;
+	for (AccessId a = 1; a < g->access.n; a++)
+		if (n->access[a]) {
+			r->access[a] = to;
+			g->access.at[to++] = g->access.at[a];
+		}
+	g->access.n = to;
+	for (uint32_t i = 0; i < g->node.n; i++) {
+		Node *p = &g->node.at[i];
+		for (unsigned k = p->npar; k < (unsigned)p->npar + p->nred; k++)
+			p->axis[k].cut = r->access[p->axis[k].cut];
+		for (unsigned a = 0; a < TG_MAX_RANK; a++)
+			p->target_access[a] = r->access[p->target_access[a]];
+	}
+}
+
+static void
+compact(Graph *g, const Need *n)
+{
+	Arena *a = n->cx->scratch;
+	Renumber r = {ARENA_ARRAY(a, TensorId, g->tensor.n), ARENA_ARRAY(a, AccessId, g->access.n),
+	              ARENA_ARRAY(a, ExprId, g->expr.n)};
+	compact_tensors(g, n, &r);
+	compact_recurs(g, n, &r);
+	compact_accesses(g, n, &r);
+	compact_exprs(g, n, &r);
+	graph_each_root(g, renumber_root, &r);
+	for (uint32_t k = 0; k < g->param.n; k++)
+		g->param.at[k] = r.tensor[g->param.at[k]];
+	for (uint32_t k = 0; k < g->result.n; k++) {
+		g->result.at[k].tensor = r.tensor[g->result.at[k].tensor];
+		g->result.at[k].inout = r.tensor[g->result.at[k].inout];
+	}
+}
+
+/* Fuel counts deleted nodes: what it does not allow stays, with all it needs. */
+uint32_t
+pass_dce(Graph *g, PassCtx *cx)
+{
+	Need n = {g, cx, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, bool, g->access.n),
+	          ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n)};
+	uint32_t done = 0, dead = 0;
+	find_needed(&n, g);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		if (!n.tensor[g->node.at[i].out] && !spend(cx))
+			n.tensor[g->node.at[i].out] = true;
+	if (cx->fuel == 0)
+		find_needed(&n, g);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		done += !n.tensor[g->node.at[i].out];
+	for (ExprId e = 1; e < g->expr.n; e++)
+		dead += !n.expr[e];
+	for (AccessId a = 1; a < g->access.n; a++)
+		done += !n.access[a];
+	if (done > 0 || dead > g->expr.n / 2)
+		compact(g, &n);
+	return done;
+}

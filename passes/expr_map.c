@@ -1,0 +1,189 @@
+/* expr_map.c: see expr_map.h. */
+#include "passes/expr_map.h"
+
+#include <string.h>
+
+void
+node_each_root(Graph *g, Node *n, RootFn *f, void *user)
+{
+	for (unsigned k = n->npar; k < (unsigned)n->npar + n->nred; k++) {
+		f(user, g, &n->axis[k].lo);
+		f(user, g, &n->axis[k].hi);
+		f(user, g, &n->axis[k].clamp);
+	}
+	f(user, g, &n->domain);
+	f(user, g, &n->guard);
+	f(user, g, &n->body);
+	f(user, g, &n->finish);
+	for (unsigned a = 0; a < TG_MAX_RANK; a++)
+		f(user, g, &n->target[a]);
+	f(user, g, &n->init);
+}
+
+/* Tables may grow while f runs, so nothing is held across a call but indices. */
+typedef struct {
+	RootFn *f;
+	void *user;
+} Forward;
+
+static void
+forward(void *user, Graph *g, ExprId *root)
+{
+	Forward *w = user;
+	ExprId e = *root;
+	if (e)
+		w->f(w->user, g, &e);
+	*root = e;
+}
+
+void
+graph_each_root(Graph *g, RootFn *f, void *user)
+{
+	Forward w = {f, user};
+	for (TensorId t = 1; t < g->tensor.n; t++)
+		for (unsigned a = 0; a < g->tensor.at[t].rank; a++)
+			forward(&w, g, &g->tensor.at[t].extent[a]);
+	for (uint32_t k = 0; k < g->check.n; k++)
+		forward(&w, g, &g->check.at[k].cond);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		node_each_root(g, &g->node.at[i], forward, &w);
+}
+
+/* e with each operand replaced by what it became. */
+static ExprId
+rebuild(Graph *g, ExprId e, const ExprId *to)
+{
+	Expr p = *expr_get(g, e);
+	ExprId arg[TG_MAX_AXES];
+	bool changed = false;
+	for (unsigned k = 0; k < p.narg; k++) {
+		ExprId x = g->arg.at[p.arg + k];
+		arg[k] = to[x];
+		changed |= arg[k] != x;
+	}
+	return changed ? expr_make(g, (Op)p.op, (DType)p.dtype, p.ref, p.access, arg, p.narg) : e;
+}
+
+typedef struct {
+	ExprId *to; /* by ExprId; while marking: not 0 is wanted */
+} Map;
+
+static void
+mark_root(void *user, Graph *g, ExprId *root)
+{
+	(void)g;
+	((Map *)user)->to[*root] = 1;
+}
+
+static void
+set_root(void *user, Graph *g, ExprId *root)
+{
+	(void)g;
+	*root = ((Map *)user)->to[*root];
+}
+
+/* Operands have smaller ids: what is wanted is found downwards, rewritten upwards. */
+static void
+run_map(Graph *g, Map *m, uint32_t n, ExprStepFn *step, void *user)
+{
+	for (ExprId e = n; e-- > 1;)
+		for (unsigned k = 0; m->to[e] && k < expr_get(g, e)->narg; k++)
+			m->to[expr_arg(g, e, k)] = 1;
+	for (ExprId e = 1; e < n; e++)
+		if (m->to[e])
+			m->to[e] = step(user, g, rebuild(g, e, m->to));
+}
+
+void
+graph_map(Graph *g, Arena *scratch, ExprStepFn *step, void *user)
+{
+	uint32_t n = g->expr.n;
+	Map m = {ARENA_ARRAY(scratch, ExprId, n)};
+	graph_each_root(g, mark_root, &m);
+	run_map(g, &m, n, step, user);
+	graph_each_root(g, set_root, &m);
+}
+
+typedef struct {
+	VEC(ExprId) order;
+	Arena *scratch;
+} Listing;
+
+static void
+list_expr(void *user, ExprId e)
+{
+	Listing *l = user;
+	vec_push(l->scratch, &l->order, e);
+}
+
+ExprId
+expr_map(Graph *g, Arena *scratch, ExprId e, ExprStepFn *step, void *user)
+{
+	if (!e)
+		return 0;
+	Listing l = {.scratch = scratch};
+	expr_walk(g, scratch, e, list_expr, &l);
+	ExprId *to = ARENA_ARRAY(scratch, ExprId, e + 1);
+	for (uint32_t k = 0; k < l.order.n; k++)
+		to[l.order.at[k]] = step(user, g, rebuild(g, l.order.at[k], to));
+	return to[e];
+}
+
+typedef struct {
+	const Graph *g;
+	const bool *faulty;
+	bool fault, index;
+	uint32_t axes;
+} Facet;
+
+static bool
+is_index_op(const Expr *p)
+{
+	switch (p->op) {
+	case OP_CONST: case OP_AXIS: case OP_IVAR: case OP_DIM: case OP_ADD: case OP_SUB: case OP_MUL:
+	case OP_NEG: case OP_IDIV: case OP_IMOD: case OP_MIN: case OP_MAX:
+		return p->dtype == DT_I64;
+	}
+	return false;
+}
+
+static void
+look(void *user, ExprId e)
+{
+	Facet *f = user;
+	const Expr *p = expr_get(f->g, e);
+	if (p->op == OP_READ)
+		f->fault |= p->access != 0 || (f->faulty && f->faulty[p->ref]);
+	if (p->op == OP_AXIS && p->ref < 32)
+		f->axes |= 1u << p->ref;
+	f->index &= is_index_op(p);
+}
+
+static Facet
+facet(const Graph *g, Arena *scratch, const bool *faulty, ExprId e)
+{
+	Facet f = {.g = g, .faulty = faulty, .index = true};
+	if (e && expr_get(g, e)->narg == 0)
+		look(&f, e);
+	else if (e)
+		expr_walk(g, scratch, e, look, &f);
+	return f;
+}
+
+bool
+expr_can_fault(const Graph *g, Arena *scratch, const bool *faulty, ExprId e)
+{
+	return facet(g, scratch, faulty, e).fault;
+}
+
+uint32_t
+expr_axes(const Graph *g, Arena *scratch, ExprId e)
+{
+	return facet(g, scratch, NULL, e).axes;
+}
+
+bool
+expr_is_index(const Graph *g, Arena *scratch, ExprId e)
+{
+	return facet(g, scratch, NULL, e).index;
+}

@@ -1,0 +1,26 @@
+/* expr_map.h: all expressions of a graph, visited and rewritten; shared by the tensor passes. */
+#ifndef TEXO_PASSES_EXPR_MAP_H
+#define TEXO_PASSES_EXPR_MAP_H
+
+#include "ir/tg.h"
+
+/* Calls f for each expression that the node, or the graph, refers to; f may replace it. */
+typedef void RootFn(void *user, Graph *g, ExprId *root);
+void node_each_root(Graph *g, Node *n, RootFn *f, void *user);
+void graph_each_root(Graph *g, RootFn *f, void *user);
+
+/* Rewrites every expression of the graph, each once, operands first: step gets an expression whose
+ * operands are rewritten already and returns it or what stands for it everywhere. */
+typedef ExprId ExprStepFn(void *user, Graph *g, ExprId e);
+void graph_map(Graph *g, Arena *scratch, ExprStepFn *step, void *user);
+/* The same for one expression. */
+ExprId expr_map(Graph *g, Arena *scratch, ExprId e, ExprStepFn *step, void *user);
+
+/* Whether evaluating e can meet a fault; faulty as of graph_may_fault. */
+bool expr_can_fault(const Graph *g, Arena *scratch, const bool *faulty, ExprId e);
+/* The axes k < 32 that e mentions, as bits. */
+uint32_t expr_axes(const Graph *g, Arena *scratch, ExprId e);
+/* Made of indices, dims, constants and i64 arithmetic alone: its size is bounded by the launch. */
+bool expr_is_index(const Graph *g, Arena *scratch, ExprId e);
+
+#endif

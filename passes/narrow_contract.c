@@ -1,0 +1,110 @@
+/* narrow_contract.c: a contraction with one narrow operand rounds the other to the same type.
+ *
+ * in     any graph in relaxed or fast mode
+ * out    in a sum of products of a widened narrow float x and an f32 expression y, y is rounded to the
+ *        type of x, as every attention kernel does with its probabilities; then both operands are what
+ *        matrix units take
+ * fp     reassociates: LANGUAGE.md's relaxed mode says that it is so, for every schedule. It is decided
+ *        here alone, before fusion, and the oracle sees the graph after it
+ * tests  tests/passes/narrow_contract_test.c
+ *
+ * It is a contraction when both operands depend on a reduced axis and one of them has a parallel axis
+ * that the other lacks. A second widened factor makes two narrow operands: nothing to do. So running
+ * it again changes nothing. */
+#include "passes/expr_map.h"
+#include "passes/pass_ctx.h"
+
+enum { MAX_FACTORS = 16 };
+
+typedef struct {
+	unsigned n;
+	ExprId at[MAX_FACTORS]; /* left to right */
+} Factors;
+
+static bool
+list_factors(const Graph *g, ExprId e, Factors *f)
+{
+	if (expr_get(g, e)->op == OP_MUL)
+		return list_factors(g, expr_arg(g, e, 0), f) && list_factors(g, expr_arg(g, e, 1), f);
+	if (f->n == MAX_FACTORS)
+		return false;
+	f->at[f->n++] = e;
+	return true;
+}
+
+/* The type of x in f32(x), a float that products of are taken in; DT_NONE for anything else. */
+static DType
+widened(const Graph *g, ExprId e)
+{
+	if (expr_get(g, e)->op != OP_CAST)
+		return DT_NONE;
+	DType t = (DType)expr_get(g, expr_arg(g, e, 0))->dtype;
+	return t == DT_F16 || t == DT_BF16 || t == DT_F8E4M3 || t == DT_F8E5M2 ? t : DT_NONE;
+}
+
+static ExprId
+product_of(Graph *g, const Factors *f, unsigned without)
+{
+	ExprId e = 0;
+	for (unsigned k = 0; k < f->n; k++)
+		if (k != without)
+			e = e ? expr_binary(g, OP_MUL, e, f->at[k]) : f->at[k];
+	return e;
+}
+
+static bool
+is_contraction(const Node *n, uint32_t x, uint32_t y)
+{
+	uint32_t par = n->npar < 32 ? (1u << n->npar) - 1 : ~0u, red = ~par;
+	return (x & red) && (y & red) && ((x ^ y) & par);
+}
+
+/* The rounded body, or 0 when the rule does not speak of this node. */
+static ExprId
+narrowed(Graph *g, PassCtx *cx, const Node *n)
+{
+	Factors f = {0};
+	unsigned narrow = 0, which = 0;
+	if (n->monoid != MON_SUM || n->scatter || expr_get(g, n->body)->dtype != DT_F32 ||
+	    expr_get(g, n->body)->op != OP_MUL || !list_factors(g, n->body, &f))
+		return 0;
+	for (unsigned k = 0; k < f.n; k++)
+		if (widened(g, f.at[k]) != DT_NONE) {
+			narrow++;
+			which = k;
+		}
+	if (narrow != 1)
+		return 0;
+	ExprId x = f.at[which], y = product_of(g, &f, which);
+	DType t = widened(g, x);
+	if (!is_contraction(n, expr_axes(g, cx->scratch, x), expr_axes(g, cx->scratch, y)))
+		return 0;
+	y = expr_cast(g, DT_F32, expr_cast(g, t, y));
+	return which == 0 ? expr_binary(g, OP_MUL, x, y) : expr_binary(g, OP_MUL, y, x);
+}
+
+uint32_t
+pass_narrow_contract(Graph *g, PassCtx *cx)
+{
+	uint32_t done = 0;
+	for (uint32_t i = 0; i < g->node.n && g->fp != FP_STRICT; i++) {
+		Node n = g->node.at[i];
+		ExprId body = narrowed(g, cx, &n);
+		if (!body)
+			continue;
+		if (!spend(cx))
+			break;
+		remark(cx, REMARK_operand_narrowed, n.out);
+		g->node.at[i].body = body;
+		done++;
+	}
+	return done;
+}
+
+void
+graph_decide(Graph *g)
+{
+	PassOptions none = {0};
+	PassCtx cx = {.options = &none, .scratch = g->arena, .graph = g, .fuel = -1};
+	pass_narrow_contract(g, &cx);
+}
