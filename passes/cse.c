@@ -1,7 +1,7 @@
 /* cse.c: equal nodes become one.
  *
  * in     any graph
- * out    of nodes that compute the same, the first is read; the others stay, unused, for dce
+ * out    of nodes that compute the same, the first is read; the others stay for dce, asked for nowhere
  * fp     exact
  * tests  tests/passes/cse_test.c
  *
@@ -64,6 +64,14 @@ either(Graph *g, ExprId a, ExprId b)
 	return a == b ? a : a && b ? expr_binary(g, OP_OR, a, b) : 0;
 }
 
+/* Asked for nowhere: replaced before. */
+static bool
+is_retired(const Graph *g, const Node *n)
+{
+	const Expr *p = n->domain ? expr_get(g, n->domain) : NULL;
+	return p && p->op == OP_CONST && !p->imm.i;
+}
+
 typedef struct {
 	uint32_t *slot; /* 1 + node */
 	uint32_t nslot;
@@ -95,12 +103,13 @@ pass_cse(Graph *g, PassCtx *cx)
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		if (done)
 			node_retarget(g, i, to);
-		if (g->node.at[i].recur)
+		if (g->node.at[i].recur || is_retired(g, &g->node.at[i]))
 			continue;
 		uint32_t first = find_node(g, &t, i);
 		if (first == i || !spend(cx))
 			continue;
 		g->node.at[first].domain = either(g, g->node.at[first].domain, g->node.at[i].domain);
+		g->node.at[i].domain = expr_int(g, DT_BOOL, 0);
 		to[g->node.at[i].out] = g->node.at[first].out;
 		done++;
 	}

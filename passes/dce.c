@@ -1,8 +1,8 @@
 /* dce.c: delete what no result needs.
  *
  * in     any graph
- * out    every node is reached from a result, every access is named by a node, every expression is
- *        used; ids are new. Parameters, dims and launch checks stay: they are the contract
+ * out    every node is reached from a result, every expression is used; their ids are new. Parameters,
+ *        dims and launch checks stay, they are the contract; so do accesses, whose ids a launch reports
  * fp     exact
  * tests  tests/passes/dce_test.c
  *
@@ -17,16 +17,9 @@
 typedef struct {
 	const Graph *g;
 	PassCtx *cx;
-	bool *tensor, *access; /* needed */
-	uint8_t *expr;         /* seen already */
+	bool *tensor;  /* needed */
+	uint8_t *expr; /* seen already */
 } Need;
-
-static void
-need_access(Need *n, AccessId a)
-{
-	if (a)
-		n->access[a] = true;
-}
 
 /* Marks what e and its operands mention; each expression once. */
 static void
@@ -41,10 +34,8 @@ need_expr(Need *n, ExprId e)
 		if (n->expr[x])
 			continue;
 		n->expr[x] = 1;
-		if (p->op == OP_READ) {
+		if (p->op == OP_READ)
 			n->tensor[p->ref] = true;
-			need_access(n, p->access);
-		}
 		for (unsigned k = 0; k < p->narg; k++)
 			vec_push(n->cx->scratch, &stack, expr_arg(g, x, k));
 	}
@@ -65,10 +56,6 @@ need_node(Need *n, Graph *g, uint32_t i)
 	node_each_root(g, p, need_root, n);
 	for (unsigned a = 0; a < g->tensor.at[p->out].rank; a++)
 		need_expr(n, g->tensor.at[p->out].extent[a]);
-	for (unsigned k = p->npar; k < (unsigned)p->npar + p->nred; k++)
-		need_access(n, p->axis[k].cut);
-	for (unsigned a = 0; a < TG_MAX_RANK; a++)
-		need_access(n, p->target_access[a]);
 	for (uint32_t m = 0; p->recur && m < g->recur.at[p->recur].member.n; m++)
 		n->tensor[g->recur.at[p->recur].member.at[m]] = true;
 }
@@ -102,7 +89,6 @@ find_needed(Need *n, Graph *g)
 
 typedef struct {
 	TensorId *tensor;
-	AccessId *access;
 	ExprId *expr;
 } Renumber;
 
@@ -126,13 +112,12 @@ compact_exprs(Graph *g, const Need *n, Renumber *r)
 			continue;
 		for (unsigned k = 0; k < p->narg; k++)
 			to[k] = r->expr[arg[p->arg + k]];
-		bool read = p->op == OP_READ;
 		if (p->op == OP_CONST)
 			r->expr[e] = dtype_is_float((DType)p->dtype) ? expr_float(g, (DType)p->dtype, p->imm.f)
 			                                             : expr_int(g, (DType)p->dtype, p->imm.i);
 		else
-			r->expr[e] = expr_make(g, (Op)p->op, (DType)p->dtype, read ? r->tensor[p->ref] : p->ref,
-			                       read ? r->access[p->access] : 0, to, p->narg);
+			r->expr[e] = expr_make(g, (Op)p->op, (DType)p->dtype, p->op == OP_READ ? r->tensor[p->ref] : p->ref,
+			                       p->access, to, p->narg);
 	}
 }
 
@@ -182,33 +167,12 @@ compact_recurs(Graph *g, const Need *n, const Renumber *r)
 }
 
 static void
-compact_accesses(Graph *g, const Need *n, Renumber *r)
-{
-	AccessId to = 1;
-	for (AccessId a = 1; a < g->access.n; a++)
-		if (n->access[a]) {
-			r->access[a] = to;
-			g->access.at[to++] = g->access.at[a];
-		}
-	g->access.n = to;
-	for (uint32_t i = 0; i < g->node.n; i++) {
-		Node *p = &g->node.at[i];
-		for (unsigned k = p->npar; k < (unsigned)p->npar + p->nred; k++)
-			p->axis[k].cut = r->access[p->axis[k].cut];
-		for (unsigned a = 0; a < TG_MAX_RANK; a++)
-			p->target_access[a] = r->access[p->target_access[a]];
-	}
-}
-
-static void
 compact(Graph *g, const Need *n)
 {
 	Arena *a = n->cx->scratch;
-	Renumber r = {ARENA_ARRAY(a, TensorId, g->tensor.n), ARENA_ARRAY(a, AccessId, g->access.n),
-	              ARENA_ARRAY(a, ExprId, g->expr.n)};
+	Renumber r = {ARENA_ARRAY(a, TensorId, g->tensor.n), ARENA_ARRAY(a, ExprId, g->expr.n)};
 	compact_tensors(g, n, &r);
 	compact_recurs(g, n, &r);
-	compact_accesses(g, n, &r);
 	compact_exprs(g, n, &r);
 	graph_each_root(g, renumber_root, &r);
 	for (uint32_t k = 0; k < g->param.n; k++)
@@ -223,8 +187,7 @@ compact(Graph *g, const Need *n)
 uint32_t
 pass_dce(Graph *g, PassCtx *cx)
 {
-	Need n = {g, cx, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, bool, g->access.n),
-	          ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n)};
+	Need n = {g, cx, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n)};
 	uint32_t done = 0, dead = 0;
 	find_needed(&n, g);
 	for (uint32_t i = 0; i < g->node.n; i++)
@@ -236,8 +199,6 @@ pass_dce(Graph *g, PassCtx *cx)
 		done += !n.tensor[g->node.at[i].out];
 	for (ExprId e = 1; e < g->expr.n; e++)
 		dead += !n.expr[e];
-	for (AccessId a = 1; a < g->access.n; a++)
-		done += !n.access[a];
 	if (done > 0 || dead > g->expr.n / 2)
 		compact(g, &n);
 	return done;

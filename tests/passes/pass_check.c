@@ -114,6 +114,14 @@ same_bits(double x, double y)
 	return (isnan(x) && isnan(y)) || (x == y && signbit(x) == signbit(y));
 }
 
+static bool
+same_value(DType t, const EvalValue *a, const EvalValue *b)
+{
+	if (t == DT_C64)
+		return same_bits(a->re, b->re) && same_bits(a->im, b->im);
+	return dtype_is_float(t) ? same_bits(a->re, b->re) : a->i == b->i;
+}
+
 static void
 compare(const EvalOutputs *x, const EvalOutputs *y, uint32_t nresult, const char *before, const char *after)
 {
@@ -126,7 +134,7 @@ compare(const EvalOutputs *x, const EvalOutputs *y, uint32_t nresult, const char
 			const EvalValue *a = &s->at[n], *b = &t->at[n];
 			bool same = a->fault == b->fault && a->skip == b->skip;
 			if (!a->fault && !a->skip)
-				same = same && a->i == b->i && same_bits(a->re, b->re) && same_bits(a->im, b->im);
+				same = same && same_value(s->dtype, a, b);
 			if (!same)
 				fail_msg("element %d of result %u: %g (%lld, fault %u) became %g (%lld, fault %u)\n%s\n%s", (int)n,
 				         k, a->re, (long long)a->i, a->fault, b->re, (long long)b->i, b->fault, before, after);

@@ -1,0 +1,221 @@
+/* pass_graphs.c: the tensor passes on whole graphs: where each fires, where it must not, fuel; the
+ * oracle agrees before and after (pass_check.h). */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "pass_check.h"
+
+/* Statements before the nodes, and inputs; tensors follow from %8. */
+static const char head[] =
+	"graph t %s\n"
+	"dim N param 0 axis 0 scale 1 offset 0 hint 6\n"
+	"dim M param 1 axis 1 scale 1 offset 0 hint 5\n"
+	"dim K param 2 axis 1 scale 1 offset 0 hint 4\n"
+	"access 1 gather \"one\"\n"
+	"access 2 gather \"two\"\n"
+	"input %%1 x : f32[$N]\n"
+	"input %%2 y : f32[$N, $M]\n"
+	"input %%3 q : bf16[$N, $K]\n"
+	"input %%4 w : bf16[$M, $K]\n"
+	"input %%5 i : i32[$N]\n"
+	"input %%6 b : bool[$N, $M]\n"
+	"input %%7 v : i32[$N, $M]\n"
+	"%s";
+
+typedef struct {
+	TensorPassFn *pass;
+	const char *label, *rest;
+	uint32_t done;
+	const char *has, *lacks; /* in the text afterwards; NULL: nothing to see */
+	FpMode fp;
+	bool rounds; /* values change on purpose */
+	int64_t fuel; /* 0: no limit */
+} Row;
+
+#define PLAIN(body) "tensor %8 r : f32[$N, $M]\nnode %8 none\n par i j\n body " body "\nresult r %8\n"
+#define ROWS(monoid, type, body, finish) \
+	"tensor %8 r : " type "[$N]\nnode %8 " monoid "\n par i\n red j 0 .. $M\n body " body "\n" finish "result r %8\n"
+#define TWO(first, second, reader) \
+	"tensor %8 a : f32[$N, $M]\ntensor %9 b : f32[$N, $M]\ntensor %10 r : f32[$N, $M]\nnode %8 " first \
+	"node %9 " second "node %10 none\n par i j\n body " reader "\nresult r %10\n"
+#define CONTRACT(type, body) \
+	"tensor %8 p : f32[$N, $K]\ntensor %9 r : " type "[$N, $M]\n" \
+	"node %8 none\n par i k\n body (exp (cast:f32 %3[@0, @1]))\n" \
+	"node %9 sum\n par i j\n red k 0 .. $K\n body " body "\nresult r %9\n"
+
+static const Row rows[] = {
+	/* cse */
+	{pass_cse, "equal nodes", TWO("none\n par i j\n body (exp %2[@0, @1])\n", "none\n par p q\n body (exp %2[@0, @1])\n",
+	 "(- %8[@0, @1] (* %9[@0, @1] 2:f32))"), 1, "(- %8[@0, @1] (* %8[@0, @1] 2:f32))", NULL, FP_RELAXED, false, 0},
+	{pass_cse, "equal after their operands are", "tensor %8 a : f32[$N]\ntensor %9 b : f32[$N]\ntensor %10 c : f32[$N]\n"
+	 "tensor %11 d : f32[$N]\nnode %8 none\n par i\n body (exp %1[@0])\nnode %9 none\n par i\n body (exp %1[@0])\n"
+	 "node %10 none\n par i\n body (tanh %8[@0])\nnode %11 none\n par i\n body (tanh %9[@0])\nresult c %10\nresult d %11\n",
+	 2, "result d %10", NULL, FP_RELAXED, false, 0},
+	{pass_cse, "domains are joined", TWO("none\n par i j\n domain (< @1 @0)\n body (exp %2[@0, @1])\n",
+	 "none\n par i j\n domain (< @0 @1)\n body (exp %2[@0, @1])\n",
+	 "(select (< @1 @0) %8[@0, @1] (select (< @0 @1) %9[@0, @1] 0:f32))"), 1, "domain (|| (< @1 @0) (< @0 @1))", NULL,
+	 FP_RELAXED, false, 0},
+	{pass_cse, "a domain and everywhere", TWO("none\n par i j\n domain (< @1 @0)\n body (exp %2[@0, @1])\n",
+	 "none\n par i j\n body (exp %2[@0, @1])\n", "(select (< @1 @0) %8[@0, @1] %9[@0, @1])"), 1, "body (select (< @1 @0) %8[@0, @1] %8[@0, @1])", "domain (", FP_RELAXED,
+	 false, 0},
+	{pass_cse, "other bodies", TWO("none\n par i j\n body (exp %2[@0, @1])\n", "none\n par i j\n body (exp2 %2[@0, @1])\n",
+	 "(- %8[@0, @1] %9[@0, @1])"), 0, "%9[@0, @1])", NULL, FP_RELAXED, false, 0},
+	{pass_cse, "other ranges", TWO("sum\n par i j\n red k 0 .. $K\n body (cast:f32 %3[@0, @2])\n",
+	 "sum\n par i j\n red k 1 .. $K\n body (cast:f32 %3[@0, @2])\n", "(- %8[@0, @1] %9[@0, @1])"), 0, NULL, NULL, FP_RELAXED,
+	 false, 0},
+	{pass_cse, "other monoids", TWO("sum\n par i j\n red k 0 .. $K\n body (cast:f32 %3[@0, @2])\n",
+	 "max\n par i j\n red k 0 .. $K\n body (cast:f32 %3[@0, @2])\n", "(- %8[@0, @1] %9[@0, @1])"), 0, NULL, NULL, FP_RELAXED,
+	 false, 0},
+	{pass_cse, "other accesses", TWO("none\n par i j\n body %1[(cast:i64 %5[@0])]!1\n",
+	 "none\n par i j\n body %1[(cast:i64 %5[@0])]!2\n", "(- %9[@0, @1] %8[@0, @1])"), 0, NULL, NULL, FP_RELAXED, false, 0},
+	/* dce */
+	{pass_dce, "an unused node and its expressions", TWO("none\n par i j\n body (exp %2[@0, @1])\n",
+	 "none\n par i j\n body %1[(cast:i64 %5[@0])]!2\n", "%8[@0, @1]"), 1, "tensor %9 r", "%10", FP_RELAXED, false, 0},
+	{pass_dce, "ids are closed up", "tensor %8 a : f32[$N]\ntensor %9 c : f32[$N]\ntensor %10 r : f32[$N]\n"
+	 "node %8 none\n par i\n body 1:f32\nnode %9 none\n par i\n body %1[(cast:i64 %5[@0])]!2\n"
+	 "node %10 none\n par i\n body (neg %9[@0])\nresult r %10\n", 1, "body %1[(cast:i64 %5[@0])]!2", "%10", FP_RELAXED, false, 0},
+	{pass_dce, "a recurrence lives as a whole", "tensor %8 dead : f32[$N]\ntensor %9 h : f32[$N]\ntensor %10 c : f32[$N]\n"
+	 "recur 1 seq up members %9 %10\nnode %8 none\n par i\n body 1:f32\n"
+	 "node %9 none\n par t\n body (select (< 0 @0) %10[(- @0 1)] 0:f32)\n recur 1 seq 0\n"
+	 "node %10 none\n par t\n body (+ %9[@0] %1[@0])\n recur 1 seq 0\nresult h %9\n", 1, "members %8 %9", "tensor %10", FP_RELAXED,
+	 false, 0},
+	{pass_dce, "an unused recurrence goes", "tensor %8 h : f32[$N]\ntensor %9 r : f32[$N]\nrecur 1 seq up members %8\n"
+	 "node %8 none\n par t\n body (select (< 0 @0) %8[(- @0 1)] 0:f32)\n recur 1 seq 0\n"
+	 "node %9 none\n par i\n body %1[@0]\nresult r %9\n", 1, NULL, "recur", FP_RELAXED, false, 0},
+	{pass_dce, "used nodes, checks and inputs stay", "check _ (<= 1 $M) \"M\"\n"
+	 "tensor %8 r : f32[$N]\nnode %8 none\n par i\n body (+ %1[(cast:i64 %5[@0])]!1 %1[(cast:i64 %5[@0])]!2)\nresult r %8\n", 0,
+	 "input %7 v", NULL, FP_RELAXED, false, 0},
+	{pass_dce, "fuel", TWO("none\n par i j\n body %2[@0, @1]\n", "none\n par i j\n body %1[@0]\n", "1:f32"), 1, "tensor %9",
+	 "tensor %10", FP_RELAXED, false, 1},
+	/* fold_views */
+	{pass_fold_views, "a transposed reversed view", "tensor %8 t : f32[$M, $N]\ntensor %9 r : f32[$N, $M]\n"
+	 "node %8 none\n par j i\n body %2[(- (- $N 1) @1), @0]\nnode %9 none\n par i j\n body (exp %8[@1, (- (- $N 1) @0)])\n"
+	 "result r %9\n", 1, "body (exp %2[@0, @1])", NULL, FP_RELAXED, false, 0},
+	{pass_fold_views, "a view of a view, in a guard too", "tensor %8 a : f32[$N]\ntensor %9 c : f32[$N]\ntensor %10 r : f32[]\n"
+	 "node %8 none\n par i\n body %2[@0, 2]\nnode %9 none\n par i\n body %8[@0]\n"
+	 "node %10 sum\n red i 0 .. $N\n guard (< %9[@0] 1:f32)\n body %9[@0]\nresult r %10\n", 2, "guard (< %2[@0, 2] 1:f32)", NULL,
+	 FP_RELAXED, false, 0},
+	{pass_fold_views, "under its domain", "tensor %8 a : f32[$N]\ntensor %9 r : f32[$N]\n"
+	 "node %8 none\n par i\n domain (< 0 @0)\n body %1[(- @0 1)]\n"
+	 "node %9 none\n par i\n body (select (< 0 @0) %8[@0] 0:f32)\nresult r %9\n", 1, "(select (< 0 @0) %1[(- @0 1)] 0:f32)", NULL,
+	 FP_RELAXED, false, 0},
+	{pass_fold_views, "through what carries faults", "tensor %8 g : f32[$N]\ntensor %9 a : f32[$N]\ntensor %10 r : f32[$N]\n"
+	 "node %8 none\n par i\n body (exp %1[(cast:i64 %5[@0])]!1)\nnode %9 none\n par i\n body %8[(- (- $N 1) @0)]\n"
+	 "node %10 none\n par i\n body (select (< @0 2) 0:f32 %9[@0])\nresult r %10\n", 1, "%8[(- (- $N @0) 1)]", NULL, FP_RELAXED, false, 0},
+	{pass_fold_views, "not a checked read of a view", "tensor %8 a : f32[$K]\ntensor %9 r : f32[$N]\n"
+	 "node %8 none\n par i\n body %1[@0]\nnode %9 none\n par i\n body %8[(cast:i64 %5[@0])]!1\nresult r %9\n", 0, "%8[(cast", NULL,
+	 FP_RELAXED, true, 0},
+	{pass_fold_views, "not a gather", "tensor %8 a : f32[$N]\ntensor %9 r : f32[$N]\n"
+	 "node %8 none\n par i\n body %1[(cast:i64 %5[@0])]!1\nnode %9 none\n par i\n body %8[@0]\nresult r %9\n", 0, "body %8[@0]", NULL,
+	 FP_RELAXED, false, 0},
+	{pass_fold_views, "not what computes", PLAIN("%2[@0, @1]"), 0, NULL, NULL, FP_RELAXED, false, 0},
+	{pass_fold_views, "not what rounds", "tensor %8 a : bf16[$N]\ntensor %9 r : f32[$N]\n"
+	 "node %8 none\n par i\n body (cast:bf16 %1[@0])\nnode %9 none\n par i\n body (cast:f32 %8[@0])\nresult r %9\n", 0, "%8[@0]", NULL,
+	 FP_RELAXED, false, 0},
+	/* select_to_domain */
+	{pass_select_to_domain, "max of -inf", ROWS("max", "f32", "(select %6[@0, @1] %2[@0, @1] -inf:f32)", ""), 1, "guard %6[@0, @1]",
+	 "body (select", FP_RELAXED, false, 0},
+	{pass_select_to_domain, "min of inf, the other arm", ROWS("min", "f32", "(select %6[@0, @1] inf:f32 %2[@0, @1])", ""), 1,
+	 "guard (! %6[@0, @1])", "body (select", FP_RELAXED, false, 0},
+	{pass_select_to_domain, "sum of 0", ROWS("sum", "f32", "(select %6[@0, @1] %2[@0, @1] 0:f32)", ""), 1, "guard %6[@0, @1]",
+	 "finish", FP_RELAXED, false, 0},
+	{pass_select_to_domain, "sum of 0, strict", ROWS("sum", "f32", "(select %6[@0, @1] %2[@0, @1] 0:f32)", ""), 1,
+	 "guard %6[@0, @1]", NULL, FP_STRICT, false, 0},
+	{pass_select_to_domain, "product of 1", ROWS("prod", "i32", "(select %6[@0, @1] %7[@0, @1] 1:i32)", ""), 1, "guard", NULL,
+	 FP_RELAXED, false, 0},
+	{pass_select_to_domain, "max of the least integer", ROWS("max", "i32", "(select %6[@0, @1] %7[@0, @1] -2147483648:i32)",
+	 "finish (+ acc:i32 acc:i32)\n"), 1, "(select touched acc:i32 -2147483648:i32)", NULL, FP_RELAXED, false, 0},
+	{pass_select_to_domain, "any of &&", ROWS("any", "bool", "(&& (< @1 @0) %6[@0, @1])", ""), 1, "guard (< @1 @0)", NULL, FP_RELAXED,
+	 false, 0},
+	{pass_select_to_domain, "all of ||", ROWS("all", "bool", "(|| (< @1 @0) %6[@0, @1])", ""), 1, "guard (! (< @1 @0))", NULL,
+	 FP_RELAXED, false, 0},
+	{pass_select_to_domain, "not max of 0", ROWS("max", "f32", "(select %6[@0, @1] %2[@0, @1] 0:f32)", ""), 0, NULL, "guard",
+	 FP_RELAXED, false, 0},
+	{pass_select_to_domain, "not max of inf", ROWS("max", "f32", "(select %6[@0, @1] %2[@0, @1] inf:f32)", ""), 0, NULL, "guard",
+	 FP_RELAXED, false, 0},
+	{pass_select_to_domain, "not sum of -inf", ROWS("sum", "f32", "(select %6[@0, @1] %2[@0, @1] -inf:f32)", ""), 0, NULL, "guard",
+	 FP_RELAXED, false, 0},
+	{pass_select_to_domain, "not argmax", ROWS("argmax", "i64", "(select %6[@0, @1] %2[@0, @1] -inf:f32)", ""), 0, NULL, "guard",
+	 FP_RELAXED, false, 0},
+	{pass_select_to_domain, "not inside exp", ROWS("sum", "f32", "(exp (select %6[@0, @1] %2[@0, @1] -inf:f32))", ""), 0, NULL,
+	 "guard", FP_RELAXED, false, 0},
+	{pass_select_to_domain, "not where touched is asked for", ROWS("max", "f32", "(select %6[@0, @1] %2[@0, @1] -inf:f32)",
+	 "finish (select touched acc:f32 5:f32)\n"), 0, NULL, "guard", FP_RELAXED, false, 0},
+	{pass_select_to_domain, "not where the condition can fault", ROWS("sum", "f32",
+	 "(select (< %1[(cast:i64 %5[@0])]!1 0:f32) %2[@0, @1] 0:f32)", ""), 0, NULL, "guard", FP_RELAXED, false, 0},
+	/* narrow_contract */
+	{pass_narrow_contract, "probabilities times values", CONTRACT("f32", "(* %8[@0, @2] (cast:f32 %4[@1, @2]))"), 1,
+	 "body (* (cast:f32 (cast:bf16 %8[@0, @2])) (cast:f32 %4[@1, @2]))", NULL, FP_RELAXED, true, 0},
+	{pass_narrow_contract, "a group of factors", CONTRACT("f32", "(* (* (cast:f32 %4[@1, @2]) %8[@0, @2]) %1[@0])"), 1,
+	 "body (* (cast:f32 %4[@1, @2]) (cast:f32 (cast:bf16 (* %8[@0, @2] %1[@0]))))", NULL, FP_FAST, true, 0},
+	{pass_narrow_contract, "not in strict mode", CONTRACT("f32", "(* %8[@0, @2] (cast:f32 %4[@1, @2]))"), 0, NULL, "(cast:bf16",
+	 FP_STRICT, false, 0},
+	{pass_narrow_contract, "not two narrow operands", CONTRACT("f32", "(* (cast:f32 %3[@0, @2]) (cast:f32 %4[@1, @2]))"), 0, NULL,
+	 "(cast:bf16", FP_RELAXED, false, 0},
+	{pass_narrow_contract, "not two wide ones", CONTRACT("f32", "(* %8[@0, @2] %2[@0, @1])"), 0, NULL, "(cast:bf16", FP_RELAXED,
+	 false, 0},
+	{pass_narrow_contract, "not a factor without the reduced axis", CONTRACT("f32", "(* %2[@0, @1] (cast:f32 %4[@1, @2]))"), 0, NULL,
+	 "(cast:bf16", FP_RELAXED, false, 0},
+	{pass_narrow_contract, "not where both have the same axes", CONTRACT("f32", "(* %8[@0, @2] (cast:f32 %3[@0, @2]))"), 0, NULL,
+	 "(cast:bf16", FP_RELAXED, false, 0},
+	{pass_narrow_contract, "not a sum of something else", CONTRACT("f32", "(+ %8[@0, @2] (cast:f32 %4[@1, @2]))"), 0, NULL,
+	 "(cast:bf16", FP_RELAXED, false, 0},
+	{pass_narrow_contract, "not in f64", CONTRACT("f64", "(* (cast:f64 %8[@0, @2]) (cast:f64 %4[@1, @2]))"), 0, NULL, "(cast:bf16",
+	 FP_RELAXED, false, 0},
+	/* simplify, beyond bodies */
+	{pass_simplify, "guards that follow from ranges", ROWS("sum", "f32", "%2[@0, @1]", "guard (&& (<= 0 @1) (&& (< @1 $M) %6[@0, @1]))\n"),
+	 2, "guard %6[@0, @1]", NULL, FP_RELAXED, false, 0},
+	{pass_simplify, "a body under its guard", ROWS("sum", "f32", "(select (<= @1 $M) (select (< 0 @1) %2[@0, (- @1 1)] 1:f32) 7:f32)",
+	 "guard (< 1 @1)\n"), 4, "body %2[@0, (- @1 1)]", "7:f32", FP_RELAXED, false, 0},
+	{pass_simplify, "a check that always holds", "check _ (<= 1 2) \"sure\"\ncheck _ (<= 1 $M) \"M\"\n" PLAIN("%2[@0, @1]"), 0, "\"M\"",
+	 NULL, FP_RELAXED, false, 0},
+	{pass_simplify, "not a guard that may fail", ROWS("sum", "f32", "%2[@0, @1]", "guard (< 0 @1)\n"), 0, "guard (< 0 @1)", NULL,
+	 FP_RELAXED, false, 0},
+	{pass_simplify, "fuel", PLAIN("(* (* %2[@0, @1] 1:f32) 1:f32)"), 1, "(* %2[@0, @1] 1:f32)", NULL, FP_RELAXED, false, 1},
+	{pass_fold, "extents, ranges and checks", "check _ (<= (+ 1 1) $M) \"M\"\n"
+	 "tensor %8 r : f32[(+ 2 3)]\nnode %8 sum\n par i\n red j (- 1 1) .. (* 2 2)\n body 2:f32\nresult r %8\n", 4, "f32[5]", "(+",
+	 FP_RELAXED, false, 0},
+};
+
+static bool
+check_row(const Row *r)
+{
+	static const char *const mode[] = {"strict", "relaxed", "fast"};
+	Unwind unwind;
+	Arena a;
+	arena_init(&a, &host_default()->memory, &unwind);
+	if (setjmp(unwind.env))
+		fail_msg("%s: %s", r->label, unwind.text);
+	PassResult got = pass_check(&a, r->pass, arena_text(&a, head, mode[r->fp], r->rest), r->fuel ? r->fuel : -1, !r->rounds);
+	bool ok = got.done == r->done && (!r->has || strstr(got.after, r->has)) && (!r->lacks || !strstr(got.after, r->lacks)) &&
+	          (!got.again || r->fuel);
+	if (!ok)
+		fprintf(stderr, "%s: %u rewrites, wanted %u with '%s' without '%s'%s\n%s%s\n", r->label, got.done, r->done,
+		        r->has ? r->has : "", r->lacks ? r->lacks : "", got.again ? "; a second run changes:" : "", got.after,
+		        got.again ? got.again : "");
+	arena_free(&a);
+	return ok;
+}
+
+static void
+whole_graphs(void **state)
+{
+	unsigned wrong = 0;
+	(void)state;
+	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+		wrong += !check_row(&rows[k]);
+	assert_int_equal(wrong, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(whole_graphs)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
