@@ -91,6 +91,10 @@ static const Row rows[] = {
 	{pass_dce, "used nodes, checks and inputs stay", "check _ (<= 1 $M) \"M\"\n"
 	 "tensor %8 r : f32[$N]\nnode %8 none\n par i\n body (+ %1[(cast:i64 %5[@0])]!1 %1[(cast:i64 %5[@0])]!2)\nresult r %8\n", 0,
 	 "input %7 v", NULL, FP_RELAXED, false, 0},
+	{pass_dce, "a scatter that can fault stays", "access 3 scatter \"three\"\ntensor %8 s : f32[$M]\ntensor %9 d : f32[$M]\n"
+	 "tensor %10 r : f32[$N]\nnode %8 sum scatter\n par j\n red i 0 .. $N\n body 1:f32\n target (cast:i64 %5[@1]) access 3\n"
+	 "node %9 sum scatter\n par j\n red i 0 .. $M\n body 1:f32\n target @1\n"
+	 "node %10 none\n par i\n body %1[@0]\nresult r %10\n", 1, "tensor %8 s", "tensor %10", FP_RELAXED, false, 0},
 	{pass_dce, "fuel", TWO("none\n par i j\n body %2[@0, @1]\n", "none\n par i j\n body %1[@0]\n", "1:f32"), 1, "tensor %9",
 	 "tensor %10", FP_RELAXED, false, 1},
 	/* fold_views */
