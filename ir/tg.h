@@ -162,6 +162,9 @@ typedef struct Graph {
 	uint32_t ncons;
 	struct ExprMemos *memos; /* memory of walks, kept from one to the next (tg_walk.c) */
 	uint32_t max_expr;     /* limit; unwinds with UNWIND_LIMIT beyond it; 0 = default */
+	/* What no result reads is gone. From now on a scatter that can fault stays even if nothing reads it
+	 * any more: the launch reports a term that reaches no element. */
+	bool trimmed;
 	VEC(ExprId) norm;      /* index_norm of each expression asked for so far; 0 = not yet */
 } Graph;
 

@@ -3,8 +3,9 @@
  * in     any graph
  * out    every node is reached from a result, every expression is used; their ids are new. Parameters,
  *        dims and launch checks stay, they are the contract; so do accesses, whose ids a launch reports
- * needs  FACT_FAULTS: a scatter that can fault stays, as a term that reaches no element belongs to the
- *        launch, not to a value
+ * needs  FACT_FAULTS: on its second run a scatter that can fault stays, as a term that reaches no
+ *        element belongs to the launch, not to a value; on the first one it goes if the program, as it
+ *        was written, does not use it (Graph.trimmed)
  * fp     exact
  * tests  tests/passes/dce_test.c
  *
@@ -69,7 +70,7 @@ find_needed(Need *n, Graph *g)
 	bool *walked = ARENA_ARRAY(n->cx->scratch, bool, g->node.n + 1);
 	for (uint32_t k = 0; k < g->result.n; k++)
 		n->tensor[g->result.at[k].tensor] = true;
-	for (uint32_t i = 0; i < g->node.n; i++)
+	for (uint32_t i = 0; i < g->node.n && g->trimmed; i++)
 		if (g->node.at[i].scatter && n->cx->faulty[g->node.at[i].out])
 			n->tensor[g->node.at[i].out] = true;
 	for (TensorId t = 1; t < g->tensor.n; t++)
@@ -206,5 +207,6 @@ pass_dce(Graph *g, PassCtx *cx)
 		dead += !n.expr[e];
 	if (done > 0 || dead > g->expr.n / 2)
 		compact(g, &n);
+	g->trimmed |= cx->fuel != 0;
 	return done;
 }

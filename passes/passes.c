@@ -38,7 +38,7 @@ static const union {
 
 /* A pipeline names passes, in order; a pass may appear more than once. PASS_NONE ends it. */
 static const PassId tensor_pipeline[] = {
-	PASS_narrow_contract, PASS_fold, PASS_simplify, PASS_cse, PASS_fold_views, PASS_select_to_domain,
+	PASS_narrow_contract, PASS_dce, PASS_fold, PASS_simplify, PASS_cse, PASS_fold_views, PASS_select_to_domain,
 	PASS_fold, PASS_simplify, PASS_cse, PASS_dce, PASS_NONE,
 };
 static const PassId plan_pipeline[] = {PASS_schedule, PASS_NONE};

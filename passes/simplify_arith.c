@@ -105,7 +105,7 @@ static ExprId
 magnitude(Graph *g, ExprId e, ExprId a)
 {
 	Op op = (Op)expr_get(g, a)->op;
-	if (op == OP_ABS)
+	if (op == OP_ABS || dtype_info[expr_get(g, a)->dtype].kind == KIND_UINT)
 		return a;
 	return op == OP_NEG ? expr_unary(g, OP_ABS, expr_arg(g, a, 0)) : e;
 }

@@ -115,12 +115,13 @@ order_from(Schedule *s, TensorId root, bool *waiting)
 	}
 }
 
-/* The launch reports a term of a scatter that reaches no element, whether or not an element is needed. */
+/* The launch reports a term of a scatter that reaches no element, whether or not passes have found that
+ * no element is needed. */
 static void
 order_reporting(Schedule *s, bool *waiting)
 {
 	const bool *faulty = graph_may_fault(s->g, s->cx->scratch);
-	for (uint32_t i = 0; i < s->g->node.n; i++)
+	for (uint32_t i = 0; i < s->g->node.n && s->g->trimmed; i++)
 		if (s->g->node.at[i].scatter && faulty[s->g->node.at[i].out])
 			order_from(s, s->g->node.at[i].out, waiting);
 }
