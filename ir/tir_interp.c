@@ -112,9 +112,10 @@ run_fault(Interp *x, const Step *s)
 static void
 run_moves(Interp *x, const Step *s)
 {
-	const StepMove *m = x->program->move.at + s->move;
-	for (uint32_t n = 0; n < s->nmove; n++)
-		memcpy(x->slot + m[n].dst, x->slot + m[n].src, m[n].lanes * sizeof *x->slot);
+	for (uint32_t n = 0; n < s->nmove; n++) {
+		const StepMove *m = &x->program->move.at[s->move + n];
+		memcpy(x->slot + m->dst, x->slot + m->src, m->lanes * sizeof *x->slot);
+	}
 }
 
 static void
