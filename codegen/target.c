@@ -154,7 +154,7 @@ target_machine(const Target *t, int level, Arena *a, const char **why)
 	LLVMTargetRef x86;
 	char *message = NULL;
 	if (LLVMGetTargetFromTriple("x86_64-unknown-linux-gnu", &x86, &message)) {
-		*why = arena_text(a, "%s", message);
+		*why = "LLVM was built without its x86-64 target";
 		LLVMDisposeMessage(message);
 		return NULL;
 	}
