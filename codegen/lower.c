@@ -68,7 +68,7 @@ new_block(Lower *l)
 
 /* --- regions --- */
 
-static void lower_inst_at(Lower *l, ValId v);
+static Val lower_value(Lower *l, ValId v);
 
 /* Lowers a region with these block arguments; the operands of its YIELD go to out. */
 static void
@@ -85,7 +85,7 @@ lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
 			continue;
 		}
 		l->block_arg = block_arg;
-		lower_inst_at(l, v);
+		l->val[v] = lower_value(l, v);
 	}
 	l->block_arg = outer;
 }
@@ -184,65 +184,73 @@ lower_iota(Lower *l, TirType t)
 	return t.lanes ? LLVMConstVector(lane, t.lanes) : LLVMConstInt(e, 0, 0);
 }
 
-/* The operations that are neither arithmetic nor regions. */
 static Val
-lower_other(Lower *l, ValId v)
+lower_lane(Lower *l, ValId v)
 {
-	const TirInst *x = lower_inst(l, v);
-	ValId a = x->narg ? lower_arg_id(l, v, 0) : 0;
-	switch (x->op) {
-	case OP_CONST:
-		return lower_const(l, x);
-	case OP_SCALAR:
-		return l->scalar[x->imm.i];
-	case OP_TASK_LO:
-		return l->task_lo;
-	case OP_TASK_HI:
-		return l->task_hi;
-	case OP_BLOCKARG:
-		return l->block_arg[x->imm.i];
-	case OP_RESULT:
-		return l->result[a][x->imm.i];
-	case OP_IOTA:
-		return lower_iota(l, x->type);
-	case OP_SPLAT:
-		return lower_splat(l, l->val[a], x->type.lanes);
-	case OP_LANE:
-		return LLVMBuildExtractElement(l->b, l->val[a],
-		                               LLVMConstInt(lower_i64(l), (uint64_t)x->imm.i, 0), "");
-	case OP_CAST:
-		return lower_cast(l, l->val[a], (DType)lower_inst(l, a)->type.dtype, x->type);
-	case OP_BITCAST:
-		return lower_bitcast(l, l->val[a], (DType)lower_inst(l, a)->type.dtype, x->type);
-	case OP_LOAD:
-		return lower_tile_load(l, v);
-	default:
-		return lower_math(l, v);
-	}
+	uint64_t lane = (uint64_t)lower_inst(l, v)->imm.i;
+	return LLVMBuildExtractElement(l->b, lower_arg(l, v, 0), LLVMConstInt(lower_i64(l), lane, 0), "");
 }
 
-static void
-lower_inst_at(Lower *l, ValId v)
+static DType
+operand_dtype(const Lower *l, ValId v)
 {
-	switch (lower_inst(l, v)->op) {
-	case OP_BUFFER:
-	case OP_VIEW: /* read where they are used */
-		return;
-	case OP_FOR:
-		lower_for(l, v);
-		return;
-	case OP_IF:
-		lower_if(l, v);
-		return;
-	case OP_STORE:
-		lower_tile_store(l, v);
-		return;
-	case OP_FAULT:
-		lower_fault(l, v);
-		return;
-	default:
-		l->val[v] = lower_other(l, v);
+	return (DType)lower_inst(l, lower_arg_id(l, v, 0))->type.dtype;
+}
+
+/* The value of an instruction, NULL for what has none. */
+static Val
+lower_value(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	switch ((Op)x->op) {
+	case OP_CONST: return lower_const(l, x);
+	case OP_SCALAR: return l->scalar[x->imm.i];
+	case OP_TASK_LO: return l->task_lo;
+	case OP_TASK_HI: return l->task_hi;
+	case OP_BLOCKARG: return l->block_arg[x->imm.i];
+	case OP_RESULT: return l->result[lower_arg_id(l, v, 0)][x->imm.i];
+	case OP_IOTA: return lower_iota(l, x->type);
+	case OP_SPLAT: return lower_splat(l, lower_arg(l, v, 0), x->type.lanes);
+	case OP_LANE: return lower_lane(l, v);
+	case OP_CAST: return lower_cast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);
+	case OP_BITCAST: return lower_bitcast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);
+	case OP_ADD: return lower_plain(l, v, LLVMAdd, LLVMFAdd);
+	case OP_SUB: return lower_plain(l, v, LLVMSub, LLVMFSub);
+	case OP_MUL: return lower_plain(l, v, LLVMMul, LLVMFMul);
+	case OP_FDIV: return lower_plain(l, v, LLVMFDiv, LLVMFDiv);
+	case OP_AND: case OP_BAND: return lower_plain(l, v, LLVMAnd, LLVMAnd);
+	case OP_OR: case OP_BOR: return lower_plain(l, v, LLVMOr, LLVMOr);
+	case OP_BXOR: return lower_plain(l, v, LLVMXor, LLVMXor);
+	case OP_NOT: return LLVMBuildNot(l->b, lower_arg(l, v, 0), "");
+	case OP_IDIV: case OP_IMOD: return lower_divide(l, v, x->op == OP_IDIV);
+	case OP_SHL: case OP_SHR: return lower_shift(l, v, x->op == OP_SHL);
+	case OP_NEG: return lower_negate(l, v);
+	case OP_ABS: return lower_abs(l, v);
+	case OP_SIGN: return lower_sign(l, v);
+	case OP_MIN: case OP_MAX: return lower_extreme(l, v, x->op == OP_MIN);
+	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: return lower_round(l, v);
+	case OP_SQRT: return lower_intrinsic(l, v, "llvm.sqrt");
+	case OP_FMA: return lower_intrinsic(l, v, "llvm.fma");
+	case OP_EQ: case OP_NE: case OP_LT: case OP_LE: return lower_compare(l, v);
+	case OP_ISNAN: return lower_isnan(l, v);
+	case OP_SELECT:
+		return LLVMBuildSelect(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), lower_arg(l, v, 2), "");
+	case OP_LOAD: return lower_tile_load(l, v);
+	case OP_STORE: lower_tile_store(l, v); return NULL;
+	case OP_FAULT: lower_fault(l, v); return NULL;
+	case OP_FOR: lower_for(l, v); return NULL;
+	case OP_IF: lower_if(l, v); return NULL;
+	case OP_BUFFER: case OP_VIEW: return NULL; /* read where they are used */
+	/* kernel_legal has refused these, and lower_region takes the yields */
+	case OP_NONE: case OP_YIELD:
+	case OP_POW: case OP_RSQRT: case OP_EXP: case OP_EXP2: case OP_EXPM1: case OP_LOG:
+	case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN: case OP_COS:
+	case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:
+	case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ: case OP_ROOT: case OP_RAND:
+	case OP_RANDN:
+		break;
 	}
+	bug(l->arena, "lower: '%s' was taken for legal", op_info[x->op].text);
 }
 
 /* --- the function --- */

@@ -64,8 +64,18 @@ lower_arg(const Lower *l, ValId v, unsigned n)
 uint32_t narrow_bits(DType t, double v);
 Val lower_const(Lower *l, const TirInst *x);
 
-/* lower_math.c: arithmetic, comparison, logic, bits */
-Val lower_math(Lower *l, ValId v);
+/* lower_math.c: the operation v, by family */
+Val lower_plain(Lower *l, ValId v, LLVMOpcode on_ints, LLVMOpcode on_floats); /* one instruction */
+Val lower_intrinsic(Lower *l, ValId v, const char *name);
+Val lower_divide(Lower *l, ValId v, bool want_quotient);
+Val lower_shift(Lower *l, ValId v, bool left);
+Val lower_negate(Lower *l, ValId v);
+Val lower_abs(Lower *l, ValId v);
+Val lower_sign(Lower *l, ValId v);
+Val lower_extreme(Lower *l, ValId v, bool smaller);
+Val lower_round(Lower *l, ValId v);
+Val lower_compare(Lower *l, ValId v);
+Val lower_isnan(Lower *l, ValId v);
 /* lower_cast.c */
 Val lower_cast(Lower *l, Val a, DType from, TirType to);
 Val lower_bitcast(Lower *l, Val a, DType from, TirType to);

@@ -201,42 +201,7 @@ round_to_integer(Lower *l, const Pair *p, Op op)
 	                                         : "llvm.roundeven");
 }
 
-/* --- dispatch --- */
-
-static Val
-arithmetic(Lower *l, const Pair *p, Op op)
-{
-	LLVMBuilderRef b = l->b;
-	switch (op) {
-	case OP_ADD:
-		return p->is_float ? LLVMBuildFAdd(b, p->a, p->b, "") : LLVMBuildAdd(b, p->a, p->b, "");
-	case OP_SUB:
-		return p->is_float ? LLVMBuildFSub(b, p->a, p->b, "") : LLVMBuildSub(b, p->a, p->b, "");
-	case OP_MUL:
-		return p->is_float ? LLVMBuildFMul(b, p->a, p->b, "") : LLVMBuildMul(b, p->a, p->b, "");
-	case OP_FDIV:
-		return LLVMBuildFDiv(b, p->a, p->b, "");
-	case OP_NEG:
-		return p->is_float ? LLVMBuildFNeg(b, p->a, "") : LLVMBuildNeg(b, p->a, "");
-	case OP_IDIV:
-	case OP_IMOD:
-		return divide(l, p, op == OP_IDIV);
-	case OP_ABS:
-		return absolute(l, p);
-	case OP_SIGN:
-		return sign_of(l, p);
-	case OP_MIN:
-	case OP_MAX:
-		return extreme(l, p, op == OP_MIN);
-	case OP_SQRT:
-		return unary_call(l, p, "llvm.sqrt");
-	case OP_SHL:
-	case OP_SHR:
-		return shift(l, p, op == OP_SHL);
-	default:
-		return round_to_integer(l, p, op);
-	}
-}
+/* --- families --- */
 
 static Pair
 operands(Lower *l, ValId v)
@@ -251,42 +216,82 @@ operands(Lower *l, ValId v)
 	return p;
 }
 
-static Val
-fused(Lower *l, ValId v)
+Val
+lower_plain(Lower *l, ValId v, LLVMOpcode on_ints, LLVMOpcode on_floats)
 {
-	Val arg[3] = {lower_arg(l, v, 0), lower_arg(l, v, 1), lower_arg(l, v, 2)};
-	LLVMTypeRef over = LLVMTypeOf(arg[0]);
-	return lower_call(l, "llvm.fma", &over, 1, arg, 3);
+	Pair p = operands(l, v);
+	return LLVMBuildBinOp(l->b, p.is_float ? on_floats : on_ints, p.a, p.b, "");
 }
 
 Val
-lower_math(Lower *l, ValId v)
+lower_divide(Lower *l, ValId v, bool want_quotient)
 {
-	Op op = (Op)lower_inst(l, v)->op;
 	Pair p = operands(l, v);
-	switch (op) {
-	case OP_EQ:
-	case OP_NE:
-	case OP_LT:
-	case OP_LE:
-		return compare(l, &p, op);
-	case OP_ISNAN:
-		return LLVMBuildFCmp(l->b, LLVMRealUNO, p.a, p.a, "");
-	case OP_AND:
-	case OP_BAND:
-		return LLVMBuildAnd(l->b, p.a, p.b, "");
-	case OP_OR:
-	case OP_BOR:
-		return LLVMBuildOr(l->b, p.a, p.b, "");
-	case OP_BXOR:
-		return LLVMBuildXor(l->b, p.a, p.b, "");
-	case OP_NOT:
-		return LLVMBuildNot(l->b, p.a, "");
-	case OP_SELECT:
-		return LLVMBuildSelect(l->b, p.a, p.b, lower_arg(l, v, 2), "");
-	case OP_FMA:
-		return fused(l, v);
-	default:
-		return arithmetic(l, &p, op);
-	}
+	return divide(l, &p, want_quotient);
+}
+
+Val
+lower_shift(Lower *l, ValId v, bool left)
+{
+	Pair p = operands(l, v);
+	return shift(l, &p, left);
+}
+
+Val
+lower_negate(Lower *l, ValId v)
+{
+	Pair p = operands(l, v);
+	return p.is_float ? LLVMBuildFNeg(l->b, p.a, "") : LLVMBuildNeg(l->b, p.a, "");
+}
+
+Val
+lower_abs(Lower *l, ValId v)
+{
+	Pair p = operands(l, v);
+	return absolute(l, &p);
+}
+
+Val
+lower_sign(Lower *l, ValId v)
+{
+	Pair p = operands(l, v);
+	return sign_of(l, &p);
+}
+
+Val
+lower_extreme(Lower *l, ValId v, bool smaller)
+{
+	Pair p = operands(l, v);
+	return extreme(l, &p, smaller);
+}
+
+Val
+lower_round(Lower *l, ValId v)
+{
+	Pair p = operands(l, v);
+	return round_to_integer(l, &p, (Op)lower_inst(l, v)->op);
+}
+
+Val
+lower_compare(Lower *l, ValId v)
+{
+	Pair p = operands(l, v);
+	return compare(l, &p, (Op)lower_inst(l, v)->op);
+}
+
+Val
+lower_isnan(Lower *l, ValId v)
+{
+	return LLVMBuildFCmp(l->b, LLVMRealUNO, lower_arg(l, v, 0), lower_arg(l, v, 0), "");
+}
+
+Val
+lower_intrinsic(Lower *l, ValId v, const char *name)
+{
+	const TirInst *x = lower_inst(l, v);
+	Val arg[3];
+	for (uint32_t n = 0; n < x->narg; n++)
+		arg[n] = lower_arg(l, v, n);
+	LLVMTypeRef over = LLVMTypeOf(arg[0]);
+	return lower_call(l, name, &over, 1, arg, x->narg);
 }

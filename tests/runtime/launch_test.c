@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <pthread.h>
+#include <xmmintrin.h>
+
 #include <cmocka.h>
 
 #include "tests/runtime/fixture.h"
@@ -165,6 +168,74 @@ runs_packed(void **state)
 	shape_z[1] = shape_w[1] = 1;
 	assert_int_equal(texo_kernel_launch(second, arg, SECOND_ARGS, NULL, NULL), TEXO_INVALID);
 	assert_string_equal(texo_last_error(), "argument z: two elements share a byte, so the last axis must be even");
+}
+
+/* Inputs may share memory with one another. */
+static void
+takes_shared_inputs(void **state)
+{
+	(void)state;
+	First f;
+	first_init(&f);
+	f.tensor[2].data = f.x;
+	assert_int_equal(texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL), TEXO_OK);
+	assert_true(f.y[0] == 4 && f.y[11] == 5.5f + 1);
+}
+
+/* Rounding and subnormals are as documented whatever the caller has set, which is kept. */
+static void
+keeps_the_float_environment(void **state)
+{
+	(void)state;
+	enum { FLUSH = 0x8040, UPWARDS = 0x4000, MASKS = 0x1f80 };
+	First f;
+	first_init(&f);
+	memset(f.table, 0, sizeof f.table);
+	f.x[0] = 1e-39f; /* a half of it is subnormal too */
+	f.x[1] = 16777217.0f;
+	f.acc[0] = 1e8f; /* + 10.25 rounds down */
+	unsigned before = _mm_getcsr();
+	_mm_setcsr(MASKS | FLUSH | UPWARDS);
+	texo_status s = texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL);
+	unsigned after = _mm_getcsr();
+	_mm_setcsr(before);
+	assert_int_equal(s, TEXO_OK);
+	assert_int_equal(after, MASKS | FLUSH | UPWARDS);
+	assert_true(f.y[0] > 0);
+	assert_true(f.acc[0] == 100000008.0f);
+}
+
+static void *
+launch_often(void *user)
+{
+	long wrong = 0;
+	(void)user;
+	for (int n = 0; n < 300; n++) {
+		First *f = aligned_alloc(64, (sizeof *f + 63) / 64 * 64);
+		if (!f)
+			return (void *)1;
+		first_init(f);
+		f->a = (float)n;
+		wrong += texo_kernel_launch(first, f->arg, FIRST_ARGS, f->workspace, NULL) != TEXO_OK;
+		for (int i = 0; i < 12; i++)
+			wrong += f->y[i] != (float)i * (float)n + 100.0f * (float)(4 - i / 3);
+		free(f);
+	}
+	return wrong ? (void *)1 : NULL;
+}
+
+static void
+runs_from_many_threads(void **state)
+{
+	(void)state;
+	pthread_t thread[4];
+	for (int t = 0; t < 4; t++)
+		assert_int_equal(pthread_create(&thread[t], NULL, launch_often, NULL), 0);
+	for (int t = 0; t < 4; t++) {
+		void *wrong;
+		assert_int_equal(pthread_join(thread[t], &wrong), 0);
+		assert_null(wrong);
+	}
 }
 
 /* --- wrong arguments --- */
@@ -333,6 +404,9 @@ main(void)
 		cmocka_unit_test(takes_empty_tensors),
 		cmocka_unit_test(reports_faults),
 		cmocka_unit_test(runs_packed),
+		cmocka_unit_test(takes_shared_inputs),
+		cmocka_unit_test(keeps_the_float_environment),
+		cmocka_unit_test(runs_from_many_threads),
 		cmocka_unit_test(refuses_arguments),
 		cmocka_unit_test(refuses_calls),
 		cmocka_unit_test(refuses_options),
