@@ -139,8 +139,9 @@ hand_out(DType t, Val v)
 {
 	v = val_hard(v);
 	bool parts = dtype_info[t].kind == KIND_FLOAT || dtype_info[t].kind == KIND_COMPLEX;
+	bool ambiguous = v.err + v.ierr > 0 && (v.ambiguous || !parts);
 	EvalValue r = {.re = (double)v.re, .im = (double)v.im, .err = v.err, .ierr = v.ierr, .i = v.i,
-	               .fault = v.fault, .cut = v.cut, .ambiguous = v.err + v.ierr > 0 && (v.ambiguous || !parts), .skip = v.skip};
+	               .fault = v.fault, .cut = v.cut, .ambiguous = ambiguous, .skip = v.skip};
 	r.err = widen(v.err, v.re, r.re);
 	r.ierr = widen(v.ierr, v.im, r.im);
 	return r;

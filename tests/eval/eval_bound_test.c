@@ -241,7 +241,8 @@ machine_run(Machine *m, ExprId root, int64_t at)
 
 static const Op unary_ops[] = {OP_NEG, OP_ABS, OP_SIGN, OP_FLOOR, OP_CEIL, OP_ROUND, OP_TRUNC, OP_SQRT,
 	OP_RSQRT, OP_EXP, OP_EXP2, OP_EXPM1, OP_LOG, OP_LOG2, OP_LOG1P, OP_TANH, OP_ERF, OP_SIN, OP_COS};
-static const Op binary_ops[] = {OP_ADD, OP_ADD, OP_SUB, OP_MUL, OP_MUL, OP_FDIV, OP_MIN, OP_MAX, OP_POW};
+static const Op binary_ops[] = {OP_ADD, OP_ADD, OP_SUB, OP_MUL, OP_MUL, OP_FDIV, OP_MIN, OP_MAX,
+	OP_POW};
 static const DType narrow[] = {DT_F16, DT_BF16, DT_F8E4M3, DT_F8E5M2, DT_F4E2M1};
 
 static ExprId
@@ -250,7 +251,8 @@ grow_expr(Bench *b, DType t, const ExprId *have, unsigned n)
 	ExprId x = have[pick(n)], y = have[pick(n)], z = have[pick(n)], w = have[n - 1];
 	switch (pick(10)) {
 	case 0: case 1: case 2:
-		return expr_unary(b->g, unary_ops[pick(sizeof unary_ops / sizeof unary_ops[0])], pick(2) ? x : w);
+		return expr_unary(b->g, unary_ops[pick(sizeof unary_ops / sizeof unary_ops[0])],
+			pick(2) ? x : w);
 	case 3:
 		return expr_select(b->g, expr_binary(b->g, OP_LT, x, w), y, z);
 	case 4:

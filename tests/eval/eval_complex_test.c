@@ -68,7 +68,8 @@ static void
 check(const char *what, double re, double im, double err, double ierr, C got)
 {
 	if (!(fabs(got.re - re) <= err) || !(fabs(got.im - im) <= ierr))
-		fail_msg("%s: got %.9g %.9g, oracle %.9g +- %g, %.9g +- %g", what, got.re, got.im, re, err, im, ierr);
+		fail_msg("%s: got %.9g %.9g, oracle %.9g +- %g, %.9g +- %g", what, got.re, got.im, re, err,
+			im, ierr);
 	if (err > 0 && isfinite(err))
 		worst = fmax(worst, fabs(got.re - re) / err);
 }
@@ -134,7 +135,8 @@ reductions_in_any_order(void **state)
 				C y = p[i];
 				p[i] = p[--n];
 				unsigned j = (unsigned)(draw() % n);
-				p[j] = m == MON_SUM ? (C){p[j].re + y.re, p[j].im + y.im} : product(p[j], y, draw() % 2);
+				p[j] = m == MON_SUM ? (C){p[j].re + y.re, p[j].im + y.im} : product(p[j], y,
+					draw() % 2);
 			}
 			check(m == MON_SUM ? "sum" : "prod", want->re, want->im, want->err, want->ierr, p[0]);
 		}

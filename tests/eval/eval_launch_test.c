@@ -32,7 +32,8 @@ solved_dim(Bench *b, int64_t nx, int64_t ny, const float *x, const float *y)
 	bench_open(b, FP_RELAXED);
 	DimId n = new_dim(b, (Dim){.param = 0, .axis = 0, .scale = 2, .offset = 1}, "N");
 	ExprId dim = expr_dim(b->g, n), i = expr_axis(b->g, 0);
-	ExprId twice = expr_binary(b->g, OP_ADD, expr_binary(b->g, OP_MUL, bench_i64(b, 2), dim), bench_i64(b, 1));
+	ExprId twice = expr_binary(b->g, OP_ADD, expr_binary(b->g, OP_MUL, bench_i64(b, 2), dim),
+		bench_i64(b, 1));
 	TensorId tx = vector_param(b, twice, nx, x), ty = vector_param(b, dim, ny, y);
 	Node node = {.npar = 1};
 	node.body = expr_binary(b->g, OP_ADD, bench_read(b, tx, 1, expr_binary(b->g, OP_ADD, i, dim), 0, 0),
@@ -196,7 +197,8 @@ comparison_allows_the_bound_and_a_spacing(void **state)
 	(void)state;
 	EvalValue exact = {.re = 1}, bounded = {.re = 1, .err = 1e-6}, unknown = {.re = 1, .err = INFINITY};
 	EvalValue nan = {.re = NAN}, inf = {.re = INFINITY}, skip = {.skip = true}, fault = {.fault = 1};
-	EvalValue integer = {.i = 5}, loose = {.i = 5, .err = 1, .ambiguous = true}, parts = {.re = 1, .im = 2};
+	EvalValue integer = {.i = 5}, loose = {.i = 5, .err = 1, .ambiguous = true},
+		parts = {.re = 1, .im = 2};
 	compare_one(DT_F32, exact, (EvalValue){.re = 1}, true);
 	compare_one(DT_F32, exact, (EvalValue){.re = 1 + 0x1p-23}, false);
 	compare_one(DT_F32, bounded, (EvalValue){.re = 1 + 1e-6 + 0x1p-24}, true);
@@ -223,13 +225,15 @@ static void
 comparison_finds_the_worst(void **state)
 {
 	(void)state;
-	EvalValue want[4] = {{.re = 1, .err = 1e-3}, {.re = 2, .err = 1e-3}, {.re = 3, .err = 1}, {.skip = true}};
+	EvalValue want[4] = {{.re = 1, .err = 1e-3}, {.re = 2, .err = 1e-3}, {.re = 3, .err = 1},
+		{.skip = true}};
 	float got[4] = {1.0001f, 2.0005f, 3.1f, 77};
 	EvalTensor e = {.dtype = DT_F32, .count = 4, .at = want};
 	EvalCompare c;
 	eval_compare(&e, got, &c);
 	assert_true(c.mismatches == 0 && c.count == 3 && c.worst == 1);
-	assert_true(fabs(c.worst_ratio - 0.5) < 0.01 && c.worst_got == (double)2.0005f && c.worst_want == 2);
+	assert_true(fabs(c.worst_ratio - 0.5) < 0.01 && c.worst_got == (double)2.0005f &&
+		c.worst_want == 2);
 	got[2] = 5;
 	eval_compare(&e, got, &c);
 	assert_true(c.mismatches == 1 && c.worst == 2 && c.worst_ratio > 1.9);
@@ -237,7 +241,8 @@ comparison_finds_the_worst(void **state)
 	int32_t stored[2] = {4, -7};
 	EvalTensor ints = {.dtype = DT_I32, .count = 2, .at = whole};
 	eval_compare(&ints, stored, &c);
-	assert_true(c.mismatches == 1 && c.worst == 1 && c.worst_got == -7 && c.worst_want == -9 && c.worst_ulp == 2);
+	assert_true(c.mismatches == 1 && c.worst == 1 && c.worst_got == -7 && c.worst_want == -9 &&
+		c.worst_ulp == 2);
 }
 
 int

@@ -70,7 +70,8 @@ select_reads_only_the_arm_taken(void **state)
 	Node n = {.npar = 1};
 	ExprId i = expr_axis(b.g, 0);
 	ExprId cond = expr_binary(b.g, OP_LT, bench_read(&b, tx, 1, i, 0, 0), bench_f32(&b, 0));
-	n.body = expr_select(b.g, cond, bench_f32(&b, 7), bench_read(&b, tt, 1, index_of(&b, ti, i), 0, gather));
+	n.body = expr_select(b.g, cond, bench_f32(&b, 7), bench_read(&b, tt, 1, index_of(&b, ti, i),
+		0, gather));
 	bench_result(&b, bench_node(&b, n, DT_F32, 3, 0));
 	assert_int_equal(bench_eval(&b), EVAL_OK);
 	assert_true(bench_at(&b, 0, 0)->re == 7 && bench_at(&b, 0, 0)->fault == 0);
@@ -140,7 +141,8 @@ uncertain_choices_cover_both_arms(void **state)
 	bench_result(&b, bench_node(&b, n, DT_F32, 2, 0));
 	assert_int_equal(bench_eval(&b), EVAL_OK);
 	const EvalValue *near = bench_at(&b, 0, 0), *far = bench_at(&b, 0, 1);
-	assert_true(near->ambiguous && fabs(near->re - 10) <= near->err && fabs(near->re - 12) <= near->err);
+	assert_true(near->ambiguous && fabs(near->re - 10) <= near->err &&
+		fabs(near->re - 12) <= near->err);
 	assert_true(near->err < 2.001 && !far->ambiguous && far->re == 12 && far->err == 0);
 	float got[2] = {10, 12};
 	EvalCompare c;
@@ -224,12 +226,15 @@ monoids_on_special_values(void **state)
 {
 	(void)state;
 	double e;
-	static const float nan_late[4] = {1, 9, NAN, 3}, zeros[3] = {-0.0f, 0, -0.0f}, ties[5] = {2, 7, 7, -1, -1};
-	static const float minus[2] = {-0.0f, -0.0f}, infs[3] = {INFINITY, 1, -INFINITY}, over[3] = {3e38f, 3e38f, -3e38f};
+	static const float nan_late[4] = {1, 9, NAN, 3}, zeros[3] = {-0.0f, 0, -0.0f},
+		ties[5] = {2, 7, 7, -1, -1};
+	static const float minus[2] = {-0.0f, -0.0f}, infs[3] = {INFINITY, 1, -INFINITY},
+		over[3] = {3e38f, 3e38f, -3e38f};
 	static const int8_t small[4] = {100, 100, 100, 3};
 	static const uint8_t flags[3] = {1, 0, 2};
 	static const double wide[3] = {1, 0x1p40, 1};
-	static const float above[3] = {0x1p24f, 1, 1}, close[3] = {1, 3, 2}, factors[4] = {3, 0.5f, 5, 1e-3f};
+	static const float above[3] = {0x1p24f, 1, 1}, close[3] = {1, 3, 2},
+		factors[4] = {3, 0.5f, 5, 1e-3f};
 	static const uint16_t bf16[3] = {0x4380, 0x3f80, 0x3f80}; /* 256 + 1 + 1 is 258 in f32 */
 	assert_true(isnan(reduce_of(MON_MAX, FP_RELAXED, DT_F32, nan_late, 4, &e)) && e == 0);
 	assert_true(reduce_of(MON_ARGMAX, FP_RELAXED, DT_F32, nan_late, 4, &e) == 2 && e == 0);
@@ -319,7 +324,8 @@ faults_travel(void **state)
 	ExprId at = expr_cast(b.g, DT_I64, bench_read(&b, ti, 2, i, k, 0));
 	n.body = bench_read(&b, tx, 1, at, 0, gather);
 	TensorId s = bench_node(&b, n, DT_F32, 3, 0);
-	Node copy = {.npar = 1, .body = bench_read(&b, s, 1, expr_binary(b.g, OP_SUB, bench_i64(&b, 2), i), 0, 0)};
+	Node copy = {.npar = 1, .body = bench_read(&b, s, 1, expr_binary(b.g, OP_SUB, bench_i64(&b, 2),
+		i), 0, 0)};
 	bench_result(&b, bench_node(&b, copy, DT_F32, 3, 0));
 	assert_int_equal(bench_eval(&b), EVAL_OK);
 	assert_int_equal(bench_at(&b, 0, 0)->fault, 0);
@@ -371,7 +377,8 @@ absence_travels(void **state)
 		bench_open(&b, FP_RELAXED);
 		TensorId t = bench_input(&b, DT_I32, x, 1, 2, 0);
 		ExprId read = bench_read(&b, t, 1, bench_i64(&b, 1 + at), 0, 0), one = bench_i64(&b, 1);
-		Node n = {.body = expr_select(b.g, expr_binary(b.g, OP_LT, read, expr_int(b.g, DT_I32, 9)), one, one)};
+		Node n = {.body = expr_select(b.g, expr_binary(b.g, OP_LT, read, expr_int(b.g, DT_I32, 9)),
+			one, one)};
 		bench_result(&b, bench_node(&b, n, DT_I64, 0, 0));
 		if (at) {
 			assert_true(bench_is_bug(&b));
@@ -577,7 +584,8 @@ two_sequential_axes(void **state)
 	vec_push(&b.arena, &rec.member, p);
 	vec_push(&b.arena, &b.g->recur, rec);
 	ExprId i = expr_axis(b.g, 0), j = expr_axis(b.g, 1), one = bench_i64(&b, 1);
-	ExprId edge = expr_binary(b.g, OP_OR, expr_binary(b.g, OP_LT, i, one), expr_binary(b.g, OP_LT, j, one));
+	ExprId edge = expr_binary(b.g, OP_OR, expr_binary(b.g, OP_LT, i, one),
+		expr_binary(b.g, OP_LT, j, one));
 	Node n = {.npar = 2, .seq = {0, 1}};
 	n.body = expr_select(b.g, edge, one, add(&b, bench_read(&b, p, 2, shifted(&b, i, -1), j, 0),
 	                                         bench_read(&b, p, 2, i, shifted(&b, j, -1), 0)));

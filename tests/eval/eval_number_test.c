@@ -51,12 +51,16 @@ known_values(void **state)
 {
 	(void)state;
 	static const struct { DType t; uint32_t bits; double v; } rows[] = {
-		{DT_F16, 0x3c00, 1}, {DT_F16, 0x7bff, 65504}, {DT_F16, 0x0001, 0x1p-24}, {DT_F16, 0xfc00, -INFINITY},
+		{DT_F16, 0x3c00, 1}, {DT_F16, 0x7bff, 65504}, {DT_F16, 0x0001, 0x1p-24},
+		{DT_F16, 0xfc00, -INFINITY},
 		{DT_F16, 0x3555, 0.333251953125}, {DT_F16, 0x0400, 0x1p-14},
-		{DT_BF16, 0x3f80, 1}, {DT_BF16, 0x4049, 3.140625}, {DT_BF16, 0x0001, 0x1p-133}, {DT_BF16, 0x7f80, INFINITY},
+		{DT_BF16, 0x3f80, 1}, {DT_BF16, 0x4049, 3.140625}, {DT_BF16, 0x0001, 0x1p-133},
+		{DT_BF16, 0x7f80, INFINITY},
 		{DT_F8E4M3, 0x38, 1}, {DT_F8E4M3, 0x7e, 448}, {DT_F8E4M3, 0x01, 0x1p-9}, {DT_F8E4M3, 0xb8, -1},
-		{DT_F8E5M2, 0x3c, 1}, {DT_F8E5M2, 0x7b, 57344}, {DT_F8E5M2, 0x01, 0x1p-16}, {DT_F8E5M2, 0x7c, INFINITY},
-		{DT_F4E2M1, 1, 0.5}, {DT_F4E2M1, 2, 1}, {DT_F4E2M1, 3, 1.5}, {DT_F4E2M1, 7, 6}, {DT_F4E2M1, 15, -6},
+		{DT_F8E5M2, 0x3c, 1}, {DT_F8E5M2, 0x7b, 57344}, {DT_F8E5M2, 0x01, 0x1p-16},
+		{DT_F8E5M2, 0x7c, INFINITY},
+		{DT_F4E2M1, 1, 0.5}, {DT_F4E2M1, 2, 1}, {DT_F4E2M1, 3, 1.5}, {DT_F4E2M1, 7, 6},
+		{DT_F4E2M1, 15, -6},
 		{DT_E8M0, 0, 0x1p-127}, {DT_E8M0, 127, 1}, {DT_E8M0, 254, 0x1p127},
 	};
 	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
@@ -182,7 +186,8 @@ floats_to_integers(void **state)
 		{DT_I32, 1.99, 1}, {DT_I32, -1.99, -1}, {DT_I32, 3e9, INT32_MAX}, {DT_I32, -3e9, INT32_MIN},
 		{DT_I32, NAN, 0}, {DT_I32, INFINITY, INT32_MAX}, {DT_I8, 200, 127}, {DT_I8, -128.5, -128},
 		{DT_U8, -5, 0}, {DT_U8, 256, 255}, {DT_U8, 255.9, 255}, {DT_I4, 9, 7}, {DT_U4, 99, 15},
-		{DT_I64, 1e19, INT64_MAX}, {DT_I64, -1e19, INT64_MIN}, {DT_U64, 1e20, -1}, {DT_U64, 1e19, (int64_t)10000000000000000000u},
+		{DT_I64, 1e19, INT64_MAX}, {DT_I64, -1e19, INT64_MIN}, {DT_U64, 1e20, -1},
+		{DT_U64, 1e19, (int64_t)10000000000000000000u},
 		{DT_U32, 4294967295.5, UINT32_MAX}, {DT_U32, -0.9, 0}, {DT_BOOL, 0.25, 1}, {DT_BOOL, -0.0, 0},
 		{DT_BOOL, NAN, 1},
 	};

@@ -38,7 +38,8 @@ static void
 check_floats(const FloatRow *row, size_t n)
 {
 	for (size_t k = 0; k < n; k++) {
-		Val v = apply(FP_RELAXED, row[k].op, row[k].t, row[k].t, val_float(row[k].a), val_float(row[k].b));
+		Val v = apply(FP_RELAXED, row[k].op, row[k].t, row[k].t, val_float(row[k].a),
+			val_float(row[k].b));
 		if (!same((double)v.re, row[k].want) || (!v.soft && v.err != 0))
 			fail_msg("%s(%a, %a) = %a +- %g, not %a", op_info[row[k].op].id, row[k].a, row[k].b,
 			         (double)v.re, v.err, row[k].want);
@@ -57,23 +58,30 @@ float_arithmetic_is_ieee(void **state)
 		{OP_ADD, DT_F32, FLT_MAX, FLT_MAX, INFINITY}, {OP_ADD, DT_F32, INFINITY, -INFINITY, NAN},
 		{OP_ADD, DT_F32, -0.0, -0.0, -0.0}, {OP_ADD, DT_F32, -0.0, 0, 0}, {OP_ADD, DT_F32, 1, -1, 0},
 		{OP_SUB, DT_F32, 3, 5, -2}, {OP_SUB, DT_F32, 0x1p-149, 0x1p-148, -0x1p-149},
-		{OP_MUL, DT_F32, 0x1.000002p0, 0x1.000002p0, 0x1.000004p0}, {OP_MUL, DT_F32, 1e30f, 1e30f, INFINITY},
+		{OP_MUL, DT_F32, 0x1.000002p0, 0x1.000002p0, 0x1.000004p0},
+		{OP_MUL, DT_F32, 1e30f, 1e30f, INFINITY},
 		{OP_MUL, DT_F32, INFINITY, 0, NAN}, {OP_MUL, DT_F32, 0x1p-100, 0x1p-49, 0x1p-149},
-		{OP_MUL, DT_F32, 0x1p-100, -0x1p-60, -0.0}, {OP_MUL, DT_F64, 0x1.0000000000001p0, 3, 0x1.8000000000002p1},
+		{OP_MUL, DT_F32, 0x1p-100, -0x1p-60, -0.0},
+		{OP_MUL, DT_F64, 0x1.0000000000001p0, 3, 0x1.8000000000002p1},
 		{OP_FDIV, DT_F32, 1, 3, 0x1.555556p-2}, {OP_FDIV, DT_F64, 1, 3, 0x1.5555555555555p-2},
-		{OP_FDIV, DT_F32, 1, 0, INFINITY}, {OP_FDIV, DT_F32, 1, -0.0, -INFINITY}, {OP_FDIV, DT_F32, 0, 0, NAN},
+		{OP_FDIV, DT_F32, 1, 0, INFINITY}, {OP_FDIV, DT_F32, 1, -0.0, -INFINITY},
+		{OP_FDIV, DT_F32, 0, 0, NAN},
 		{OP_FDIV, DT_F32, -5, INFINITY, -0.0},
 		{OP_NEG, DT_F32, 0, 0, -0.0}, {OP_NEG, DT_F32, -3, 0, 3}, {OP_ABS, DT_F32, -0.0, 0, 0},
-		{OP_ABS, DT_F32, -INFINITY, 0, INFINITY}, {OP_SIGN, DT_F32, -7, 0, -1}, {OP_SIGN, DT_F32, 0.1, 0, 1},
+		{OP_ABS, DT_F32, -INFINITY, 0, INFINITY}, {OP_SIGN, DT_F32, -7, 0, -1},
+		{OP_SIGN, DT_F32, 0.1, 0, 1},
 		{OP_SIGN, DT_F32, -0.0, 0, 0}, {OP_SIGN, DT_F32, NAN, 0, NAN},
 		{OP_MAX, DT_F32, -0.0, 0, 0}, {OP_MAX, DT_F32, 0, -0.0, 0}, {OP_MAX, DT_F32, NAN, 1, NAN},
 		{OP_MAX, DT_F32, 1, NAN, NAN}, {OP_MAX, DT_F32, 2, 1, 2}, {OP_MIN, DT_F32, -0.0, 0, -0.0},
-		{OP_MIN, DT_F32, 0, -0.0, -0.0}, {OP_MIN, DT_F32, NAN, 1, NAN}, {OP_MIN, DT_F32, -INFINITY, 1, -INFINITY},
-		{OP_FLOOR, DT_F32, -1.5, 0, -2}, {OP_CEIL, DT_F32, -1.5, 0, -1}, {OP_TRUNC, DT_F32, -1.5, 0, -1},
+		{OP_MIN, DT_F32, 0, -0.0, -0.0}, {OP_MIN, DT_F32, NAN, 1, NAN},
+		{OP_MIN, DT_F32, -INFINITY, 1, -INFINITY},
+		{OP_FLOOR, DT_F32, -1.5, 0, -2}, {OP_CEIL, DT_F32, -1.5, 0, -1},
+		{OP_TRUNC, DT_F32, -1.5, 0, -1},
 		{OP_ROUND, DT_F32, 2.5, 0, 2}, {OP_ROUND, DT_F32, 3.5, 0, 4}, {OP_ROUND, DT_F32, -0.5, 0, -0.0},
 		{OP_FLOOR, DT_F32, INFINITY, 0, INFINITY}, {OP_CEIL, DT_F32, NAN, 0, NAN},
 		{OP_SQRT, DT_F32, 2, 0, 0x1.6a09e6p0}, {OP_SQRT, DT_F64, 2, 0, 0x1.6a09e667f3bcdp0},
-		{OP_SQRT, DT_F32, -0.0, 0, -0.0}, {OP_SQRT, DT_F32, -1, 0, NAN}, {OP_SQRT, DT_F32, INFINITY, 0, INFINITY},
+		{OP_SQRT, DT_F32, -0.0, 0, -0.0}, {OP_SQRT, DT_F32, -1, 0, NAN},
+		{OP_SQRT, DT_F32, INFINITY, 0, INFINITY},
 	};
 	CHECK_FLOATS(rows);
 }
@@ -83,14 +91,21 @@ functions_at_their_ends(void **state)
 {
 	(void)state;
 	static const FloatRow rows[] = {
-		{OP_EXP, DT_F32, -INFINITY, 0, 0}, {OP_EXP, DT_F32, INFINITY, 0, INFINITY}, {OP_EXP, DT_F32, 100, 0, INFINITY},
-		{OP_EXP2, DT_F32, 129, 0, INFINITY}, {OP_EXP2, DT_F32, -INFINITY, 0, 0}, {OP_EXP, DT_F32, NAN, 0, NAN},
+		{OP_EXP, DT_F32, -INFINITY, 0, 0}, {OP_EXP, DT_F32, INFINITY, 0, INFINITY},
+		{OP_EXP, DT_F32, 100, 0, INFINITY},
+		{OP_EXP2, DT_F32, 129, 0, INFINITY}, {OP_EXP2, DT_F32, -INFINITY, 0, 0},
+		{OP_EXP, DT_F32, NAN, 0, NAN},
 		{OP_EXPM1, DT_F32, -INFINITY, 0, -1}, {OP_EXPM1, DT_F32, -0.0, 0, -0.0},
-		{OP_LOG, DT_F32, 0, 0, -INFINITY}, {OP_LOG, DT_F32, -1, 0, NAN}, {OP_LOG, DT_F32, INFINITY, 0, INFINITY},
-		{OP_LOG2, DT_F32, 0, 0, -INFINITY}, {OP_LOG1P, DT_F32, -1, 0, -INFINITY}, {OP_LOG1P, DT_F32, -2, 0, NAN},
-		{OP_LOG1P, DT_F32, -0.0, 0, -0.0}, {OP_RSQRT, DT_F32, 0, 0, INFINITY}, {OP_RSQRT, DT_F32, INFINITY, 0, 0},
-		{OP_RSQRT, DT_F32, -1, 0, NAN}, {OP_TANH, DT_F32, INFINITY, 0, 1}, {OP_TANH, DT_F32, -INFINITY, 0, -1},
-		{OP_ERF, DT_F32, -INFINITY, 0, -1}, {OP_SIN, DT_F32, -0.0, 0, -0.0}, {OP_SIN, DT_F32, INFINITY, 0, NAN},
+		{OP_LOG, DT_F32, 0, 0, -INFINITY}, {OP_LOG, DT_F32, -1, 0, NAN},
+		{OP_LOG, DT_F32, INFINITY, 0, INFINITY},
+		{OP_LOG2, DT_F32, 0, 0, -INFINITY}, {OP_LOG1P, DT_F32, -1, 0, -INFINITY},
+		{OP_LOG1P, DT_F32, -2, 0, NAN},
+		{OP_LOG1P, DT_F32, -0.0, 0, -0.0}, {OP_RSQRT, DT_F32, 0, 0, INFINITY},
+		{OP_RSQRT, DT_F32, INFINITY, 0, 0},
+		{OP_RSQRT, DT_F32, -1, 0, NAN}, {OP_TANH, DT_F32, INFINITY, 0, 1},
+		{OP_TANH, DT_F32, -INFINITY, 0, -1},
+		{OP_ERF, DT_F32, -INFINITY, 0, -1}, {OP_SIN, DT_F32, -0.0, 0, -0.0},
+		{OP_SIN, DT_F32, INFINITY, 0, NAN},
 		{OP_COS, DT_F32, -INFINITY, 0, NAN},
 	};
 	CHECK_FLOATS(rows);
@@ -103,16 +118,23 @@ pow_follows_the_table(void **state)
 	(void)state;
 	static const FloatRow rows[] = {
 		{OP_POW, DT_F32, NAN, 0, 1}, {OP_POW, DT_F32, INFINITY, -0.0, 1}, {OP_POW, DT_F32, 1, NAN, 1},
-		{OP_POW, DT_F32, 1, INFINITY, 1}, {OP_POW, DT_F32, -1, INFINITY, 1}, {OP_POW, DT_F32, -1, -INFINITY, 1},
-		{OP_POW, DT_F32, 0, -1, INFINITY}, {OP_POW, DT_F32, -0.0, -1, -INFINITY}, {OP_POW, DT_F32, -0.0, -2, INFINITY},
-		{OP_POW, DT_F32, 0, -0.5, INFINITY}, {OP_POW, DT_F32, 0, -INFINITY, INFINITY}, {OP_POW, DT_F32, 0, 3, 0},
+		{OP_POW, DT_F32, 1, INFINITY, 1}, {OP_POW, DT_F32, -1, INFINITY, 1},
+		{OP_POW, DT_F32, -1, -INFINITY, 1},
+		{OP_POW, DT_F32, 0, -1, INFINITY}, {OP_POW, DT_F32, -0.0, -1, -INFINITY},
+		{OP_POW, DT_F32, -0.0, -2, INFINITY},
+		{OP_POW, DT_F32, 0, -0.5, INFINITY}, {OP_POW, DT_F32, 0, -INFINITY, INFINITY},
+		{OP_POW, DT_F32, 0, 3, 0},
 		{OP_POW, DT_F32, -0.0, 3, -0.0}, {OP_POW, DT_F32, -0.0, 2, 0}, {OP_POW, DT_F32, -0.0, 0.5, 0},
-		{OP_POW, DT_F32, -8, 0.5, NAN}, {OP_POW, DT_F32, 0.5, -INFINITY, INFINITY}, {OP_POW, DT_F32, 2, -INFINITY, 0},
+		{OP_POW, DT_F32, -8, 0.5, NAN}, {OP_POW, DT_F32, 0.5, -INFINITY, INFINITY},
+		{OP_POW, DT_F32, 2, -INFINITY, 0},
 		{OP_POW, DT_F32, -0.5, INFINITY, 0}, {OP_POW, DT_F32, -2, INFINITY, INFINITY},
-		{OP_POW, DT_F32, -INFINITY, -1, -0.0}, {OP_POW, DT_F32, -INFINITY, -2, 0}, {OP_POW, DT_F32, -INFINITY, 3, -INFINITY},
+		{OP_POW, DT_F32, -INFINITY, -1, -0.0}, {OP_POW, DT_F32, -INFINITY, -2, 0},
+		{OP_POW, DT_F32, -INFINITY, 3, -INFINITY},
 		{OP_POW, DT_F32, -INFINITY, 2, INFINITY}, {OP_POW, DT_F32, -INFINITY, 0.5, INFINITY},
-		{OP_POW, DT_F32, INFINITY, -1, 0}, {OP_POW, DT_F32, INFINITY, 2, INFINITY}, {OP_POW, DT_F32, NAN, 1, NAN},
-		{OP_POW, DT_F32, 2, NAN, NAN}, {OP_POW, DT_F32, 1e30, 2, INFINITY}, {OP_POW, DT_F32, -1e30, 3, -INFINITY},
+		{OP_POW, DT_F32, INFINITY, -1, 0}, {OP_POW, DT_F32, INFINITY, 2, INFINITY},
+		{OP_POW, DT_F32, NAN, 1, NAN},
+		{OP_POW, DT_F32, 2, NAN, NAN}, {OP_POW, DT_F32, 1e30, 2, INFINITY},
+		{OP_POW, DT_F32, -1e30, 3, -INFINITY},
 	};
 	CHECK_FLOATS(rows);
 	Val v = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, val_float(-3), val_float(3));
@@ -124,9 +146,12 @@ functions_are_where_libm_says(void **state)
 {
 	(void)state;
 	static const struct { Op op; double x, want; } rows[] = {
-		{OP_EXP, 1, 2.718281828459045}, {OP_EXP2, 0.5, 1.4142135623730951}, {OP_EXPM1, 1e-10, 1.00000000005e-10},
-		{OP_LOG, 10, 2.302585092994046}, {OP_LOG2, 10, 3.321928094887362}, {OP_LOG1P, 1e-10, 9.9999999995e-11},
-		{OP_TANH, 0.5, 0.46211715726000976}, {OP_ERF, 0.5, 0.5204998778130465}, {OP_SIN, 1e22, -0.8522008497671888},
+		{OP_EXP, 1, 2.718281828459045}, {OP_EXP2, 0.5, 1.4142135623730951},
+		{OP_EXPM1, 1e-10, 1.00000000005e-10},
+		{OP_LOG, 10, 2.302585092994046}, {OP_LOG2, 10, 3.321928094887362},
+		{OP_LOG1P, 1e-10, 9.9999999995e-11},
+		{OP_TANH, 0.5, 0.46211715726000976}, {OP_ERF, 0.5, 0.5204998778130465},
+		{OP_SIN, 1e22, -0.8522008497671888},
 		{OP_COS, 1e22, 0.523214785395139}, {OP_RSQRT, 2, 0.7071067811865476},
 	};
 	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
@@ -135,7 +160,8 @@ functions_are_where_libm_says(void **state)
 			Val v = apply(FP_RELAXED, rows[k].op, t, t, val_float(rows[k].x), val_float(0));
 			if (fabs((double)v.re - rows[k].want) > 2e-16 * fabs(rows[k].want))
 				fail_msg("%s(%g) = %.17g", op_info[rows[k].op].id, rows[k].x, (double)v.re);
-			assert_true(v.err > 0.4 * eval_ulp(t, rows[k].want) && v.err < 2.1 * eval_ulp(t, rows[k].want));
+			assert_true(v.err > 0.4 * eval_ulp(t, rows[k].want) &&
+				v.err < 2.1 * eval_ulp(t, rows[k].want));
 		}
 }
 
@@ -144,12 +170,15 @@ comparisons_and_logic(void **state)
 {
 	(void)state;
 	static const struct { Op op; double a, b; int want; } rows[] = {
-		{OP_EQ, 0, -0.0, 1}, {OP_EQ, NAN, NAN, 0}, {OP_NE, NAN, NAN, 1}, {OP_NE, 1, 1, 0}, {OP_LT, 1, 2, 1},
-		{OP_LT, NAN, 1, 0}, {OP_LE, NAN, 1, 0}, {OP_LE, 2, 2, 1}, {OP_LT, 2, 2, 0}, {OP_ISNAN, NAN, 0, 1},
+		{OP_EQ, 0, -0.0, 1}, {OP_EQ, NAN, NAN, 0}, {OP_NE, NAN, NAN, 1}, {OP_NE, 1, 1, 0},
+		{OP_LT, 1, 2, 1},
+		{OP_LT, NAN, 1, 0}, {OP_LE, NAN, 1, 0}, {OP_LE, 2, 2, 1}, {OP_LT, 2, 2, 0},
+		{OP_ISNAN, NAN, 0, 1},
 		{OP_ISNAN, INFINITY, 0, 0}, {OP_LE, -INFINITY, INFINITY, 1},
 	};
 	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-		Val v = apply(FP_RELAXED, rows[k].op, DT_F32, DT_BOOL, val_float(rows[k].a), val_float(rows[k].b));
+		Val v = apply(FP_RELAXED, rows[k].op, DT_F32, DT_BOOL, val_float(rows[k].a),
+			val_float(rows[k].b));
 		assert_int_equal(v.i, rows[k].want);
 		assert_true(v.err == 0);
 	}
@@ -173,25 +202,32 @@ integers_are_total(void **state)
 	(void)state;
 	static const struct { Op op; DType t; int64_t a, b, want; } rows[] = {
 		{OP_ADD, DT_I32, INT32_MAX, 1, INT32_MIN}, {OP_ADD, DT_U32, UINT32_MAX, 2, 1},
-		{OP_SUB, DT_U64, 0, 1, -1}, {OP_MUL, DT_I64, INT64_MAX, 2, -2}, {OP_MUL, DT_U32, 1 << 16, 1 << 16, 0},
+		{OP_SUB, DT_U64, 0, 1, -1}, {OP_MUL, DT_I64, INT64_MAX, 2, -2},
+		{OP_MUL, DT_U32, 1 << 16, 1 << 16, 0},
 		{OP_IDIV, DT_I32, -7, 2, -4}, {OP_IDIV, DT_I32, 7, -2, -4}, {OP_IDIV, DT_I32, -7, -2, 3},
-		{OP_IDIV, DT_I32, 5, 0, -1}, {OP_IDIV, DT_U32, 5, 0, UINT32_MAX}, {OP_IDIV, DT_U64, -1, 2, INT64_MAX},
+		{OP_IDIV, DT_I32, 5, 0, -1}, {OP_IDIV, DT_U32, 5, 0, UINT32_MAX},
+		{OP_IDIV, DT_U64, -1, 2, INT64_MAX},
 		{OP_IDIV, DT_I32, INT32_MIN, -1, INT32_MIN}, {OP_IDIV, DT_I64, INT64_MIN, -1, INT64_MIN},
 		{OP_IMOD, DT_I32, -7, 2, 1}, {OP_IMOD, DT_I32, 7, -2, -1}, {OP_IMOD, DT_I32, -6, 2, 0},
 		{OP_IMOD, DT_I32, 5, 0, 5}, {OP_IMOD, DT_I64, INT64_MIN, -1, 0}, {OP_IMOD, DT_U64, -1, 10, 5},
 		{OP_POW, DT_I32, 3, 4, 81}, {OP_POW, DT_I32, 2, 31, INT32_MIN}, {OP_POW, DT_I32, 0, 0, 1},
 		{OP_POW, DT_I32, 1, -5, 1}, {OP_POW, DT_I32, -1, -5, -1}, {OP_POW, DT_I32, -1, -4, 1},
-		{OP_POW, DT_I32, 0, -1, -1}, {OP_POW, DT_I32, 7, -1, 0}, {OP_POW, DT_U32, 3, UINT32_MAX, (int64_t)2863311531},
+		{OP_POW, DT_I32, 0, -1, -1}, {OP_POW, DT_I32, 7, -1, 0},
+		{OP_POW, DT_U32, 3, UINT32_MAX, (int64_t)2863311531},
 		{OP_NEG, DT_I32, INT32_MIN, 0, INT32_MIN}, {OP_NEG, DT_U32, 1, 0, UINT32_MAX},
-		{OP_ABS, DT_I32, INT32_MIN, 0, INT32_MIN}, {OP_ABS, DT_I64, -9, 0, 9}, {OP_SIGN, DT_I32, -9, 0, -1}, {OP_SIGN, DT_I32, 0, 0, 0}, {OP_SIGN, DT_I64, 9, 0, 1},
+		{OP_ABS, DT_I32, INT32_MIN, 0, INT32_MIN}, {OP_ABS, DT_I64, -9, 0, 9},
+		{OP_SIGN, DT_I32, -9, 0, -1}, {OP_SIGN, DT_I32, 0, 0, 0}, {OP_SIGN, DT_I64, 9, 0, 1},
 		{OP_SIGN, DT_U64, -9, 0, 1}, {OP_MIN, DT_U64, -1, 1, 1}, {OP_MIN, DT_I64, -1, 1, -1},
 		{OP_MAX, DT_U32, UINT32_MAX, 1, UINT32_MAX},
 	};
 	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
-		Val v = apply(FP_RELAXED, rows[k].op, rows[k].t, rows[k].t, val_int(rows[k].a), val_int(rows[k].b));
+		Val v = apply(FP_RELAXED, rows[k].op, rows[k].t, rows[k].t, val_int(rows[k].a),
+			val_int(rows[k].b));
 		if (v.i != rows[k].want || v.err != 0)
-			fail_msg("%s %s(%lld, %lld) = %lld, not %lld", op_info[rows[k].op].id, dtype_info[rows[k].t].text,
-			         (long long)rows[k].a, (long long)rows[k].b, (long long)v.i, (long long)rows[k].want);
+			fail_msg("%s %s(%lld, %lld) = %lld, not %lld", op_info[rows[k].op].id,
+				dtype_info[rows[k].t].text,
+			         (long long)rows[k].a, (long long)rows[k].b, (long long)v.i,
+				(long long)rows[k].want);
 	}
 	Val sure = apply(FP_RELAXED, OP_CAST, DT_F32, DT_I64, val_float(7.9), val_int(0));
 	assert_int_equal(sure.i, 7);
@@ -215,7 +251,8 @@ complex_numbers(void **state)
 	v = apply(FP_RELAXED, OP_MUL, DT_C64, DT_C64, a, b);
 	assert_true(v.re == 11 && v.im == 2 && v.err == 0);
 	v = apply(FP_RELAXED, OP_FDIV, DT_C64, DT_C64, a, b);
-	assert_true(fabsl(v.re + 0.2L) < 1e-15L && fabsl(v.im - 0.4L) < 1e-15L && v.err > 0 && v.err < 1e-6);
+	assert_true(fabsl(v.re + 0.2L) < 1e-15L && fabsl(v.im - 0.4L) < 1e-15L && v.err > 0 &&
+		v.err < 1e-6);
 	v = apply(FP_RELAXED, OP_NEG, DT_C64, DT_C64, a, b);
 	assert_true(v.re == -1 && v.im == -2);
 	v = apply(FP_RELAXED, OP_CONJ, DT_C64, DT_C64, a, b);
@@ -238,7 +275,8 @@ static void
 unknown_rather_than_wrong(void **state)
 {
 	(void)state;
-	Val zero = {.re = 0, .err = 1e-9}, edge = {.re = 88.72283, .err = 1e-4}, big = {.re = 3.4e38, .err = 1e36};
+	Val zero = {.re = 0, .err = 1e-9}, edge = {.re = 88.72283, .err = 1e-4},
+		big = {.re = 3.4e38, .err = 1e36};
 	assert_true(isinf(apply(FP_RELAXED, OP_FDIV, DT_F32, DT_F32, val_float(1), zero).err));
 	assert_true(isinf(apply(FP_RELAXED, OP_LOG, DT_F32, DT_F32, zero, zero).err));
 	assert_true(isinf(apply(FP_RELAXED, OP_SQRT, DT_F32, DT_F32, zero, zero).err));
@@ -263,10 +301,13 @@ bounds_follow_the_slope(void **state)
 {
 	(void)state;
 	static const struct { Op op; double x, err, least, most; } rows[] = {
-		{OP_SIN, 1.5707963, 1e-3, 5e-7, 1.2e-6}, {OP_SIN, 0, 1e-3, 9.99e-4, 1.01e-3}, {OP_COS, 0, 1e-3, 5e-7, 1.2e-6},
+		{OP_SIN, 1.5707963, 1e-3, 5e-7, 1.2e-6}, {OP_SIN, 0, 1e-3, 9.99e-4, 1.01e-3},
+		{OP_COS, 0, 1e-3, 5e-7, 1.2e-6},
 		{OP_SIN, 100, 1e9, 1, 2}, {OP_EXP, 3, 1e-3, 0.02, 0.0203}, {OP_LOG, 0.01, 1e-4, 0.01, 0.0102},
-		{OP_SQRT, 1e-4, 1e-6, 5e-5, 5.1e-5}, {OP_RSQRT, 4, 0.01, 6.2e-4, 6.4e-4}, {OP_TANH, 20, 1, 0, 3e-7},
-		{OP_ERF, 0, 1e-3, 1.128e-3, 1.14e-3}, {OP_EXP2, -1, 0.01, 3.4e-3, 3.6e-3}, {OP_LOG2, 8, 0.08, 0.0144, 0.0147},
+		{OP_SQRT, 1e-4, 1e-6, 5e-5, 5.1e-5}, {OP_RSQRT, 4, 0.01, 6.2e-4, 6.4e-4},
+		{OP_TANH, 20, 1, 0, 3e-7},
+		{OP_ERF, 0, 1e-3, 1.128e-3, 1.14e-3}, {OP_EXP2, -1, 0.01, 3.4e-3, 3.6e-3},
+		{OP_LOG2, 8, 0.08, 0.0144, 0.0147},
 		{OP_EXPM1, 0, 1e-3, 1e-3, 1.02e-3}, {OP_LOG1P, -0.5, 1e-3, 2e-3, 2.03e-3},
 	};
 	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
@@ -277,7 +318,8 @@ bounds_follow_the_slope(void **state)
 	}
 	Val subnormal = apply(FP_STRICT, OP_EXP, DT_F32, DT_F32, val_float(-100), val_float(0));
 	assert_true(subnormal.err >= 0x1p-149 && subnormal.err < 0x1p-148);
-	Val two = {.re = 2, .err = 1e-3}, three = {.re = 3, .err = 1e-3}, zero = {0}, tenth = {.re = 0.05, .err = 0.1};
+	Val two = {.re = 2, .err = 1e-3}, three = {.re = 3, .err = 1e-3}, zero = {0},
+		tenth = {.re = 0.05, .err = 0.1};
 	Val p = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, two, three);
 	assert_true(p.err > 0.0175 && p.err < 0.018); /* 12 * 1e-3 + 8 ln 2 * 1e-3 */
 	p = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, arith_neg(two), val_float(3));
@@ -307,7 +349,8 @@ static void
 modes_are_ordered(void **state)
 {
 	(void)state;
-	static const Op ops[] = {OP_FDIV, OP_SQRT, OP_RSQRT, OP_EXP, OP_EXP2, OP_EXPM1, OP_LOG, OP_LOG2, OP_LOG1P,
+	static const Op ops[] = {OP_FDIV, OP_SQRT, OP_RSQRT, OP_EXP, OP_EXP2, OP_EXPM1, OP_LOG, OP_LOG2,
+		OP_LOG1P,
 		OP_TANH, OP_ERF, OP_SIN, OP_COS, OP_POW};
 	for (size_t k = 0; k < sizeof ops / sizeof ops[0]; k++) {
 		double err[3];
@@ -320,7 +363,8 @@ modes_are_ordered(void **state)
 	double near = apply(FP_FAST, OP_EXP, DT_F32, DT_F32, val_float(1), val_float(0)).err / exp(1);
 	double far = apply(FP_FAST, OP_EXP, DT_F32, DT_F32, val_float(50), val_float(0)).err / exp(50);
 	assert_true(far > 5 * near); /* growing with the size of the operand */
-	Val tiny = apply(FP_FAST, OP_ADD, DT_F32, DT_F32, (Val){.re = 1e-39, .err = 1e-45}, val_float(1e-39));
+	Val tiny = apply(FP_FAST, OP_ADD, DT_F32, DT_F32, (Val){.re = 1e-39, .err = 1e-45},
+		val_float(1e-39));
 	assert_true(tiny.err >= 0x1p-126); /* it may be flushed */
 }
 
@@ -344,7 +388,8 @@ static void
 every_row_has_a_case(void **state)
 {
 	(void)state;
-	static const Op elsewhere[] = {OP_CONST, OP_IVAR, OP_AXIS, OP_DIM, OP_ACC, OP_TOUCHED, OP_READ, OP_AND,
+	static const Op elsewhere[] = {OP_CONST, OP_IVAR, OP_AXIS, OP_DIM, OP_ACC, OP_TOUCHED, OP_READ,
+		OP_AND,
 		OP_OR, OP_SELECT, OP_RAND, OP_RANDN};
 	for (size_t k = 0; k < sizeof elsewhere / sizeof elsewhere[0]; k++)
 		tried[elsewhere[k]] = true;

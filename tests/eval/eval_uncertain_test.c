@@ -22,7 +22,8 @@ condition(Bench *b, Choice c)
 	if (c == SURELY || c == SURELY_NOT)
 		return expr_int(b->g, DT_BOOL, c == SURELY);
 	float near = c == PERHAPS ? nextafterf(2.7182817f, 3) : 2.7182817f; /* e is between them */
-	return expr_binary(b->g, OP_LT, expr_unary(b->g, OP_EXP, bench_f32(b, 1)), bench_f32(b, (double)near));
+	return expr_binary(b->g, OP_LT, expr_unary(b->g, OP_EXP, bench_f32(b, 1)),
+		bench_f32(b, (double)near));
 }
 
 static void
@@ -58,7 +59,8 @@ integer_choice(Scene *s)
 static TensorId
 a_float_select(Scene *s)
 {
-	return node_of(s, expr_select(s->b.g, s->cond, read_x(s, bench_i64(&s->b, 0)), bench_f32(&s->b, 7)));
+	return node_of(s, expr_select(s->b.g, s->cond, read_x(s, bench_i64(&s->b, 0)),
+		bench_f32(&s->b, 7)));
 }
 
 static TensorId
@@ -80,7 +82,8 @@ integers_of_it(Scene *s)
 static TensorId
 a_complex_select(Scene *s)
 {
-	ExprId one = bench_f32(&s->b, 1), arg[2][2] = {{one, bench_f32(&s->b, 4)}, {one, bench_f32(&s->b, 6)}};
+	ExprId one = bench_f32(&s->b, 1), arg[2][2] = {{one, bench_f32(&s->b, 4)},
+		{one, bench_f32(&s->b, 6)}};
 	ExprId z[2];
 	for (int k = 0; k < 2; k++)
 		z[k] = expr_make(s->b.g, OP_CPLX, DT_C64, 0, 0, arg[k], 2);
@@ -128,7 +131,8 @@ disjunction(Scene *s)
 {
 	Graph *g = s->b.g;
 	ExprId no = expr_binary(g, OP_LT, bench_f32(&s->b, 0), read_x(s, bench_i64(&s->b, 1)));
-	return node_of(s, expr_binary(g, OP_OR, expr_binary(g, OP_OR, s->cond, no), expr_unary(g, OP_NOT, s->cond)));
+	return node_of(s, expr_binary(g, OP_OR, expr_binary(g, OP_OR, s->cond, no),
+		expr_unary(g, OP_NOT, s->cond)));
 }
 
 static TensorId
@@ -241,12 +245,14 @@ typedef TensorId Program(Scene *s);
 static const struct { const char *name; Program *build; } programs[] = {
 #define PROGRAM(f) {#f, f}
 	PROGRAM(a_float_select), PROGRAM(an_integer_select), PROGRAM(integers_of_it),
-	PROGRAM(a_complex_select), PROGRAM(an_integer_as_float), PROGRAM(conjunction), PROGRAM(a_narrow_integer),
+	PROGRAM(a_complex_select), PROGRAM(an_integer_as_float), PROGRAM(conjunction),
+	PROGRAM(a_narrow_integer),
 	PROGRAM(a_wrapped_integer), PROGRAM(a_bool_of_an_integer), PROGRAM(disjunction), PROGRAM(a_sum),
 	PROGRAM(a_product), PROGRAM(a_maximum), PROGRAM(a_minimum), PROGRAM(an_integer_sum),
 	PROGRAM(an_integer_product), PROGRAM(an_integer_maximum), PROGRAM(an_any), PROGRAM(an_all),
 	PROGRAM(an_argmax), PROGRAM(an_integer_argmax), PROGRAM(an_argmin), PROGRAM(a_lonely_term),
-	PROGRAM(lonely_terms), PROGRAM(a_late_start), PROGRAM(a_subscript), PROGRAM(a_range), PROGRAM(a_scatter_target), PROGRAM(a_domain),
+	PROGRAM(lonely_terms), PROGRAM(a_late_start), PROGRAM(a_subscript), PROGRAM(a_range),
+	PROGRAM(a_scatter_target), PROGRAM(a_domain),
 #undef PROGRAM
 };
 
@@ -270,7 +276,8 @@ expect_covered(const char *name, const EvalTensor *open, const EvalTensor *sure)
 		if (open->dtype == DT_C64)
 			gap = fmax(fabs(o->re - v->re) - o->err, fabs(o->im - v->im) - o->ierr) + o->err;
 		if (!(gap <= o->err))
-			fail_msg("%s: %g %d +- %g does not cover %g %d", name, o->re, (int)o->i, o->err, v->re, (int)v->i);
+			fail_msg("%s: %g %d +- %g does not cover %g %d", name, o->re, (int)o->i, o->err, v->re,
+				(int)v->i);
 	}
 }
 
@@ -297,8 +304,10 @@ open_choices_do_not_spread(void **state)
 {
 	(void)state;
 	static const struct { Program *build; double at_most; } rows[] = {
-		{a_float_select, 4.1}, {an_integer_select, 2}, {an_integer_as_float, 2.01}, {integers_of_it, 12},
-		{a_minimum, 0}, {a_narrow_integer, 2}, {a_bool_of_an_integer, 1}, {an_integer_sum, 3}, {an_all, 1}, {an_any, 0}, {a_sum, 5.01}, {a_maximum, 2.01},
+		{a_float_select, 4.1}, {an_integer_select, 2}, {an_integer_as_float, 2.01},
+		{integers_of_it, 12},
+		{a_minimum, 0}, {a_narrow_integer, 2}, {a_bool_of_an_integer, 1}, {an_integer_sum, 3},
+		{an_all, 1}, {an_any, 0}, {a_sum, 5.01}, {a_maximum, 2.01},
 		{a_lonely_term, 12.01}, {a_domain, 2.01},
 	};
 	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++)
@@ -331,7 +340,8 @@ branches_that_agree_are_not_ambiguous(void **state)
 	open_scene(&s, PERHAPS);
 	Graph *g = s.b.g;
 	ExprId e = expr_unary(g, OP_EXP, bench_f32(&s.b, 1));
-	ExprId same = expr_binary(g, OP_MUL, expr_unary(g, OP_EXP2, bench_f32(&s.b, 1.4426950408889634f)), bench_f32(&s.b, 1));
+	ExprId same = expr_binary(g, OP_MUL, expr_unary(g, OP_EXP2, bench_f32(&s.b,
+		1.4426950408889634f)), bench_f32(&s.b, 1));
 	bench_result(&s.b, node_of(&s, expr_select(g, s.cond, e, same)));
 	assert_int_equal(bench_eval(&s.b), EVAL_OK);
 	assert_true(!bench_at(&s.b, 0, 0)->ambiguous && bench_at(&s.b, 0, 0)->err < 2e-6);
