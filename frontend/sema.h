@@ -154,6 +154,7 @@ typedef struct Frame {
 	VEC(IvarId) ivar; /* bound by this frame */
 	VEC(Obligation) duty;
 	Def *def;
+	bool proved;      /* something was proved here, perhaps from the range of an outer index */
 } Frame;
 
 typedef struct {
@@ -253,6 +254,8 @@ Dom outer_path(Sema *s);
 /* Settles the frame's obligations, with dom known to hold. True if conditions from outside the frame
  * were needed: the node must then be limited to them. */
 bool frame_settle(Sema *s, Dom dom);
+/* prove, for what an expression relies on: notes in the frame that it was needed. */
+bool frame_prove(Sema *s, ExprId cond);
 
 /* --- sema_type.c --- */
 extern const Val val_error;
@@ -333,6 +336,7 @@ typedef struct {
 	Dom outward;   /* its own conditions without a bound index: what it reads may rely on them */
 	Dom path;      /* the conditions around it; may be cut to what its axes can say */
 	bool need_all; /* path must hold: an access was proved with it */
+	bool proved;   /* outer indices must have a value: something was proved from their ranges */
 	Name name;
 	Span at;
 } Reduction;

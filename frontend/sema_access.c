@@ -116,15 +116,16 @@ low_cond(Sema *s, ExprId sub)
 	return expr_binary(s->g, OP_LE, expr_int(s->g, DT_I64, 0), sub);
 }
 
-/* One subscript: proved, optional (a conjunct), checked as it runs (true in *checked), or a duty. */
+/* One subscript: proved, optional (a conjunct), checked as it runs (the check is added to *checked),
+ * or a duty. */
 static Dom
-one_axis(Sema *s, ExprId sub, ExprId extent, Span at, Name name, unsigned axis, bool optional, bool *checked)
+one_axis(Sema *s, ExprId sub, ExprId extent, Span at, Name name, unsigned axis, bool optional, ExprId *checked)
 {
 	Graph *g = s->g;
 	if (covers(s, sub, extent))
 		return dom_none;
 	ExprId low = low_cond(s, sub), high = expr_binary(g, OP_LT, sub, extent);
-	bool low_ok = prove(s->facts, low), high_ok = prove(s->facts, high);
+	bool low_ok = frame_prove(s, low), high_ok = frame_prove(s, high);
 	if (low_ok && high_ok)
 		return dom_none;
 	if (optional) {
@@ -132,7 +133,7 @@ one_axis(Sema *s, ExprId sub, ExprId extent, Span at, Name name, unsigned axis, 
 		return dom_append(s, dom_none, both);
 	}
 	if (expr_has_read(s, sub))
-		*checked = true;
+		*checked = expr_and(g, *checked, expr_binary(g, OP_AND, low, high));
 	else
 		must_be_within(s, sub, extent, at, name, axis);
 	return dom_none;
@@ -196,7 +197,7 @@ elab_read(Sema *s, AstId id, Env *env)
 	for (unsigned a = 0; a < rank; a++)
 		extent[a] = shape[a]; /* the table it lies in may move */
 	Dom inner = dom_none, bounds = dom_none;
-	bool checked = false;
+	ExprId checked = 0;
 	for (unsigned a = 0; a < rank; a++) {
 		AstId x = ast_kid(s->ast, subs, a);
 		sub[a] = elab_index(s, x, env, &inner, "a subscript");
@@ -214,7 +215,11 @@ elab_read(Sema *s, AstId id, Env *env)
 		}
 		PathMark mark = path_mark(s);
 		path_push_dom(s, d);
+		if (checked)
+			path_push(s, checked);
 		Dom own = dom_subst_axes(s, e->def->dom, sub, rank);
+		if (checked) /* outside, it is the read that must be met, and reported */
+			own = dom_imply(s, checked, false, own);
 		path_reset(s, mark);
 		d = dom_join(s, d, own);
 	}

@@ -86,7 +86,7 @@ holds(Sema *s, ExprId cond, Dom known)
 			return true;
 	if (expr_get(s->g, cond)->op == OP_AND)
 		return holds(s, expr_arg(s->g, cond, 0), known) && holds(s, expr_arg(s->g, cond, 1), known);
-	return prove(s->facts, cond);
+	return frame_prove(s, cond);
 }
 
 static bool
@@ -198,7 +198,7 @@ add_split(Sema *s, Dom d, ExprId c)
 			return add_split(s, d, pushed);
 	}
 	c = cond_norm(s, c);
-	return prove(s->facts, c) ? d : dom_append(s, d, c);
+	return frame_prove(s, c) ? d : dom_append(s, d, c);
 }
 
 Dom

@@ -125,13 +125,21 @@ in_bounds(Sema *s, const Obligation *o)
 	                   expr_binary(g, OP_LT, o->sub, o->extent));
 }
 
+bool
+frame_prove(Sema *s, ExprId cond)
+{
+	bool ok = prove(s->facts, cond);
+	s->frame->proved |= ok;
+	return ok;
+}
+
 static bool
 duty_holds(Sema *s, const Obligation *o, Dom more)
 {
 	uint32_t mark = facts_mark(s->facts);
 	push_path(s, more);
 	push_path(s, o->path);
-	bool ok = prove(s->facts, in_bounds(s, o));
+	bool ok = frame_prove(s, in_bounds(s, o));
 	facts_pop(s->facts, mark);
 	return ok;
 }
@@ -160,7 +168,7 @@ side_check(Sema *s, const Obligation *o, bool upper, ExprId empty)
 	Graph *g = s->g;
 	ExprId zero = expr_int(g, DT_I64, 0);
 	ExprId side = upper ? expr_binary(g, OP_LT, o->sub, o->extent) : expr_binary(g, OP_LE, zero, o->sub);
-	if (prove(s->facts, side))
+	if (frame_prove(s, side))
 		return true;
 	ExprId end = prove_bound(s->facts, o->sub, upper);
 	if (!end)

@@ -85,6 +85,15 @@ make_box(Sema *s, IvarId id, unsigned axis, Box *out)
 	return true;
 }
 
+static bool
+is_bound(const Reduction *r, IvarId v)
+{
+	for (unsigned k = 0; k < r->nbound; k++)
+		if (r->bound[k] == v)
+			return true;
+	return false;
+}
+
 /* The free indices of the reduction, and of the ranges of those. */
 static void
 free_ivars(Sema *s, const Reduction *r, IvarSet *set)
@@ -102,23 +111,27 @@ free_ivars(Sema *s, const Reduction *r, IvarSet *set)
 		expr_ivars(s, v.lo, &all);
 		expr_ivars(s, v.hi, &all);
 	}
+	for (const Frame *f = r->proved ? s->frame : NULL; f; f = f->up)
+		for (uint32_t i = 0; i < f->ivar.n; i++) {
+			Ivar v = s->ivar.at[f->ivar.at[i]];
+			if (v.in_range) {
+				expr_ivars(s, v.lo, &all);
+				expr_ivars(s, v.hi, &all);
+			}
+		}
 	for (uint32_t n = 0; n != all.n;) {
 		n = all.n;
 		for (uint32_t i = 0; i < n; i++) {
 			Ivar v = s->ivar.at[all.at[i]];
-			if (v.in_range && !ivar_set_has(&(IvarSet){(IvarId *)r->bound, r->nbound, 0}, all.at[i])) {
+			if (v.in_range && !is_bound(r, all.at[i])) {
 				expr_ivars(s, v.lo, &all);
 				expr_ivars(s, v.hi, &all);
 			}
 		}
 	}
-	for (uint32_t i = 0; i < all.n; i++) {
-		bool bound = false;
-		for (unsigned k = 0; k < r->nbound; k++)
-			bound |= r->bound[k] == all.at[i];
-		if (!bound)
+	for (uint32_t i = 0; i < all.n; i++)
+		if (!is_bound(r, all.at[i]))
 			vec_push(s->arena, set, all.at[i]);
-	}
 }
 
 static bool
@@ -147,6 +160,17 @@ and_within(Sema *s, ExprId d, Dom conds, const IvarSet *set)
 	return d;
 }
 
+/* That the range of an index is not empty; 0 where that is known. */
+static ExprId
+has_value(Sema *s, IvarId id)
+{
+	Ivar v = s->ivar.at[id];
+	const Expr *lo = expr_get(s->g, v.lo), *hi = expr_get(s->g, v.hi);
+	if (lo->op == OP_CONST && hi->op == OP_CONST && lo->imm.i < hi->imm.i)
+		return 0;
+	return expr_binary(s->g, OP_LT, v.lo, v.hi);
+}
+
 /* Where the node's value is asked for. */
 static ExprId
 domain_of(Sema *s, const Reduction *r, const IvarSet *set)
@@ -160,6 +184,10 @@ domain_of(Sema *s, const Reduction *r, const IvarSet *set)
 		d = expr_and(s->g, d, expr_binary(s->g, OP_LE, v.lo, self));
 		d = expr_and(s->g, d, expr_binary(s->g, OP_LT, self, v.hi));
 	}
+	for (const Frame *f = r->proved ? s->frame : NULL; f; f = f->up)
+		for (uint32_t i = 0; i < f->ivar.n; i++)
+			if (!ivar_set_has(set, f->ivar.at[i]))
+				d = expr_and(s->g, d, has_value(s, f->ivar.at[i]));
 	if (r->need_all)
 		d = and_within(s, d, r->path, set);
 	d = and_within(s, d, r->outward, set);
@@ -380,14 +408,15 @@ typedef struct {
 	Val v;
 	Dom conds;  /* absorbed */
 	Dom outward, path;
-	bool need_all;
+	bool need_all, proved;
 } Red;
 
 static ExprId
 one_node(Sema *s, const Red *r, Monoid m, ExprId body, DType t)
 {
 	Reduction x = {.monoid = m, .body = body, .dtype = t, .bound = r->b.ivar, .nbound = r->b.n, .guard = r->conds,
-	               .outward = r->outward, .path = r->path, .need_all = r->need_all, .at = r->at};
+	               .outward = r->outward, .path = r->path, .need_all = r->need_all,
+	               .proved = r->proved, .at = r->at};
 	return hoist(s, &x);
 }
 
@@ -505,6 +534,7 @@ elab_reduce(Sema *s, AstId id, Env *env)
 	bool bad = val_bad(&r.v) || (where && !cond);
 	all = bad ? all : dom_join(s, all, r.v.dom);
 	r.need_all = !bad && frame_settle(s, all);
+	r.proved = f.proved;
 	frame_pop(s);
 	if (bad)
 		return val_error;

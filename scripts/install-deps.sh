@@ -29,8 +29,8 @@ if [ ${#missing[@]} -gt 0 ]; then
     if [ -z "$(apt-cache policy "$p" | sed -n 's/^ *Candidate: //p' | grep -v '(none)')" ]; then
       echo "no package $p is to be had here." >&2
       case $p in *22*)
-        echo "LLVM 22 comes with Debian 12's updates; add to /etc/apt/sources.list and run this again:" >&2
-        echo "  deb http://deb.debian.org/debian-security bookworm-security main" >&2;;
+        echo "LLVM 22 comes with Debian 12's updates: enable the suites bookworm-updates and bookworm-security" >&2
+        echo "in apt's sources and run this again." >&2;;
       esac
       exit 1
     fi

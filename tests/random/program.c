@@ -9,7 +9,7 @@
 const char *const rp_trait_name[RP_TRAIT_COUNT] = {
 	"domain", "gather or compound subscript", "dependent reductions", "recurrence", "scatter", "reduction",
 	"optional read", "inout", "random numbers", "complex", "axis of size 0", "axis of size 1", "exact integers",
-	"std.tex", "view", "narrow types",
+	"std.tex", "narrow types",
 };
 
 uint64_t
