@@ -147,7 +147,7 @@ recurrence(Gen *g, RpTensor *t)
 		step = arena_text(g->a, "max(%s, (%s?[%s, %s - 1%s] ?? 0))", step, t->name, i, sc.at[1].name, tail);
 	}
 	if (!flt)
-		e.text = arena_text(g->a, "(%s) + %s", e.text, step);
+		e.text = arena_text(g->a, "i64(%s) + %s", e.text, step);
 	else if (g->p->exact)
 		e.text = arena_text(g->a, "max(min(%s + %s, 50), -50)", e.text, step);
 	else

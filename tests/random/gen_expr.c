@@ -317,7 +317,8 @@ reduction(Gen *g, Cls c, const Scope *sc, unsigned depth)
 	bool unit = c == CLS_BOOL || c == CLS_COMPLEX || strcmp(name, "sum") == 0 || strcmp(name, "prod") == 0 ||
 	            strcmp(name, "count") == 0;
 	/* a condition without the index says where the whole reduction is present */
-	p.absent = e.absent || where.absent || !unit || (masked && (!mentions(where.text, index) || strchr(where.text, '&') || strchr(where.text, '|')));
+	p.absent = e.absent || where.absent || !unit || (masked && (!mentions(where.text, index) || strchr(where.text, '&') ||
+	                       strchr(where.text, '|') || strstr(where.text, "in 0..")));
 	if (!unit && chance(g, 80)) {
 		p.text = arena_text(g->a, "(%s ?? %s)", p.text, literal(g, c).text);
 		p.absent = false;
