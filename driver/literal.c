@@ -61,11 +61,11 @@ accept_word(Parse *s, const char *word)
 static double
 half_unit(const char *digits, size_t n)
 {
-	int places = 0, exponent = 0;
+	long places = 0, exponent = 0;
 	bool after_point = false;
 	for (size_t i = 0; i < n; i++) {
 		if (digits[i] == 'e' || digits[i] == 'E') {
-			exponent = atoi(digits + i + 1);
+			exponent = strtol(digits + i + 1, NULL, 10); /* saturates */
 			break;
 		}
 		if (digits[i] == '.')
@@ -73,7 +73,9 @@ half_unit(const char *digits, size_t n)
 		else if (after_point)
 			places++;
 	}
-	return 0.5 * pow(10.0, exponent - places);
+	if (exponent < -5000 || exponent > 5000)
+		return 0;
+	return 0.5 * pow(10.0, (double)(exponent - places));
 }
 
 static bool

@@ -32,14 +32,15 @@ sizes_solve_axis(LaunchEnv *env, ExprId e, int64_t length)
 		if (env->dim_known[d])
 			continue;
 		env->dim_known[d] = true;
-		bool linear = (env->dim[d] = 0, launch_value(env, e, &v0)) && (env->dim[d] = 1, launch_value(env, e, &v1)) &&
-		              (env->dim[d] = 2, launch_value(env, e, &v2)) && v1 != v0 && v2 - v1 == v1 - v0;
+		bool known = (env->dim[d] = 0, launch_value(env, e, &v0)) && (env->dim[d] = 1, launch_value(env, e, &v1)) &&
+		             (env->dim[d] = 2, launch_value(env, e, &v2));
 		env->dim_known[d] = false;
-		if (!linear)
+		__int128 step = known ? (__int128)v1 - v0 : 0, rest = known ? (__int128)length - v0 : 0;
+		if (step == 0 || (__int128)v2 - v1 != step)
 			continue;
-		if ((length - v0) % (v1 - v0) != 0 || (length - v0) / (v1 - v0) < 0)
+		if (rest % step != 0 || rest / step < 0 || rest / step > INT64_MAX)
 			return false;
-		env->dim[d] = (length - v0) / (v1 - v0);
+		env->dim[d] = (int64_t)(rest / step);
 		env->dim_known[d] = true;
 		/* only if it is linear all the way; else the search decides */
 		if (!launch_value(env, e, &v) || v != length)
