@@ -66,7 +66,8 @@ typedef struct {
 
 /* What a kernel's scalar is: an expression over dims and scalar parameters (extents, a parameter
  * itself), or the stride in elements of an axis of a tensor that lives in a parameter's or result's
- * buffer (what lives in the workspace has row-major strides, which kernels get as extents). */
+ * buffer (what lives in the workspace has row-major strides, which kernels get as extents). A c64
+ * parameter's TIR scalar is u64: its 64 bits, the real part in the low half. */
 typedef struct {
 	ExprId expr;            /* 0: a stride */
 	TensorId tensor;
