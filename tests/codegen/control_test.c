@@ -1,7 +1,9 @@
-/* control_test.c: loops, branches and fault words, against the interpreter. */
+/* control_test.c: loops, branches and fault words, against the interpreter; offsets beyond 2^32. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include <cmocka.h>
 
@@ -203,6 +205,43 @@ fault_report(void **state)
 	rig_run("report", report, NULL);
 }
 
+/* --- more than 2^32 elements --- */
+
+/* y[t] = x[t * 2^30 + t], as scalars and with strides that only their product makes large. */
+static void
+far_apart(Rig *r, const void *arg)
+{
+	(void)arg;
+	const int64_t count = (INT64_C(1) << 32) + COUNT, gib = INT64_C(1) << 30;
+	uint8_t y[COUNT] = {0};
+	ValId n = int64(r, count), one = int64(r, 1), five = int64(r, 5);
+	unsigned x = tir_add_buffer(r->k, name_cstr(r->names, "x"), DT_U8, false);
+	ValId from = tir_view(r->k, x, 2, (ValId[]){five, n}, (ValId[]){int64(r, gib), one});
+	ValId to = view_of(r, DT_U8, true), t = open_tasks(r);
+	ValId lanes = tir_emit(r->k, OP_IOTA, tir_vector(DT_I64, 4), 0, NULL, 0);
+	ValId at = tir_binary(r->k, OP_ADD, tir_emit(r->k, OP_SPLAT, tir_vector(DT_I64, 4), 0, &one, 1), lanes);
+	tir_store(r->k, to, tir_load(r->k, from, (ValId[]){t, t}, 0, 0, 0), &t, 0, 0);
+	tir_store(r->k, to, tir_load(r->k, from, (ValId[]){at, at}, 0, 0, 4), &five, 0, TIR_LANES_ALONG(0));
+	tir_end_for(r->k, NULL, 0);
+	rig_load(r, "host", 5);
+	uint8_t *p = mmap(NULL, (size_t)count, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (p == MAP_FAILED)
+		skip();
+	for (int64_t k = 0; k < 5; k++)
+		p[k * gib + k] = (uint8_t)(40 + k);
+	RigRun run = {.data = {p, y}, .count = {count, COUNT}, .ntask = 5};
+	rig_launch(r, &run);
+	assert_memory_equal(y, "\50\51\52\53\54\51\52\53\54", 9);
+	munmap(p, (size_t)count);
+}
+
+static void
+large_tensors(void **state)
+{
+	(void)state;
+	rig_run("large", far_apart, NULL);
+}
+
 int
 main(void)
 {
@@ -211,6 +250,7 @@ main(void)
 		cmocka_unit_test(nesting),
 		cmocka_unit_test(faults),
 		cmocka_unit_test(fault_report),
+		cmocka_unit_test(large_tensors),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

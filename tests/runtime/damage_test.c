@@ -136,6 +136,27 @@ the_validator_holds(void **state)
 	free(p);
 }
 
+/* With the digest right: a few random bytes at once, half of them small numbers. */
+static void
+random_edits(void **state)
+{
+	(void)state;
+	uint64_t seed = 1;
+	uint8_t *p = malloc(bytes);
+	assert_non_null(p);
+	for (unsigned turn = 0; turn < (all ? 100000 : 3000); turn++) {
+		memcpy(p, image, bytes);
+		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		for (uint64_t n = seed >> 61, x = seed; n <= 7; n++) {
+			x = (x ^ x >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+			p[(x >> 20) % bytes] = (uint8_t)(x >> 60 & 1 ? x & 7 : x & 255);
+		}
+		redigest(p, bytes);
+		(void)explore(p, bytes);
+	}
+	free(p);
+}
+
 /* --- what the loader of the code refuses, by name --- */
 
 /* A copy whose words at a place found in the object are changed; the load must fail and say so. */
@@ -221,6 +242,7 @@ main(int argc, char **argv)
 		cmocka_unit_test(every_flip_is_seen),
 		cmocka_unit_test(every_truncation_is_seen),
 		cmocka_unit_test(the_validator_holds),
+		cmocka_unit_test(random_edits),
 		cmocka_unit_test(code_is_refused),
 	};
 	all = argc > 1 && strcmp(argv[1], "all") == 0;
