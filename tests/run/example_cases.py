@@ -117,6 +117,14 @@ case("paged_attention", "paged_attention",
       "len": np.array([12, 0, 7], np.int32)}, paged_attention, {"o": "bf16"})
 
 
+def first(q, k, v):
+    some = attention(q[None], k[None], v[None], W=len(k[0]) + len(q[0]))
+    return {"o": some["o"][0]}
+
+
+case("first", "attention", {"q": real(4, 5, 6), "k": real(2, 8, 6), "v": real(2, 8, 6)}, wide(first), {"o": "f32"}, rtol=5e-6)
+
+
 def linear_attention(q, k, v):
     def phi(x):
         return np.where(x > 0, x + 1, np.exp(x))
@@ -493,6 +501,24 @@ def quantise_mx(x):
 
 
 case("quantise", "quantise_mx", {"x": real(3, 96) * 5}, quantise_mx, {"q": "f8e5m2", "s": "e8m0"}, rtol=1e-6)
+
+
+# --- letters of a text ---
+
+def letters(text):
+    count = np.bincount(text, minlength=256)
+    pairs = np.zeros((256, 256), int)
+    np.add.at(pairs, (text[:-1], text[1:]), 1)
+
+    def bits(n):
+        p = n[n > 0] / n.sum()
+        return -(p * np.log2(p)).sum()
+    return {"count": count, "pairs": pairs, "bits": np.array(bits(count)), "next_bits": np.array(bits(pairs) - bits(count)),
+            "top": np.array(count.argmax())}
+
+
+case("letters", "letters", {"text": ints(97, 110, 300, dtype=np.uint8)}, letters,
+     {"count": "i32", "pairs": "i32", "bits": "f32", "next_bits": "f32", "top": "i64"}, rtol=1e-5)
 
 
 # --- rotary, scatter, softmax, stencils ---
