@@ -57,9 +57,8 @@ rebuild(Graph *g, ExprId e, const ExprId *to)
 	ExprId arg[TG_MAX_AXES];
 	bool changed = false;
 	for (unsigned k = 0; k < p.narg; k++) {
-		ExprId x = g->arg.at[p.arg + k];
-		arg[k] = to[x];
-		changed |= arg[k] != x;
+		arg[k] = to[g->arg.at[p.arg + k]];
+		changed |= arg[k] != g->arg.at[p.arg + k];
 	}
 	return changed ? expr_make(g, (Op)p.op, (DType)p.dtype, p.ref, p.access, arg, p.narg) : e;
 }
@@ -104,9 +103,13 @@ graph_map(Graph *g, Arena *scratch, ExprStepFn *step, void *user)
 	graph_each_root(g, set_root, &m);
 }
 
+/* What one expression visits and what it becomes: a hash table of its own size, as there may be many
+ * expressions in one large pool. */
 typedef struct {
 	VEC(ExprId) order;
 	Arena *scratch;
+	ExprId *from, *to;
+	uint32_t mask;
 } Listing;
 
 static void
@@ -116,17 +119,47 @@ list_expr(void *user, ExprId e)
 	vec_push(l->scratch, &l->order, e);
 }
 
+static uint32_t
+slot_of(const Listing *l, ExprId e)
+{
+	uint32_t s = e * 2654435761u & l->mask;
+	while (l->from[s] && l->from[s] != e)
+		s = (s + 1) & l->mask;
+	return s;
+}
+
+static ExprId
+rebuild_listed(Graph *g, ExprId e, const Listing *l)
+{
+	Expr p = *expr_get(g, e);
+	ExprId arg[TG_MAX_AXES];
+	bool changed = false;
+	for (unsigned k = 0; k < p.narg; k++) {
+		ExprId x = g->arg.at[p.arg + k];
+		arg[k] = l->to[slot_of(l, x)];
+		changed |= arg[k] != x;
+	}
+	return changed ? expr_make(g, (Op)p.op, (DType)p.dtype, p.ref, p.access, arg, p.narg) : e;
+}
+
 ExprId
 expr_map(Graph *g, Arena *scratch, ExprId e, ExprStepFn *step, void *user)
 {
 	if (!e)
 		return 0;
-	Listing l = {.scratch = scratch};
+	Listing l = {.scratch = scratch, .mask = 15};
 	expr_walk(g, scratch, e, list_expr, &l);
-	ExprId *to = ARENA_ARRAY(scratch, ExprId, e + 1);
-	for (uint32_t k = 0; k < l.order.n; k++)
-		to[l.order.at[k]] = step(user, g, rebuild(g, l.order.at[k], to));
-	return to[e];
+	while (l.mask < 2 * l.order.n)
+		l.mask = l.mask * 2 + 1;
+	l.from = ARENA_ARRAY(scratch, ExprId, l.mask + 1);
+	l.to = ARENA_ARRAY(scratch, ExprId, l.mask + 1);
+	for (uint32_t k = 0; k < l.order.n; k++) {
+		ExprId x = l.order.at[k], to = step(user, g, rebuild_listed(g, x, &l));
+		uint32_t s = slot_of(&l, x);
+		l.from[s] = x;
+		l.to[s] = to;
+	}
+	return l.to[slot_of(&l, e)];
 }
 
 typedef struct {

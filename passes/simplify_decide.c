@@ -10,7 +10,36 @@ typedef struct {
 	Simplify *s;
 	Facts *facts;
 	unsigned left;
+	const bool *open; /* by ExprId, those there were at the start: holds a comparison of indices */
+	uint32_t nopen;
 } Decide;
+
+static bool
+is_integer_comparison(const Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	return (p->op == OP_LT || p->op == OP_LE || p->op == OP_EQ || p->op == OP_NE) &&
+	       expr_get(g, expr_arg(g, e, 0))->dtype == DT_I64;
+}
+
+/* Operands have smaller ids, so one walk up the pool tells which expressions hold a comparison. */
+static const bool *
+find_open(const Graph *g, Arena *scratch)
+{
+	bool *open = ARENA_ARRAY(scratch, bool, g->expr.n);
+	for (ExprId e = 1; e < g->expr.n; e++) {
+		open[e] = is_integer_comparison(g, e);
+		for (unsigned k = 0; k < expr_get(g, e)->narg; k++)
+			open[e] |= open[expr_arg(g, e, k)];
+	}
+	return open;
+}
+
+static bool
+is_open(const Decide *d, ExprId e)
+{
+	return e && (e >= d->nopen || d->open[e]);
+}
 
 static ExprId
 decide_step(void *user, Graph *g, ExprId e)
@@ -34,7 +63,7 @@ decide_step(void *user, Graph *g, ExprId e)
 static ExprId
 decide(Decide *d, Graph *g, ExprId e)
 {
-	return e ? expr_map(g, d->s->cx->scratch, e, decide_step, d) : 0;
+	return is_open(d, e) ? expr_map(g, d->s->cx->scratch, e, decide_step, d) : e;
 }
 
 /* A conjunction, from left to right: each conjunct is decided where those before it hold. All of them
@@ -89,17 +118,6 @@ push_ranges(Graph *g, Facts *f, const Node *n, unsigned lo, unsigned hi)
 	}
 }
 
-static bool
-has_conditions(const Graph *g, const Node *n)
-{
-	if (n->domain || n->guard)
-		return true;
-	for (ExprId e = n->body, f = n->finish; e; e = f, f = 0)
-		if (expr_get(g, e)->narg)
-			return true;
-	return false;
-}
-
 /* A scatter's guard and body know nothing of the element they go to. */
 static void
 decide_node(Decide *d, Graph *g, uint32_t i)
@@ -122,9 +140,11 @@ decide_node(Decide *d, Graph *g, uint32_t i)
 void
 simplify_decided(Simplify *s, Graph *g)
 {
-	Decide d = {s, facts_new(g, g->arena), MAX_QUESTIONS};
+	Decide d = {s, facts_new(g, g->arena), MAX_QUESTIONS, find_open(g, s->cx->scratch), g->expr.n};
 	push_launch_facts(g, d.facts);
-	for (uint32_t i = 0; i < g->node.n && d.left > 0; i++)
-		if (has_conditions(g, &g->node.at[i]))
+	for (uint32_t i = 0; i < g->node.n && d.left > 0; i++) {
+		const Node *n = &g->node.at[i];
+		if (is_open(&d, n->domain) || is_open(&d, n->guard) || is_open(&d, n->body) || is_open(&d, n->finish))
 			decide_node(&d, g, i);
+	}
 }
