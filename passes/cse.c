@@ -7,7 +7,8 @@
  *
  * Expressions are equal when their ids are. Two nodes are equal when all that decides their values is;
  * names are not compared, and neither are domains: the one that stays must be computed wherever either
- * was, and its reads are in bounds at each such point by the proof of the node that had it. Accesses
+ * was, and its reads are in bounds at each such point by the proof of the node that had it. Where the
+ * later domain depends on what comes after the first node, perhaps on its own value, both stay. Accesses
  * are part of an expression, so a check never changes the name it is reported under. Nodes of
  * recurrences are left alone. */
 #include <string.h>
@@ -64,6 +65,30 @@ either(Graph *g, ExprId a, ExprId b)
 	return a == b ? a : a && b ? expr_binary(g, OP_OR, a, b) : 0;
 }
 
+typedef struct {
+	const Graph *g;
+	TensorId from;
+	bool found;
+} LaterRead;
+
+static void
+visit_later(void *user, ExprId e)
+{
+	LaterRead *r = user;
+	const Expr *p = expr_get(r->g, e);
+	r->found |= p->op == OP_READ && p->ref >= r->from;
+}
+
+/* Whether a node may be asked for wherever `more` holds too. */
+static bool
+may_widen(const Graph *g, Arena *scratch, const Node *n, ExprId more)
+{
+	LaterRead r = {g, n->out, false};
+	if (n->domain && n->domain != more)
+		expr_walk(g, scratch, more, visit_later, &r);
+	return !r.found;
+}
+
 /* Asked for nowhere: replaced before. */
 static bool
 is_retired(const Graph *g, const Node *n)
@@ -106,7 +131,7 @@ pass_cse(Graph *g, PassCtx *cx)
 		if (g->node.at[i].recur || is_retired(g, &g->node.at[i]))
 			continue;
 		uint32_t first = find_node(g, &t, i);
-		if (first == i || !spend(cx))
+		if (first == i || !may_widen(g, cx->scratch, &g->node.at[first], g->node.at[i].domain) || !spend(cx))
 			continue;
 		g->node.at[first].domain = either(g, g->node.at[first].domain, g->node.at[i].domain);
 		g->node.at[i].domain = expr_int(g, DT_BOOL, 0);
