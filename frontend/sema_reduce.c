@@ -160,11 +160,24 @@ and_within(Sema *s, ExprId d, Dom conds, const IvarSet *set)
 	return d;
 }
 
-/* That the range of an index is not empty; 0 where that is known. */
+static bool
+same_range(const Sema *s, IvarId a, IvarId b)
+{
+	return s->ivar.at[a].lo == s->ivar.at[b].lo && s->ivar.at[a].hi == s->ivar.at[b].hi;
+}
+
+/* That the range of an outer index is not empty; 0 where that is known, or one of the node's own
+ * indices has that range, so that nothing is evaluated when it is. */
 static ExprId
-has_value(Sema *s, IvarId id)
+has_value(Sema *s, const Reduction *r, const IvarSet *set, IvarId id)
 {
 	Ivar v = s->ivar.at[id];
+	for (unsigned k = 0; k < r->nbound; k++)
+		if (same_range(s, r->bound[k], id))
+			return 0;
+	for (uint32_t i = 0; i < set->n; i++)
+		if (same_range(s, set->at[i], id))
+			return 0;
 	const Expr *lo = expr_get(s->g, v.lo), *hi = expr_get(s->g, v.hi);
 	if (lo->op == OP_CONST && hi->op == OP_CONST && lo->imm.i < hi->imm.i)
 		return 0;
@@ -187,7 +200,7 @@ domain_of(Sema *s, const Reduction *r, const IvarSet *set)
 	for (const Frame *f = r->proved ? s->frame : NULL; f; f = f->up)
 		for (uint32_t i = 0; i < f->ivar.n; i++)
 			if (!ivar_set_has(set, f->ivar.at[i]))
-				d = expr_and(s->g, d, has_value(s, f->ivar.at[i]));
+				d = expr_and(s->g, d, has_value(s, r, set, f->ivar.at[i]));
 	if (r->need_all)
 		d = and_within(s, d, r->path, set);
 	d = and_within(s, d, r->outward, set);
