@@ -214,6 +214,7 @@ compare(const Case *c, const EvalOutputs *want, const InterpRun *got, CaseRun *o
 		eval_compare(&want->result[k], got->result[k], &cmp);
 		out->compared += cmp.count;
 		out->mismatches += cmp.mismatches;
+		out->ratio = fmax(out->ratio, cmp.worst_ratio);
 		if (cmp.mismatches && !out->message)
 			out->message = arena_text(c->arena, "result %u element %lld: got %.9g, want %.9g +- %.3g", k,
 			                          (long long)cmp.worst, cmp.worst_got, cmp.worst_want, cmp.worst_bound);

@@ -44,6 +44,7 @@ typedef struct {
 	bool map, serial;          /* of its first kernel: a MAP kernel; one task at a time */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;
+	double ratio;              /* the largest distance from the oracle, as a part of what it allows */
 	const char *message;       /* the first mismatch */
 	const char *remarks;       /* of the last */
 	const void *first_result;  /* of the first configuration, packed */
