@@ -2,6 +2,7 @@
  * instruction is undefined for some input, that input is replaced before and the result selected
  * after. */
 #include "codegen/lower.h"
+#include "ir/bugs.h"
 
 typedef struct {
 	Val a, b;
@@ -56,7 +57,7 @@ floor_divide(Lower *l, const Pair *p, Val by_zero, Val *quotient, Val *remainder
 		                            equal(l, p->b, lower_int(l, p->type, UINT64_MAX)), "");
 		unsafe = LLVMBuildOr(l->b, by_zero, overflow, "");
 	}
-	Val divisor = LLVMBuildSelect(l->b, unsafe, one, p->b, "");
+	Val divisor = BUG(division_by_zero_traps) ? p->b : LLVMBuildSelect(l->b, unsafe, one, p->b, "");
 	Val q = p->is_signed ? LLVMBuildSDiv(l->b, p->a, divisor, "") : LLVMBuildUDiv(l->b, p->a, divisor, "");
 	Val r = LLVMBuildSub(l->b, p->a, LLVMBuildMul(l->b, q, divisor, ""), "");
 	if (p->is_signed) {
@@ -114,7 +115,7 @@ compare(Lower *l, const Pair *p, Op op)
 	}
 	LLVMIntPredicate i = op == OP_EQ   ? LLVMIntEQ
 	                     : op == OP_NE ? LLVMIntNE
-	                     : op == OP_LT ? (p->is_signed ? LLVMIntSLT : LLVMIntULT)
+	                     : op == OP_LT ? (p->is_signed || BUG(unsigned_compared_signed) ? LLVMIntSLT : LLVMIntULT)
 	                                   : (p->is_signed ? LLVMIntSLE : LLVMIntULE);
 	return LLVMBuildICmp(l->b, i, p->a, p->b, "");
 }
@@ -139,7 +140,8 @@ static Val
 extreme(Lower *l, const Pair *p, bool smaller)
 {
 	if (p->is_float)
-		return binary_call(l, p, smaller ? "llvm.minimum" : "llvm.maximum");
+		return BUG(min_drops_nan) ? binary_call(l, p, smaller ? "llvm.minnum" : "llvm.maxnum")
+		                          : binary_call(l, p, smaller ? "llvm.minimum" : "llvm.maximum");
 	if (p->is_signed)
 		return binary_call(l, p, smaller ? "llvm.smin" : "llvm.smax");
 	return binary_call(l, p, smaller ? "llvm.umin" : "llvm.umax");

@@ -6,6 +6,7 @@
  * processor has none. Memory is never touched where the mask is false. Lanes that store to one
  * element do so in ascending order. Two 4-bit elements share a byte: their stores go lane by lane. */
 #include "codegen/lower.h"
+#include "ir/bugs.h"
 
 typedef struct {
 	DType dtype;
@@ -196,7 +197,7 @@ static void
 store_vector(Lower *l, const MemAccess *x, Val value)
 {
 	Val p = address(l, x->dtype, x->base, x->offset);
-	if (x->in_a_row && !x->mask) {
+	if (x->in_a_row && (!x->mask || BUG(store_unmasked))) {
 		aligned(LLVMBuildStore(l->b, value, p), x->dtype);
 		return;
 	}
@@ -239,6 +240,8 @@ byte_of(Lower *l, const MemAccess *x, Val *shift)
 		byte.offset = LLVMBuildAdd(l->b, lower_splat(l, x->offset, x->lanes), lane_numbers(l, x->lanes), "");
 	LLVMTypeRef wide = LLVMTypeOf(byte.offset);
 	Val odd = LLVMBuildAnd(l->b, byte.offset, lower_int(l, wide, 1), "");
+	if (BUG(nibbles_swapped))
+		odd = LLVMBuildXor(l->b, odd, lower_int(l, wide, 1), "");
 	Val bits = LLVMBuildShl(l->b, odd, lower_int(l, wide, 2), "");
 	*shift = LLVMBuildTrunc(l->b, bits, memory_type(l, DT_U8, x->lanes), "");
 	byte.offset = LLVMBuildAShr(l->b, byte.offset, lower_int(l, wide, 1), "");

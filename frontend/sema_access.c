@@ -1,6 +1,7 @@
 /* sema_access.c: reads of tensors. A subscript is proved in bounds at once, or waits in its frame for
  * what the whole term knows (sema_frame.c), or, read from data, is checked as it runs. */
 #include "frontend/sema.h"
+#include "ir/bugs.h"
 
 AccessId
 access_new(Sema *s, AccessKind kind, Span at)
@@ -125,7 +126,7 @@ one_axis(Sema *s, ExprId sub, ExprId extent, Span at, Name name, unsigned axis, 
 	if (covers(s, sub, extent))
 		return dom_none;
 	ExprId low = low_cond(s, sub), high = expr_binary(g, OP_LT, sub, extent);
-	bool low_ok = frame_prove(s, low), high_ok = frame_prove(s, high);
+	bool low_ok = frame_prove(s, low), high_ok = BUG(upper_bound_unproved) || frame_prove(s, high);
 	if (low_ok && high_ok)
 		return dom_none;
 	if (optional) {

@@ -1,5 +1,6 @@
 /* sema_def.c: definitions: the ranges of their indices, their right sides, their nodes. */
 #include "frontend/sema.h"
+#include "ir/bugs.h"
 
 #include <string.h>
 
@@ -15,7 +16,7 @@ static uint32_t
 hash_node(const Node *n, DType t, const ExprId *extent)
 {
 	uint32_t h = mix(mix(n->monoid, n->npar), mix(n->nred, t));
-	h = mix(mix(h, n->body), mix(n->guard, n->finish));
+	h = mix(mix(h, n->body), mix(BUG(unequal_shared) ? 0 : n->guard, n->finish));
 	for (unsigned a = 0; a < n->npar; a++)
 		h = mix(mix(h, extent[a]), n->scatter ? n->target[a] : 0);
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++)
@@ -29,8 +30,8 @@ same_node(const Graph *g, TensorId t, const Node *n, DType type, const ExprId *e
 	const Node *m = tensor_node(g, t);
 	const Tensor *x = &g->tensor.at[t];
 	if (m->monoid != n->monoid || m->npar != n->npar || m->nred != n->nred || m->body != n->body ||
-	    m->guard != n->guard || m->finish != n->finish || m->scatter != n->scatter || m->init != n->init ||
-	    x->dtype != type || memcmp(x->extent, extent, n->npar * sizeof *extent) != 0)
+	    (m->guard != n->guard && !BUG(unequal_shared)) || m->finish != n->finish || m->scatter != n->scatter ||
+	    m->init != n->init || x->dtype != type || memcmp(x->extent, extent, n->npar * sizeof *extent) != 0)
 		return false;
 	for (unsigned a = 0; n->scatter && a < n->npar; a++)
 		if (m->target[a] != n->target[a] || m->target_access[a] != n->target_access[a])
@@ -95,7 +96,7 @@ node_shared(Sema *s, const Node *n, Name name, Span at, DType dtype, const ExprI
 		Node *m = tensor_node(s->g, t);
 		if (m->domain != n->domain && m->domain && !may_widen(s, t, n->domain))
 			continue;
-		if (m->domain != n->domain)
+		if (m->domain != n->domain && !BUG(domain_of_first_use))
 			m->domain = m->domain && n->domain ? expr_binary(s->g, OP_OR, m->domain, n->domain) : 0;
 		return t;
 	}

@@ -4,6 +4,7 @@
  * dropped once another conjunct, an index in scope or the first or last value of the range shows
  * that C holds somewhere. */
 #include "frontend/sema.h"
+#include "ir/bugs.h"
 
 #include <string.h>
 
@@ -46,7 +47,8 @@ cond_not(Sema *s, ExprId c)
 	if (op == OP_EQ || op == OP_NE)
 		return expr_binary(g, op == OP_EQ ? OP_NE : OP_EQ, expr_arg(g, c, 0), expr_arg(g, c, 1));
 	if (is_int_compare(g, c))
-		return expr_binary(g, op == OP_LT ? OP_LE : OP_LT, expr_arg(g, c, 1), expr_arg(g, c, 0));
+		return expr_binary(g, op == OP_LT && !BUG(negation_loses_equality) ? OP_LE : OP_LT, expr_arg(g, c, 1),
+		                   expr_arg(g, c, 0));
 	return expr_unary(g, OP_NOT, c);
 }
 
@@ -166,7 +168,7 @@ discharge(Sema *s, Dom d)
 			for (uint32_t k = 0; k < d.n; k++)
 				if (k != i && !is_nonempty(s, d.at[k]))
 					facts_push(s->facts, d.at[k]);
-			drop = nonempty_holds(s, d.at[i], d);
+			drop = BUG(nonempty_discharged) || nonempty_holds(s, d.at[i], d);
 			facts_pop(s->facts, mark);
 		}
 		if (!drop) {
@@ -223,7 +225,7 @@ Dom
 dom_imply(Sema *s, ExprId cond, bool negate, Dom d)
 {
 	Dom out = dom_none;
-	ExprId open = negate ? cond : cond_not(s, cond); /* where nothing is asked */
+	ExprId open = negate != BUG(mask_of_other_arm) ? cond : cond_not(s, cond); /* where nothing is asked */
 	for (uint32_t i = 0; i < d.n; i++)
 		out = dom_append(s, out, expr_binary(s->g, OP_OR, open, d.at[i]));
 	return out;

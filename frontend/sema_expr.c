@@ -1,5 +1,6 @@
 /* sema_expr.c: expressions: the dispatch over syntax, names and conditionals. */
 #include "frontend/sema.h"
+#include "ir/bugs.h"
 
 #include <math.h>
 #include <string.h>
@@ -143,7 +144,7 @@ elab_conditional(Sema *s, AstId id, Env *env)
 		mark = path_mark(s);
 		path_push_dom(s, dc);
 		if (c)
-			path_push(s, k == 0 ? c : cond_not(s, c));
+			path_push(s, (k == 0) != BUG(facts_of_other_arm) ? c : cond_not(s, c));
 		arm[k] = elab(s, ast_kid(s->ast, id, 1 + (unsigned)k), env);
 		path_reset(s, mark);
 		duties_limit(s, mark, arm[k].dom);

@@ -1,6 +1,7 @@
 /* sema_range.c: the range of an index that has none written: the extent of the axes it subscripts
  * alone. The scan follows arguments into functions, as they are inlined by name. */
 #include "frontend/sema.h"
+#include "ir/bugs.h"
 
 #include <string.h>
 
@@ -208,7 +209,7 @@ range_infer(Sema *s, IvarId v, const AxisUses *uses)
 		return false;
 	}
 	i->lo = expr_int(s->g, DT_I64, 0);
-	i->hi = e;
+	i->hi = BUG(range_short_by_one) ? expr_binary(s->g, OP_SUB, e, expr_int(s->g, DT_I64, 1)) : e;
 	extents_agree(s, uses, i->name);
 	return true;
 }

@@ -4,6 +4,7 @@
  * max, min, mean or arg of nothing is absent: it adds the conjunct nonempty, a READ of an ANY node
  * over the same range and conditions. */
 #include "frontend/sema.h"
+#include "ir/bugs.h"
 
 #include <string.h>
 
@@ -512,7 +513,12 @@ absorb(Sema *s, Red *r, Dom all)
 {
 	Dom outward = r->b.outward;
 	for (uint32_t i = 0; i < all.n; i++)
-		if (expr_has_ivar(s, all.at[i], r->b.ivar, r->b.n))
+		if (expr_has_ivar(s, all.at[i], r->b.ivar, r->b.n)) {
+			if (!BUG(conjunct_dropped))
+				r->conds = dom_append(s, r->conds, all.at[i]);
+			if (BUG(absorbed_outward))
+				outward = dom_join(s, outward, (Dom){1, &all.at[i]});
+		} else if (BUG(outward_absorbed))
 			r->conds = dom_append(s, r->conds, all.at[i]);
 		else
 			outward = dom_join(s, outward, (Dom){1, &all.at[i]});

@@ -1,6 +1,7 @@
 /* sema_type.c: the types of values: promotion, exact numbers, conversions, operators
  * (LANGUAGE.md, Dtypes and numerics). */
 #include "frontend/sema.h"
+#include "ir/bugs.h"
 
 #include <math.h>
 
@@ -102,7 +103,7 @@ common_of(DType a, DType b)
 		return fa ? a : b;
 	unsigned wa = dtype_info[a].bits, wb = dtype_info[b].bits;
 	if (wa != wb)
-		return wa > wb ? a : b;
+		return (wa > wb) != BUG(promotion_narrows) ? a : b;
 	return dtype_info[a].kind == KIND_UINT ? a : b;
 }
 
@@ -169,7 +170,7 @@ floor_div(int64_t a, int64_t b)
 	if (b == -1)
 		return (int64_t)(0 - (uint64_t)a);
 	int64_t q = a / b;
-	return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+	return a % b != 0 && (a < 0) != (b < 0) && !BUG(fold_truncates) ? q - 1 : q;
 }
 
 static Val

@@ -4,6 +4,7 @@
  * constant are rewritten by identities of the integers, (q*c + r) div c = q + r div c and the like.
  * Results are memoised in Graph.norm, so that a shared part is visited once. */
 #include "ir/index.h"
+#include "ir/bugs.h"
 
 #include <string.h>
 
@@ -332,7 +333,7 @@ norm_div_rest(Graph *g, const Poly *rest, int64_t c, Poly *out)
 	ExprId mono;
 	int64_t k, inner, both, lift;
 	if (is_single(rest, &mono, &k)) {
-		if (is_op_const(g, mono, OP_IMOD, &inner) && k >= 0 && inner <= c && k <= c - inner)
+		if (is_op_const(g, mono, OP_IMOD, &inner) && k >= 0 && ((inner <= c && k <= c - inner) || BUG(mod_div_vanishes)))
 			return;
 		if (is_op_const(g, mono, OP_IDIV, &inner) && !__builtin_mul_overflow(c, inner, &both) &&
 		    !__builtin_mul_overflow(k, inner, &lift)) {

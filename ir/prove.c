@@ -1,5 +1,6 @@
 /* prove.c: the stack of facts and the way from a goal to a refutation; see prove.h. */
 #include "ir/prove_facts.h"
+#include "ir/bugs.h"
 
 enum { MAX_NESTING = 200 };
 
@@ -146,7 +147,7 @@ static bool
 by_refutation(Facts *f, ExprId cond, bool positive, unsigned depth)
 {
 	uint32_t mark = facts_mark(f);
-	push_literal(f, cond, !positive, 0);
+	push_literal(f, cond, positive == BUG(goal_not_negated), 0);
 	bool proved = f->entry.n > mark && prove_refute(f, mark, depth);
 	facts_pop(f, mark);
 	return proved;

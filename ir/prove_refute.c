@@ -7,6 +7,7 @@
  * not to be negative, as far as that meets a product that occurs; with products of rows. At last,
  * cases: a disjunction is split, each case being such a question again. */
 #include "ir/prove_facts.h"
+#include "ir/bugs.h"
 
 #include <string.h>
 
@@ -51,9 +52,10 @@ add_entry(Facts *f, const Entry *e)
 {
 	if (e->kind == ENTRY_RANGE) {
 		add_difference(f, e->lo, e->v, 0, false);
-		add_difference(f, e->v, e->hi, 1, false);
+		add_difference(f, e->v, e->hi, BUG(range_end_closed) ? 2 : 1, false);
 	} else if (e->kind == ENTRY_CMP)
-		add_difference(f, e->a, e->b, e->op == OP_LT, e->op == OP_EQ);
+		add_difference(f, e->a, e->b, e->op == OP_LT || (BUG(equality_is_strict) && e->op == OP_LE),
+		               e->op == OP_EQ);
 }
 
 /* --- relevance: a set of atoms in the system's slots; substitutes would hide how things hang together --- */

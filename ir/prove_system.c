@@ -1,5 +1,6 @@
 /* prove_system.c: see prove_system.h. */
 #include "ir/prove_system.h"
+#include "ir/bugs.h"
 
 #include <string.h>
 
@@ -159,7 +160,7 @@ system_add(System *s, const IndexTerm *t, unsigned n, int64_t c, bool eq)
 	}
 	for (unsigned k = 0; k < count; k++)
 		own[k].coef /= d;
-	c = floor_div(c, d < 0 ? -d : d);
+	c = floor_div(c, d < 0 ? -d : d) - BUG(tightened_too_far);
 	bool stronger = false;
 	if (known(s, own, count, c, eq, &stronger))
 		return stronger ? ROW_NEW : ROW_SAID;

@@ -6,6 +6,7 @@
  * The verifier of a level runs after each pass with verify_each and always at the level's end; what
  * it refuses is our bug. */
 #include "passes/pass_ctx.h"
+#include "ir/bugs.h"
 #include "passes/scratch.h"
 
 #include <string.h>
@@ -113,7 +114,7 @@ may_run(const Manager *m, PassId id)
 		return false;
 	switch (m->cx.graph->fp) {
 	case FP_STRICT:
-		return p->fp == FP_EXACT;
+		return p->fp == FP_EXACT || BUG(contract_in_strict);
 	case FP_RELAXED:
 		return p->fp != FP_APPROX;
 	case FP_FAST:

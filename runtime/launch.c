@@ -4,6 +4,7 @@
 #include <xmmintrin.h>
 
 #include "runtime/inside.h"
+#include "ir/bugs.h"
 
 enum { MXCSR_DEFAULT = 0x1f80 };
 
@@ -27,7 +28,7 @@ bind_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace)
 		else if (b->kind == IMG_BIND_SCALAR)
 			f->scalar[n] = f->arg[b->a].word;
 		else
-			f->scalar[n] = (uint64_t)f->arg[b->a].stride[b->b];
+			f->scalar[n] = (uint64_t)f->arg[b->a].stride[BUG(stride_of_first_axis) ? 0 : b->b];
 	}
 }
 

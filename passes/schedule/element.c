@@ -5,6 +5,7 @@
  * Ranges are evaluated at each level, as they may depend on what is outside of them; the guard is a
  * branch around the body, so that absent terms cost their test. */
 #include "passes/schedule/schedule.h"
+#include "ir/bugs.h"
 
 /* --- branches --- */
 
@@ -57,7 +58,7 @@ expr_is_true(const Graph *g, ExprId e)
 static void
 fold_guarded(Point *l, Reduction *f, ValId position)
 {
-	if (expr_is_true(l->g, l->node->guard)) {
+	if (expr_is_true(l->g, l->node->guard) || BUG(guard_dropped)) {
 		reduction_term(l, f, position);
 		return;
 	}
@@ -82,7 +83,7 @@ element_range(Point *l, unsigned a, ValId *lo, ValId *hi, PointVal *words)
 	point_join(l, words, from);
 	point_join(l, words, to);
 	*lo = from.re;
-	*hi = to.re;
+	*hi = BUG(last_term_missing) ? tir_binary(l->tir, OP_SUB, to.re, tir_int(l->tir, DT_I64, 1)) : to.re;
 	if (!axis->clamp)
 		return;
 	PointVal clamp = point_value(l, axis->clamp, true);
@@ -93,7 +94,7 @@ element_range(Point *l, unsigned a, ValId *lo, ValId *hi, PointVal *words)
 	ValId removed = tir_binary(l->tir, OP_AND, tir_binary(l->tir, OP_LT, *lo, *hi), outside);
 	*lo = tir_binary(l->tir, OP_MAX, *lo, zero);
 	*hi = tir_binary(l->tir, OP_MIN, *hi, clamp.re);
-	if (axis->cut)
+	if (axis->cut && !BUG(cut_unreported))
 		point_join(l, words, (PointVal){.cut = tir_select(l->tir, removed, tir_int(l->tir, DT_U32, axis->cut),
 		                                                tir_int(l->tir, DT_U32, 0))});
 }
@@ -173,7 +174,7 @@ PointVal
 element_value(Point *l)
 {
 	const Node *n = l->node;
-	if (expr_is_true(l->g, n->domain))
+	if (expr_is_true(l->g, n->domain) || BUG(domain_dropped))
 		return demanded_value(l);
 	PointVal domain = point_value(l, n->domain, true);
 	Branch b = branch_open(l, domain.re);

@@ -2,6 +2,7 @@
  * them, and binds each tensor, extent, stride, dim and scalar parameter they use, as instructions at
  * the top of the kernel's body, where every region sees them. */
 #include "passes/schedule/point.h"
+#include "ir/bugs.h"
 
 #include "passes/schedule/vary.h"
 
@@ -143,6 +144,12 @@ point_tensor(Point *l, TensorId t)
 	return a;
 }
 
+static ValId
+bind_stride(Point *l, TensorId t, unsigned axis)
+{
+	return bind_scalar(l, DT_I64, l->g->tensor.at[t].name, (ScalarBind){.tensor = t, .axis = (uint8_t)axis});
+}
+
 static void
 bind_shape(Point *l, TensorArg *arg)
 {
@@ -153,7 +160,7 @@ bind_shape(Point *l, TensorArg *arg)
 		bind_row_major(l, &t, arg->stride);
 	else
 		for (unsigned a = 0; a < t.rank; a++)
-			arg->stride[a] = bind_scalar(l, DT_I64, t.name, (ScalarBind){.tensor = arg->tensor, .axis = (uint8_t)a});
+			arg->stride[a] = bind_stride(l, arg->tensor, BUG(strides_swapped) ? t.rank - 1u - a : a);
 }
 
 static void

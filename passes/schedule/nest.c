@@ -4,6 +4,7 @@
  * A recurrence runs its sequential axes outermost, in their order and direction, and in each step
  * its members in order, each over its other axes; so every self-read finds its element stored. */
 #include "passes/schedule/schedule.h"
+#include "ir/bugs.h"
 
 ExprId
 element_count(Graph *g, TensorId t)
@@ -142,11 +143,11 @@ build_recurrence(Point *l, const Recur *r)
 	open_tasks(l);
 	for (unsigned s = 0; s < r->nseq; s++) {
 		step[s] = tir_for(l->tir, tir_int(l->tir, DT_I64, 0), steps[s], one, NULL, 0);
-		if (r->dir[s] < 0)
+		if (r->dir[s] < 0 && !BUG(recurrence_forward))
 			step[s] = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, steps[s], one), step[s]);
 	}
 	for (uint32_t m = 0; m < r->member.n; m++)
-		build_member(l, r->member.at[m], step, steps, r->nseq);
+		build_member(l, r->member.at[BUG(members_reversed) ? r->member.n - 1 - m : m], step, steps, r->nseq);
 	for (unsigned s = 0; s < r->nseq; s++)
 		tir_end_for(l->tir, NULL, 0);
 	tir_end_for(l->tir, NULL, 0);

@@ -5,6 +5,7 @@
  * value, and its own kernel reads it only at the element it is about to write. Then no reader can
  * see a new value. All others are computed in the workspace and copied when everything has run. */
 #include "passes/schedule/schedule.h"
+#include "ir/bugs.h"
 
 /* A node that is t again. */
 static TensorId
@@ -112,7 +113,8 @@ stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit)
 	uint32_t nresult = g->result.n;
 	bool *copy = ARENA_ARRAY(cx->scratch, bool, nresult);
 	for (uint32_t r = 0; r < nresult; r++)
-		copy[r] = g->result.at[r].inout && !may_write_in_place(g, cx->scratch, &g->result.at[r], unit);
+		copy[r] = g->result.at[r].inout && !BUG(inout_written_early) &&
+		          !may_write_in_place(g, cx->scratch, &g->result.at[r], unit);
 	for (uint32_t r = 0; r < nresult; r++) {
 		Result *result = &g->result.at[r];
 		if (!copy[r])

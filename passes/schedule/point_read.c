@@ -1,5 +1,6 @@
 /* point_read.c: reads and writes of tensor elements, with their bounds tests and fault words. */
 #include "passes/schedule/point_read.h"
+#include "ir/bugs.h"
 
 #include "passes/schedule/vary.h"
 
@@ -143,7 +144,7 @@ point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 	if (p.access && r.ok)
 		v.fail = point_word(l, v.fail, tir_select(l->tir, r.ok, tir_int(l->tir, DT_U32, 0),
 		                                          tir_int(l->tir, DT_U32, p.access)));
-	if (arg->fault)
+	if (arg->fault && !BUG(fault_not_passed_on))
 		point_join(l, &v, plane_words(l, tir_load(l->tir, arg->fault, r.index, r.mask, r.flags, r.lanes)));
 	return v;
 }

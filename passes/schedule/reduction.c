@@ -4,6 +4,7 @@
  * end. max and min start from an infinity, or the extreme integer: what they make of nothing is
  * never demanded. The first NaN wins an arg, and then the smallest position of the extreme. */
 #include "passes/schedule/schedule.h"
+#include "ir/bugs.h"
 
 #include <math.h>
 #include <string.h>
@@ -83,7 +84,7 @@ set_start(Point *l, Reduction *f)
 		if (f->type == DT_C64)
 			f->im = tir_float(l->tir, t, 0);
 		break;
-	case MON_MAX: case MON_ARGMAX: f->re = extreme(l, t, true); break;
+	case MON_MAX: case MON_ARGMAX: f->re = BUG(unit_of_max) ? point_zero(l, t).re : extreme(l, t, true); break;
 	case MON_MIN: case MON_ARGMIN: f->re = extreme(l, t, false); break;
 	case MON_ANY: f->re = tir_int(l->tir, t, 0); break;
 	case MON_ALL: f->re = tir_int(l->tir, t, 1); break;
@@ -153,10 +154,12 @@ static ValId
 beats(Point *l, const Reduction *f, ValId x)
 {
 	bool max = f->monoid == MON_ARGMAX;
-	ValId better = tir_binary(l->tir, OP_LT, max ? f->re : x, max ? x : f->re);
+	ValId better = tir_binary(l->tir, BUG(arg_takes_last) ? OP_LE : OP_LT, max ? f->re : x, max ? x : f->re);
 	if (dtype_is_float(f->type)) {
 		ValId held = tir_unary(l->tir, OP_NOT, tir_unary(l->tir, OP_ISNAN, f->re));
-		ValId nan = tir_binary(l->tir, OP_AND, tir_unary(l->tir, OP_ISNAN, x), held);
+		ValId nan = tir_unary(l->tir, OP_ISNAN, x);
+		if (!BUG(arg_takes_last_nan))
+			nan = tir_binary(l->tir, OP_AND, nan, held);
 		better = tir_binary(l->tir, OP_OR, better, nan);
 	}
 	return tir_binary(l->tir, OP_OR, tir_unary(l->tir, OP_NOT, f->touched), better);

@@ -6,6 +6,7 @@
  * at all. What a term's body met is kept with the element it went to; a guard, range or target that
  * met a fault, or a target outside, is no one element's and goes to the launch. */
 #include "passes/schedule/schedule.h"
+#include "ir/bugs.h"
 
 typedef struct {
 	Point *l;
@@ -95,7 +96,7 @@ static PointVal
 start_value(Scatter *s)
 {
 	Point *l = s->l;
-	if (!l->node->init) {
+	if (!l->node->init || BUG(scatter_start_dropped)) {
 		Reduction f = reduction_begin(l);
 		if (f.monoid == MON_SUM)
 			return point_zero(l, s->type);
@@ -157,7 +158,7 @@ build_update(Scatter *s, const ValId *to)
 	f.wants_touched = false;
 	reduction_term(l, &f, 0);
 	put_acc(s, (PointVal){.re = f.re, .im = f.im}, to);
-	if (s->touched)
+	if (s->touched && !BUG(arrival_forgotten))
 		tir_store(l->tir, s->touched, tir_int(l->tir, DT_BOOL, 1), to, 0, 0);
 	if (f.fail || f.cut) {
 		PointVal words = unpack_words(l, tir_load(l->tir, s->words, to, 0, 0, 0));
@@ -237,6 +238,9 @@ build_terms(Scatter *s)
 		element_range(l, a, &lo, &hi, &words);
 		report(l, words);
 		l->axis[a] = tir_for(l->tir, lo, hi, tir_int(l->tir, DT_I64, 1), NULL, 0);
+		if (BUG(scatter_reversed))
+			l->axis[a] = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, lo, hi),
+			                        tir_binary(l->tir, OP_ADD, l->axis[a], tir_int(l->tir, DT_I64, 1)));
 	}
 	build_term(s);
 	point_release(l, mark);

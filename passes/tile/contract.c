@@ -9,6 +9,7 @@
  * Runs before expand_math, whose sums must keep their roundings. Where both operands are such products
  * the second one is contracted: in a running sum, acc + a * b, that is the new term. */
 #include "passes/tile/tile.h"
+#include "ir/bugs.h"
 
 typedef struct {
 	const uint32_t *uses; /* by ValId of the old kernel */
@@ -53,7 +54,7 @@ contract(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId 
 	for (unsigned n = 2; n-- > 0;) {
 		if (is_product(c, from, tir_arg(from, v, n))) {
 			c->changed = true;
-			return fuse(to, arg[n], sub && n == 1, arg[1 - n], sub && n == 0);
+			return fuse(to, arg[n], sub && n == 1 && !BUG(contract_loses_sign), arg[1 - n], sub && n == 0);
 		}
 	}
 	return tir_copy_inst(to, from, v, arg);

@@ -5,6 +5,7 @@
  * second can round (subnormal results: a second rounding, under 3/4 of their ulp in all).
  * Arguments so large that n leaves its field are answered by selects; NaN flows through. */
 #include "passes/tile/expand.h"
+#include "ir/bugs.h"
 
 #include <math.h>
 
@@ -57,7 +58,8 @@ static ValId
 clip(const Ex *x, ValId v, ValId a, double low, double high)
 {
 	v = ex_select(x, ex_lt(x, a, ex_float(x, low)), ex_float(x, 0), v);
-	return ex_select(x, ex_lt(x, ex_float(x, high), a), ex_float(x, (double)INFINITY), v);
+	ValId beyond = ex_float(x, BUG(exp_overflows_to_zero) ? 0 : (double)INFINITY);
+	return ex_select(x, ex_lt(x, ex_float(x, high), a), beyond, v);
 }
 
 ValId

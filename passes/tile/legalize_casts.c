@@ -12,6 +12,7 @@
  * are at least two more than any narrow format keeps, so rounding that to nearest equals rounding
  * the source (Boldo and Melquiond). */
 #include "passes/tile/expand.h"
+#include "ir/bugs.h"
 #include "passes/tile/tile.h"
 
 enum { NONE = -1 };
@@ -129,7 +130,7 @@ encode_ieee(const Ex *x, const Narrow *f, unsigned width, ValId bits)
 	ValId moved = ex_sub(x, size, ex_bits(x, (uint32_t)(F32_BIAS - f->bias) << F32_MANT));
 	ValId odd = ex_and(x, ex_shr(x, moved, drop), ex_bits(x, 1));
 	ValId half = ex_bits(x, (1u << (drop - 1)) - 1);
-	ValId code = ex_shr(x, ex_add(x, ex_add(x, moved, half), odd), drop);
+	ValId code = ex_shr(x, ex_add(x, ex_add(x, moved, half), BUG(narrow_ties_up) ? ex_bits(x, 1) : odd), drop);
 	if (f->bias != F32_BIAS) {
 		ValId unit = ex_bits(x, power_bits(F32_MANT + 1 - f->bias - f->mant));
 		ValId sum = ex_add(x, ex_from_bits(x, size), ex_from_bits(x, unit));
@@ -138,7 +139,8 @@ encode_ieee(const Ex *x, const Narrow *f, unsigned width, ValId bits)
 		code = ex_select(x, ex_lt(x, size, least), few, code);
 	}
 	ValId top = ex_bits(x, (uint32_t)f->top);
-	code = ex_select(x, ex_lt(x, top, code), top, code);
+	if (!BUG(narrow_overflows))
+		code = ex_select(x, ex_lt(x, top, code), top, code);
 	ValId sign = ex_shr(x, tir_binary(x->k, OP_BXOR, bits, size), 32 - width);
 	ValId nan = ex_lt(x, ex_bits(x, f32_infinity), size);
 	return ex_select(x, nan, ex_bits(x, (uint32_t)f->nan), ex_or(x, code, sign));
@@ -201,7 +203,7 @@ widen_to_f32(const Ex *x, ValId a, DType from)
 	if (from == DT_F32)
 		return a;
 	if (from == DT_F64)
-		return odd_of_f64(x, a);
+		return BUG(rounded_twice) ? tir_cast(x->k, DT_F32, a) : odd_of_f64(x, a);
 	if (dtype_info[from].bits <= 16)
 		return tir_cast(x->k, DT_F32, a);
 	return odd_of_f64(x, f64_of_int(x, a, from));

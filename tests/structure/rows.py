@@ -14,6 +14,7 @@ TABLES = {
     "ir/ops.def": ("OP", r"\bOP_{id}\b", "ir/README.md", 1),
     "ir/monoids.def": ("MONOID", r"\bMON_{id}\b", "ir/README.md", 1),
     "ir/dtype.def": ("DTYPE", r"\bDT_{id}\b", "ir/README.md", 1),
+    "ir/bugs.def": ("INJECTION", r"\bBUG\({id}\)", None, 0),
     "ir/codes.def": ("CODE", r"\bDIAG_{id}\b", None, 0),
     "ir/templates.def": ("TEMPLATE", r"^passes/schedule/{lower}\.c$", None, 0),
     "frontend/ast.def": ("AST", r"\bAST_{id}\b", None, 0),
