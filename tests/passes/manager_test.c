@@ -127,6 +127,25 @@ test_rows(void **state)
 	assert_int_equal(strided, 2);
 }
 
+/* FMAs of z[i] = x[i] * x[i] + x[i] */
+static unsigned
+fused(ExprId x, FpMode fp, bool has_fma)
+{
+	graph->node.at[0].body = expr_binary(graph, OP_ADD, expr_binary(graph, OP_MUL, x, x), x);
+	graph->fp = fp;
+	return count_op(compile(&(PassOptions){.lanes = 8, .has_fma = has_fma}), OP_FMA);
+}
+
+static void
+test_contract_only_where_allowed(void **state)
+{
+	(void)state;
+	ExprId x = expr_arg(graph, graph->node.at[0].body, 0);
+	assert_int_equal(fused(x, FP_STRICT, true), 0);
+	assert_int_equal(fused(x, FP_RELAXED, false), 0);
+	assert_true(fused(x, FP_RELAXED, true) > 0);
+}
+
 static void
 test_plan_text(void **state)
 {
@@ -304,6 +323,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_quiet, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_contract_only_where_allowed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plan_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dump, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop, setup, teardown),
