@@ -25,7 +25,7 @@ UNITS = {  # the tests beside each folder's code, tried first for its bugs
     "ir": (("ir/prove_test",), ("ir/index_test",), ("ir/prove_fuzz", 500)),
     "passes/schedule": (("passes/state_test",), ("passes/nest_test",), ("passes/random_graph_test", 300, 1),
                         ("passes/scalar_test",)),
-    "passes": (("passes/manager_test",), ("math/contract_test",), ("math/special_test",), ("math/cast_test",)),
+    "passes": (("passes/manager_test",), ("tile/contract_test",), ("math/special_test",), ("math/cast_test",)),
     "codegen": (("codegen/ops_test", "host"), ("codegen/memory_test", "host"), ("codegen/control_test",)),
     "runtime": (("runtime/launch_test",),),
 }
