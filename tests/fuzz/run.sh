@@ -13,6 +13,9 @@ find "$@" -name '*.tex' -size -8k | sort | while read -r f; do
 done
 echo "seeds: $(ls "$work/seeds" | wc -l) files"
 
+# What these find, or the size of what they keep, is not asked for here; the rate doubles without.
+export ASAN_OPTIONS=detect_stack_use_after_return=0:quarantine_size_mb=8:malloc_context_size=4
+
 start() { # NUMBER: half of the executions, with an own corpus and random seed
   mkdir "$work/corpus$1"
   "$fuzzer" "$work/corpus$1" "$work/seeds" -seed="$1" -runs=$(((total + 1) / 2)) -max_len=2048 \
