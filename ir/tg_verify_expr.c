@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 bool
 verify_fail(Verify *x, const char *fmt, ...)
@@ -24,6 +25,55 @@ verify_fail(Verify *x, const char *fmt, ...)
 			return verify_fail(x, __VA_ARGS__); \
 	} while (0)
 
+static uint64_t
+imm_bits(const Expr *p)
+{
+	uint64_t b;
+	memcpy(&b, &p->imm, sizeof b);
+	return b;
+}
+
+static bool
+same_expr(const Graph *g, ExprId a, ExprId b)
+{
+	const Expr *p = expr_get(g, a), *q = expr_get(g, b);
+	if (p->op != q->op || p->dtype != q->dtype || p->narg != q->narg || p->ref != q->ref ||
+	    p->access != q->access || imm_bits(p) != imm_bits(q))
+		return false;
+	for (unsigned k = 0; k < p->narg; k++)
+		if (expr_arg(g, a, k) != expr_arg(g, b, k))
+			return false;
+	return true;
+}
+
+static uint32_t
+hash_expr(const Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	uint64_t h = ((uint64_t)p->op << 8 | p->dtype) ^ (uint64_t)p->ref << 20 ^ imm_bits(p) * 0x9e3779b97f4a7c15u;
+	for (unsigned k = 0; k < p->narg; k++)
+		h = (h ^ expr_arg(g, e, k)) * 0x9e3779b97f4a7c15u;
+	return (uint32_t)(h >> 32) ^ p->access;
+}
+
+/* Equal expressions have equal ids. */
+static bool
+verify_distinct(Verify *x)
+{
+	const Graph *g = x->g;
+	uint32_t n = 64;
+	while (n < 2 * g->expr.n)
+		n *= 2;
+	ExprId *slot = ARENA_ARRAY(x->scratch, ExprId, n);
+	for (ExprId e = 1; e < g->expr.n; e++) {
+		uint32_t s = hash_expr(g, e) & (n - 1);
+		for (; slot[s]; s = (s + 1) & (n - 1))
+			NEED(!same_expr(g, slot[s], e), "expressions %u and %u are equal", slot[s], e);
+		slot[s] = e;
+	}
+	return true;
+}
+
 bool
 verify_pool(Verify *x)
 {
@@ -38,7 +88,7 @@ verify_pool(Verify *x)
 		for (unsigned k = 0; k < p->narg; k++)
 			NEED(expr_arg(g, e, k) && expr_arg(g, e, k) < e, "expression %u has an operand with no smaller id", e);
 	}
-	return true;
+	return verify_distinct(x);
 }
 
 /* e == AXIS axis + offset? */

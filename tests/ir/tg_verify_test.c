@@ -196,6 +196,7 @@ BY_HAND(late_input, g->tensor.at[12].kind = TENSOR_INPUT)
 BY_HAND(operand_order, g->arg.at[g->expr.at[tensor_node(g, 6)->body].arg] = g->expr.n - 1)
 BY_HAND(operand_none, g->arg.at[g->expr.at[tensor_node(g, 6)->body].arg] = 0)
 BY_HAND(operand_range, g->expr.at[tensor_node(g, 6)->body].arg = 1u << 31)
+BY_HAND(twice, vec_push(g->arena, &g->expr, g->expr.at[tensor_node(g, 6)->body]))
 BY_HAND(no_op, g->expr.at[tensor_node(g, 6)->body].op = 0)
 BY_HAND(tile_op, g->expr.at[tensor_node(g, 6)->body].op = OP_BXOR)
 BY_HAND(no_dim, g->expr.at[expr_dim(g, 1)].ref = 9)
@@ -229,6 +230,7 @@ static const struct {
 	{operand_order, "has an operand with no smaller id"},
 	{operand_none, "has an operand with no smaller id"},
 	{operand_range, "has its operands outside the pool"},
+	{twice, "are equal"},
 	{no_op, "has no operation"},
 	{tile_op, "not an operation of the tensor graph"},
 	{no_dim, "a dim that does not exist"},
