@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "passes/pass_ctx.h"
+#include "ir/bugs.h"
 #include "passes/retarget.h"
 
 static uint32_t
@@ -27,7 +28,7 @@ static uint32_t
 hash_node(const Graph *g, const Node *n)
 {
 	uint32_t h = mix(mix(n->monoid, n->npar), n->nred);
-	h = mix(mix(mix(h, n->guard), n->body), n->finish);
+	h = mix(mix(mix(h, n->guard), n->body), BUG(cse_ignores_finish) ? 0 : n->finish);
 	h = mix(mix(h, n->init), g->tensor.at[n->out].dtype);
 	for (unsigned k = 0; k < n->npar; k++)
 		h = mix(mix(h, g->tensor.at[n->out].extent[k]), n->target[k]);
@@ -52,7 +53,8 @@ same_node(const Graph *g, const Node *a, const Node *b)
 {
 	const Tensor *x = &g->tensor.at[a->out], *y = &g->tensor.at[b->out];
 	return a->npar == b->npar && a->nred == b->nred && a->monoid == b->monoid && a->guard == b->guard &&
-	       a->body == b->body && a->finish == b->finish && a->scatter == b->scatter && a->init == b->init &&
+	       a->body == b->body && (a->finish == b->finish || BUG(cse_ignores_finish)) &&
+	       a->scatter == b->scatter && a->init == b->init &&
 	       memcmp(a->target, b->target, sizeof a->target) == 0 &&
 	       memcmp(a->target_access, b->target_access, sizeof a->target_access) == 0 && x->dtype == y->dtype &&
 	       memcmp(x->extent, y->extent, x->rank * sizeof *x->extent) == 0 && same_axes(a, b);

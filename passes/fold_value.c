@@ -1,6 +1,7 @@
 /* fold_value.c: see fold_value.h. Integers wrap at their width, floats are computed in their own type
  * with IEEE operations, casts round once. Shares nothing with the oracle, which checks it. */
 #include "passes/fold_value.h"
+#include "ir/bugs.h"
 
 #include <math.h>
 
@@ -106,7 +107,7 @@ sign_of(double a)
 static double
 rounded(DType t, double v)
 {
-	return t == DT_F32 ? (double)(float)v : v;
+	return t == DT_F32 && !BUG(fold_unrounded) ? (double)(float)v : v;
 }
 
 /* Sums, products, quotients and roots of two f32 computed in f64 and rounded to f32 are those of f32:

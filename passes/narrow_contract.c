@@ -12,6 +12,7 @@
  * that the other lacks. A second widened factor makes two narrow operands: nothing to do. So running
  * it again changes nothing. */
 #include "passes/expr_map.h"
+#include "ir/bugs.h"
 #include "passes/pass_ctx.h"
 
 enum { MAX_FACTORS = 16 };
@@ -87,7 +88,7 @@ uint32_t
 pass_narrow_contract(Graph *g, PassCtx *cx)
 {
 	uint32_t done = 0;
-	for (uint32_t i = 0; i < g->node.n && g->fp != FP_STRICT; i++) {
+	for (uint32_t i = 0; i < g->node.n && g->fp != FP_STRICT && !BUG(narrow_contract_missing); i++) {
 		Node n = g->node.at[i];
 		ExprId body = narrowed(g, cx, &n);
 		if (!body)

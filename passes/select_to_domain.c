@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "passes/expr_map.h"
+#include "ir/bugs.h"
 #include "passes/pass_ctx.h"
 
 /* The neutral value of the monoid is the constant e. */
@@ -36,7 +37,7 @@ is_neutral(const Graph *g, Monoid m, ExprId e)
 		return (p->imm.i != 0) == (m == MON_ALL);
 	case MON_MAX: case MON_MIN:
 		if (is_float)
-			return isinf(p->imm.f) && (p->imm.f > 0) == most;
+			return isinf(p->imm.f) && (p->imm.f > 0) == (most != BUG(neutral_of_other_end));
 		if (!dtype_is_int(t))
 			return false;
 		if (sign)

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "passes/simplify.h"
+#include "ir/bugs.h"
 
 static bool
 is_number(const Graph *g, ExprId e, double v)
@@ -37,7 +38,7 @@ is_power_of_two(const Graph *g, ExprId e, double *inverse)
 static bool
 is_nothing(const Graph *g, ExprId e, bool subtracted)
 {
-	return is_number(g, e, is_float(g, e) && !subtracted ? -0.0 : 0.0);
+	return is_number(g, e, is_float(g, e) && !subtracted && !BUG(zero_keeps_sign) ? -0.0 : 0.0);
 }
 
 static ExprId

@@ -1,6 +1,7 @@
 /* cleanup_share.c: constants and common values, see cleanup.h. A vector CONST has the same number in
  * every lane, so an operation on constants is one on numbers. */
 #include "passes/tile/cleanup.h"
+#include "ir/bugs.h"
 
 #include <math.h>
 #include <string.h>
@@ -110,7 +111,7 @@ value_of(Share *s, TirKernel *to, const TirInst *p, const ValId *arg)
 	while (s->table[at] && !is_same(to, s->table[at], p, arg))
 		at = (at + 1) & s->mask;
 	ValId known = s->table[at];
-	if (known && in_scope(s, to, known)) {
+	if (known && (in_scope(s, to, known) || BUG(shared_from_closed_region))) {
 		s->changed = true;
 		return known;
 	}

@@ -25,7 +25,8 @@ UNITS = {  # the tests beside each folder's code, tried first for its bugs
     "ir": (("ir/prove_test",), ("ir/index_test",), ("ir/prove_fuzz", 500)),
     "passes/schedule": (("passes/state_test",), ("passes/nest_test",), ("passes/random_graph_test", 300, 1),
                         ("passes/scalar_test",)),
-    "passes": (("passes/manager_test",), ("tile/contract_test",), ("math/special_test",), ("math/cast_test",)),
+    "passes": (("passes/manager_test",), ("passes/pass_bodies",), ("passes/pass_graphs",),
+               ("tile/contract_test",), ("math/special_test",), ("math/cast_test",)),
     "codegen": (("codegen/ops_test", "host"), ("codegen/memory_test", "host"), ("codegen/control_test",)),
     "runtime": (("runtime/launch_test",),),
 }
@@ -89,7 +90,8 @@ def main():
             if not name:
                 bad.append(f"{bug}: {what}: nothing notices")
         sound = list(pool.map(lambda r: holds(r[3], SOUND), rungs))
-    print(f"{len(bugs) - len(bad)} of {len(bugs)} bugs caught; without a bug {sound.count(None)} of {len(rungs)} rungs pass")
+    print(f"{len(bugs) - len(bad)} of {len(bugs)} bugs caught; "
+          f"without a bug {sound.count(None)} of {len(rungs)} rungs pass")
     bad += [f"without a bug: {r[1]} {end}" for r, end in zip(rungs, sound) if end]
     print("\n".join(bad))
     return 1 if bad or (len(sys.argv) == 3 and len(bugs) < 30) else 0

@@ -72,6 +72,9 @@ static const Row rows[] = {
 	{pass_cse, "other monoids", TWO("sum\n par i j\n red k 0 .. $K\n body (cast:f32 %3[@0, @2])\n",
 	 "max\n par i j\n red k 0 .. $K\n body (cast:f32 %3[@0, @2])\n", "(- %8[@0, @1] %9[@0, @1])"), 0, NULL, NULL, FP_RELAXED,
 	 false, 0},
+	{pass_cse, "other finishes", TWO("sum\n par i j\n red k 0 .. $K\n body (cast:f32 %3[@0, @2])\n finish (neg acc:f32)\n",
+	 "sum\n par i j\n red k 0 .. $K\n body (cast:f32 %3[@0, @2])\n finish (abs acc:f32)\n", "(- %8[@0, @1] %9[@0, @1])"), 0,
+	 NULL, NULL, FP_RELAXED, false, 0},
 	{pass_cse, "other accesses", TWO("none\n par i j\n body %1[(cast:i64 %5[@0])]!1\n",
 	 "none\n par i j\n body %1[(cast:i64 %5[@0])]!2\n", "(- %9[@0, @1] %8[@0, @1])"), 0, NULL, NULL, FP_RELAXED, false, 0},
 	/* dce */
