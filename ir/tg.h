@@ -95,6 +95,9 @@ typedef struct {
 	ExprId target[TG_MAX_RANK];
 	AccessId target_access[TG_MAX_RANK]; /* 0: proved */
 	ExprId init;
+	/* Set when compilation begins, for a scatter that can fault and that the results read: the launch
+	 * reports a term that reaches no element, even if passes find that no element is needed. */
+	bool reports;
 	RecurId recur;
 	uint8_t seq[TG_MAX_SEQ]; /* with recur: which parallel axis is the k-th sequential one */
 } Node;
@@ -162,9 +165,6 @@ typedef struct Graph {
 	uint32_t ncons;
 	struct ExprMemos *memos; /* memory of walks, kept from one to the next (tg_walk.c) */
 	uint32_t max_expr;     /* limit; unwinds with UNWIND_LIMIT beyond it; 0 = default */
-	/* What no result reads is gone. From now on a scatter that can fault stays even if nothing reads it
-	 * any more: the launch reports a term that reaches no element. */
-	bool trimmed;
 	VEC(ExprId) norm;      /* index_norm of each expression asked for so far; 0 = not yet */
 } Graph;
 

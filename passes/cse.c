@@ -136,6 +136,8 @@ pass_cse(Graph *g, PassCtx *cx)
 		if (first == i || !may_widen(g, cx->scratch, &g->node.at[first], g->node.at[i].domain) || !spend(cx))
 			continue;
 		g->node.at[first].domain = either(g, g->node.at[first].domain, g->node.at[i].domain);
+		g->node.at[first].reports |= g->node.at[i].reports;
+		g->node.at[i].reports = false;
 		g->node.at[i].domain = expr_int(g, DT_BOOL, 0);
 		to[g->node.at[i].out] = g->node.at[first].out;
 		done++;

@@ -3,13 +3,10 @@
  * in     any graph
  * out    every node is reached from a result, every expression is used; their ids are new. Parameters,
  *        dims and launch checks stay, they are the contract; so do accesses, whose ids a launch reports
- * needs  FACT_FAULTS: on its second run a scatter that can fault stays, as a term that reaches no
- *        element belongs to the launch, not to a value; on the first one it goes if the program, as it
- *        was written, does not use it (Graph.trimmed)
  * fp     exact
  * tests  tests/passes/dce_test.c
  *
- * A recurrence lives or dies as a whole. Readers come after what they read, but for recurrences, so one
+ * What Node.reports stays. A recurrence lives or dies as a whole. Readers come after what they read, but for recurrences, so one
  * walk from the last node to the first finds what is needed. */
 #include <string.h>
 
@@ -19,7 +16,7 @@
 
 typedef struct {
 	const Graph *g;
-	PassCtx *cx;
+	Arena *scratch;
 	bool *tensor;  /* needed */
 	uint8_t *expr; /* seen already */
 } Need;
@@ -30,7 +27,7 @@ need_expr(Need *n, ExprId e)
 {
 	const Graph *g = n->g;
 	VEC(ExprId) stack = {0};
-	vec_push(n->cx->scratch, &stack, e);
+	vec_push(n->scratch, &stack, e);
 	while (stack.n) {
 		ExprId x = stack.at[--stack.n];
 		const Expr *p = expr_get(g, x);
@@ -40,7 +37,7 @@ need_expr(Need *n, ExprId e)
 		if (p->op == OP_READ)
 			n->tensor[p->ref] = true;
 		for (unsigned k = 0; k < p->narg; k++)
-			vec_push(n->cx->scratch, &stack, expr_arg(g, x, k));
+			vec_push(n->scratch, &stack, expr_arg(g, x, k));
 	}
 }
 
@@ -67,11 +64,11 @@ need_node(Need *n, Graph *g, uint32_t i)
 static void
 find_needed(Need *n, Graph *g)
 {
-	bool *walked = ARENA_ARRAY(n->cx->scratch, bool, g->node.n + 1);
+	bool *walked = ARENA_ARRAY(n->scratch, bool, g->node.n + 1);
 	for (uint32_t k = 0; k < g->result.n; k++)
 		n->tensor[g->result.at[k].tensor] = true;
-	for (uint32_t i = 0; i < g->node.n && g->trimmed; i++)
-		if (g->node.at[i].scatter && n->cx->faulty[g->node.at[i].out])
+	for (uint32_t i = 0; i < g->node.n; i++)
+		if (g->node.at[i].reports)
 			n->tensor[g->node.at[i].out] = true;
 	for (TensorId t = 1; t < g->tensor.n; t++)
 		if (g->tensor.at[t].kind != TENSOR_NODE) {
@@ -103,8 +100,8 @@ static void
 compact_exprs(Graph *g, const Need *n, Renumber *r)
 {
 	uint32_t count = g->expr.n;
-	const Expr *old = arena_copy(n->cx->scratch, g->expr.at, count * sizeof *old);
-	const ExprId *arg = arena_copy(n->cx->scratch, g->arg.at, g->arg.n * sizeof *arg);
+	const Expr *old = arena_copy(n->scratch, g->expr.at, count * sizeof *old);
+	const ExprId *arg = arena_copy(n->scratch, g->arg.at, g->arg.n * sizeof *arg);
 	g->expr.n = 1;
 	g->arg.n = 0;
 	g->norm.n = 0;
@@ -157,7 +154,7 @@ compact_tensors(Graph *g, const Need *n, Renumber *r)
 static void
 compact_recurs(Graph *g, const Need *n, const Renumber *r)
 {
-	RecurId to = 1, *id = ARENA_ARRAY(n->cx->scratch, RecurId, g->recur.n);
+	RecurId to = 1, *id = ARENA_ARRAY(n->scratch, RecurId, g->recur.n);
 	for (RecurId k = 1; k < g->recur.n; k++) {
 		Recur q = g->recur.at[k];
 		if (!n->tensor[q.member.at[0]])
@@ -175,7 +172,7 @@ compact_recurs(Graph *g, const Need *n, const Renumber *r)
 static void
 compact(Graph *g, const Need *n)
 {
-	Arena *a = n->cx->scratch;
+	Arena *a = n->scratch;
 	Renumber r = {ARENA_ARRAY(a, TensorId, g->tensor.n), ARENA_ARRAY(a, ExprId, g->expr.n)};
 	compact_tensors(g, n, &r);
 	compact_recurs(g, n, &r);
@@ -189,11 +186,23 @@ compact(Graph *g, const Need *n)
 	}
 }
 
+void
+graph_mark_reports(Graph *g, Arena *scratch)
+{
+	Need n = {g, scratch, ARENA_ARRAY(scratch, bool, g->tensor.n), ARENA_ARRAY(scratch, uint8_t, g->expr.n)};
+	const bool *faulty = graph_may_fault(g, scratch);
+	find_needed(&n, g);
+	for (uint32_t i = 0; i < g->node.n; i++) {
+		Node *p = &g->node.at[i];
+		p->reports = p->scatter && faulty[p->out] && n.tensor[p->out];
+	}
+}
+
 /* Fuel counts deleted nodes: what it does not allow stays, with all it needs. */
 uint32_t
 pass_dce(Graph *g, PassCtx *cx)
 {
-	Need n = {g, cx, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n)};
+	Need n = {g, cx->scratch, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n)};
 	uint32_t done = 0, dead = 0;
 	find_needed(&n, g);
 	for (uint32_t i = 0; i < g->node.n; i++)
@@ -207,6 +216,5 @@ pass_dce(Graph *g, PassCtx *cx)
 		dead += !n.expr[e];
 	if (done > 0 || dead > g->expr.n / 2)
 		compact(g, &n);
-	g->trimmed |= cx->fuel != 0;
 	return done;
 }

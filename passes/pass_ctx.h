@@ -41,6 +41,9 @@ typedef uint32_t TensorPassFn(Graph *g, PassCtx *cx);
 typedef Program *PlanPassFn(Graph *g, PassCtx *cx);
 typedef TirKernel *TilePassFn(const TirKernel *k, Arena *a);
 
+/* Sets Node.reports; once, before the first pass. */
+void graph_mark_reports(Graph *g, Arena *scratch);
+
 /* Asks for leave to do one rewrite; false: out of fuel, change nothing more. */
 bool spend(PassCtx *cx);
 /* Says why, about t (0: the graph), when remarks were asked for. */

@@ -39,7 +39,7 @@ static const union {
 
 /* A pipeline names passes, in order; a pass may appear more than once. PASS_NONE ends it. */
 static const PassId tensor_pipeline[] = {
-	PASS_narrow_contract, PASS_dce, PASS_fold, PASS_simplify, PASS_cse, PASS_fold_views, PASS_select_to_domain,
+	PASS_narrow_contract, PASS_fold, PASS_simplify, PASS_cse, PASS_fold_views, PASS_select_to_domain,
 	PASS_fold, PASS_simplify, PASS_cse, PASS_dce, PASS_NONE,
 };
 static const PassId plan_pipeline[] = {PASS_schedule, PASS_NONE};
@@ -262,6 +262,8 @@ compile_graph(Graph *g, const PassOptions *o, Text *log)
 	scratch_pool_init(&m.pool, g->arena);
 	scratch_arena_init(&m.pool, &m.scratch);
 	m.cx.scratch = &m.scratch;
+	graph_mark_reports(g, &m.scratch);
+	arena_free(&m.scratch);
 	run_pipeline(&m, LEVEL_TENSOR, tensor_pipeline);
 	if (!m.stopped)
 		run_pipeline(&m, LEVEL_PLAN, plan_pipeline);

@@ -115,17 +115,6 @@ order_from(Schedule *s, TensorId root, bool *waiting)
 	}
 }
 
-/* The launch reports a term of a scatter that reaches no element, whether or not passes have found that
- * no element is needed. */
-static void
-order_reporting(Schedule *s, bool *waiting)
-{
-	const bool *faulty = graph_may_fault(s->g, s->cx->scratch);
-	for (uint32_t i = 0; i < s->g->node.n && s->g->trimmed; i++)
-		if (s->g->node.at[i].scatter && faulty[s->g->node.at[i].out])
-			order_from(s, s->g->node.at[i].out, waiting);
-}
-
 static void
 order_units(Schedule *s)
 {
@@ -136,7 +125,9 @@ order_units(Schedule *s)
 		s->unit[t] = UINT32_MAX;
 	for (uint32_t r = 0; r < s->g->result.n; r++)
 		order_from(s, s->g->result.at[r].tensor, waiting);
-	order_reporting(s, waiting);
+	for (uint32_t i = 0; i < s->g->node.n; i++)
+		if (s->g->node.at[i].reports)
+			order_from(s, s->g->node.at[i].out, waiting);
 }
 
 /* --- places --- */
