@@ -58,30 +58,6 @@ grow_slots(Sema *s)
 		}
 }
 
-typedef struct {
-	const Graph *g;
-	TensorId from;
-	bool found;
-} LaterRead;
-
-static void
-visit_later(void *user, ExprId e)
-{
-	LaterRead *r = user;
-	const Expr *p = expr_get(r->g, e);
-	r->found |= p->op == OP_READ && p->ref >= r->from;
-}
-
-/* Whether the node of t may also be asked for where `domain` holds: not when that depends on what
- * was made after it, perhaps from it. */
-static bool
-may_widen(Sema *s, TensorId t, ExprId domain)
-{
-	LaterRead r = {s->g, t, false};
-	expr_walk(s->g, s->arena, domain, visit_later, &r);
-	return !r.found;
-}
-
 /* The tensor of a node with this content; a new one, or the one there is, asked for in both places. */
 TensorId
 node_shared(Sema *s, const Node *n, Name name, Span at, DType dtype, const ExprId *extent)
@@ -94,7 +70,8 @@ node_shared(Sema *s, const Node *n, Name name, Span at, DType dtype, const ExprI
 		if (s->node_slot[k].hash != h || !same_node(s->g, t, n, dtype, extent))
 			continue;
 		Node *m = tensor_node(s->g, t);
-		if (m->domain != n->domain && m->domain && !may_widen(s, t, n->domain))
+		/* not where that depends on what came after it, perhaps on itself */
+		if (m->domain != n->domain && m->domain && expr_reads_from(s->g, n->domain, t))
 			continue;
 		if (m->domain != n->domain && !BUG(domain_of_first_use))
 			m->domain = m->domain && n->domain ? expr_binary(s->g, OP_OR, m->domain, n->domain) : 0;

@@ -204,6 +204,8 @@ typedef ExprId ExprLeafFn(void *user, Graph *g, ExprId e);
 ExprId expr_rewrite(Graph *g, ExprId e, ExprLeafFn *leaf, void *user);
 /* Calls visit once for every distinct expression under e, operands first. */
 void expr_walk(const Graph *g, Arena *scratch, ExprId e, void (*visit)(void *user, ExprId e), void *user);
+/* Whether e reads tensor t or one with a larger id. */
+bool expr_reads_from(const Graph *g, ExprId e, TensorId t);
 /* AXIS k -> sub[k], for k < nsub. */
 ExprId expr_subst_axes(Graph *g, ExprId e, const ExprId *sub, unsigned nsub);
 

@@ -93,6 +93,28 @@ expr_walk(const Graph *g, Arena *scratch, ExprId e, void (*visit)(void *user, Ex
 	memo_give(g, m);
 }
 
+typedef struct {
+	const Graph *g;
+	TensorId from;
+	bool found;
+} ReadsFrom;
+
+static void
+visit_read(void *user, ExprId e)
+{
+	ReadsFrom *r = user;
+	const Expr *p = expr_get(r->g, e);
+	r->found |= p->op == OP_READ && p->ref >= r->from;
+}
+
+bool
+expr_reads_from(const Graph *g, ExprId e, TensorId t)
+{
+	ReadsFrom r = {g, t, false};
+	expr_walk(g, g->arena, e, visit_read, &r);
+	return r.found;
+}
+
 static bool
 is_leaf(Op op)
 {

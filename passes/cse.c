@@ -67,28 +67,11 @@ either(Graph *g, ExprId a, ExprId b)
 	return a == b ? a : a && b ? expr_binary(g, OP_OR, a, b) : 0;
 }
 
-typedef struct {
-	const Graph *g;
-	TensorId from;
-	bool found;
-} LaterRead;
-
-static void
-visit_later(void *user, ExprId e)
-{
-	LaterRead *r = user;
-	const Expr *p = expr_get(r->g, e);
-	r->found |= p->op == OP_READ && p->ref >= r->from;
-}
-
 /* Whether a node may be asked for wherever `more` holds too. */
 static bool
-may_widen(const Graph *g, Arena *scratch, const Node *n, ExprId more)
+may_widen(const Graph *g, const Node *n, ExprId more)
 {
-	LaterRead r = {g, n->out, false};
-	if (n->domain && n->domain != more)
-		expr_walk(g, scratch, more, visit_later, &r);
-	return !r.found;
+	return !n->domain || n->domain == more || !expr_reads_from(g, more, n->out);
 }
 
 /* Asked for nowhere: replaced before. */
@@ -133,7 +116,7 @@ pass_cse(Graph *g, PassCtx *cx)
 		if (g->node.at[i].recur || is_retired(g, &g->node.at[i]))
 			continue;
 		uint32_t first = find_node(g, &t, i);
-		if (first == i || !may_widen(g, cx->scratch, &g->node.at[first], g->node.at[i].domain) || !spend(cx))
+		if (first == i || !may_widen(g, &g->node.at[first], g->node.at[i].domain) || !spend(cx))
 			continue;
 		g->node.at[first].domain = either(g, g->node.at[first].domain, g->node.at[i].domain);
 		g->node.at[first].reports |= g->node.at[i].reports;
