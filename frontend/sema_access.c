@@ -29,6 +29,7 @@ add_check(Sema *s, ExprId cond, Span at, DiagCode code, const char *text)
 	vec_push(s->arena, &g->check, ((Check){cond, at, code, text}));
 }
 
+/* False, quietly, where the definition or an extent was in error. */
 bool
 entity_shape(Sema *s, const Entity *e, unsigned *rank, const ExprId **extent)
 {
@@ -36,12 +37,15 @@ entity_shape(Sema *s, const Entity *e, unsigned *rank, const ExprId **extent)
 		const Tensor *t = &s->g->tensor.at[e->tensor];
 		*rank = t->rank;
 		*extent = t->extent;
-		return true;
-	}
-	if (e->kind != ENT_DEF || !e->def || !e->def->ranged) /* no def: its definition was in error */
+	} else if (e->kind == ENT_DEF && e->def && e->def->ranged) {
+		*rank = e->def->rank;
+		*extent = e->def->extent;
+	} else {
 		return false;
-	*rank = e->def->rank;
-	*extent = e->def->extent;
+	}
+	for (unsigned a = 0; a < *rank; a++)
+		if (!(*extent)[a])
+			return false;
 	return true;
 }
 

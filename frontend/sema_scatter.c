@@ -73,8 +73,11 @@ target_shape(Sema *s, Scatter *c)
 		AstId sub = ast_kid(s->ast, c->subs, a);
 		Dom none = dom_none;
 		c->extent[a] = declared ? declared[a] : 0;
-		if (!declared && ast_get(s->ast, sub)->kind == AST_RANGE)
+		if (!declared && ast_get(s->ast, sub)->kind == AST_RANGE) {
 			c->extent[a] = elab_index(s, ast_kid(s->ast, sub, 2), d->scope->env, &none, "the end of a range");
+			if (!c->extent[a])
+				return false;
+		}
 		if (!declared && ast_get(s->ast, sub)->kind != AST_RANGE && !plain_index(s, c, a)) {
 			diag_add(s->diags, DIAG_E0602, ast_get(s->ast, sub)->at, "the extent of this axis of `%s` is not known",
 			         name_text(s->names, d->entity->name))->help =
