@@ -195,7 +195,7 @@ elab_kind(Sema *s, AstId id, Env *env)
 	return val_error;
 }
 
-enum { MAX_DEPTH = 4000, MAX_STEPS = 5000000 };
+enum { MAX_DEPTH = 4000, MAX_STEPS = 3000000 };
 
 /* Functions are inlined, so a short program can stand for a long one, and a flat one for a deep one. */
 void

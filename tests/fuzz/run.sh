@@ -19,7 +19,7 @@ export ASAN_OPTIONS=detect_stack_use_after_return=0:quarantine_size_mb=8:malloc_
 start() { # NUMBER: half of the executions, with an own corpus and random seed
   mkdir "$work/corpus$1"
   "$fuzzer" "$work/corpus$1" "$work/seeds" -seed="$1" -runs=$(((total + 1) / 2)) -max_len=2048 \
-    -timeout=5 -rss_limit_mb=2048 -dict="$here/tex.dict" -use_value_profile=0 -print_final_stats=1 \
+    -timeout=25 -rss_limit_mb=2048 -dict="$here/tex.dict" -use_value_profile=0 -print_final_stats=1 \
     -artifact_prefix="$work/finding-$1-" >"$work/log$1" 2>&1
 }
 start 1 &
