@@ -229,6 +229,7 @@ Dom dom_settle(Sema *s, Dom d);                /* drops what the facts prove; no
 ExprId cond_not(Sema *s, ExprId c);
 bool expr_has_ivar(Sema *s, ExprId e, const IvarId *ivar, unsigned n);
 bool expr_has_read(Sema *s, ExprId e);         /* of anything but a scalar parameter */
+bool expr_has_real(Sema *s, ExprId e);         /* a float or complex part: launch checks are of integers */
 /* The ivars free in e, ascending, added to the set. */
 typedef VEC(IvarId) IvarSet;
 void expr_ivars(Sema *s, ExprId e, IvarSet *set);

@@ -138,6 +138,10 @@ left_range(Sema *s, Def *d, AstId sub)
 			"shift the index where it is used, or restrict it with `where`";
 		return 0;
 	}
+	if (expr_has_real(s, h)) {
+		diag_add(s->diags, DIAG_E0508, ast_get(s->ast, hi)->at, "an extent is computed from integers alone");
+		return 0;
+	}
 	if (expr_has_read(s, h)) {
 		diag_add(s->diags, DIAG_E0223, ast_get(s->ast, hi)->at,
 		         "a range on the left side reads dims and scalars only")->help =

@@ -267,14 +267,14 @@ nonempty_check(Sema *s, ExprId read)
 {
 	Graph *g = s->g;
 	Node n = *tensor_node(g, expr_get(g, read)->ref);
-	if (n.npar || expr_has_read(s, n.guard))
+	if (n.npar || expr_has_read(s, n.guard) || expr_has_real(s, n.guard))
 		return false;
 	ExprId either = 0;
 	for (int end = 0; end < (n.guard ? 2 : 1); end++) {
 		ExprId w[TG_MAX_AXES], c = 0;
 		for (unsigned r = 0; r < n.nred; r++) {
 			ExprId lo = instance(s, &n, n.axis[r].lo, read, w), hi = instance(s, &n, n.axis[r].hi, read, w);
-			if (expr_has_read(s, lo) || expr_has_read(s, hi))
+			if (expr_has_read(s, lo) || expr_has_read(s, hi) || expr_has_real(s, lo) || expr_has_real(s, hi))
 				return false;
 			w[r] = end == 0 ? lo : index_norm(g, expr_binary(g, OP_SUB, hi, expr_int(g, DT_I64, 1)));
 			c = expr_and(g, c, expr_binary(g, OP_LT, lo, hi));
@@ -306,7 +306,7 @@ dom_settle(Sema *s, Dom d)
 typedef struct {
 	Sema *s;
 	IvarSet *set;
-	bool read;
+	bool read, real;
 } Scan;
 
 static void
@@ -314,6 +314,7 @@ scan_visit(void *user, ExprId e)
 {
 	Scan *c = user;
 	const Expr *p = expr_get(c->s->g, e);
+	c->real |= dtype_is_float((DType)p->dtype) || p->dtype == DT_C64;
 	if (p->op == OP_READ)
 		c->read |= c->s->g->tensor.at[p->ref].kind != TENSOR_SCALAR;
 	if (p->op != OP_IVAR || !c->set)
@@ -331,7 +332,7 @@ scan_visit(void *user, ExprId e)
 void
 expr_ivars(Sema *s, ExprId e, IvarSet *set)
 {
-	Scan c = {s, set, false};
+	Scan c = {s, set, false, false};
 	expr_walk(s->g, s->arena, e, scan_visit, &c);
 }
 
@@ -358,9 +359,17 @@ expr_has_ivar(Sema *s, ExprId e, const IvarId *ivar, unsigned n)
 bool
 expr_has_read(Sema *s, ExprId e)
 {
-	Scan c = {s, NULL, false};
+	Scan c = {s, NULL, false, false};
 	expr_walk(s->g, s->arena, e, scan_visit, &c);
 	return c.read;
+}
+
+bool
+expr_has_real(Sema *s, ExprId e)
+{
+	Scan c = {s, NULL, false, false};
+	expr_walk(s->g, s->arena, e, scan_visit, &c);
+	return c.real;
 }
 
 typedef struct {

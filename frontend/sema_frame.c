@@ -171,7 +171,7 @@ side_check(Sema *s, const Obligation *o, bool upper, ExprId empty)
 	if (frame_prove(s, side))
 		return true;
 	ExprId end = prove_bound(s->facts, o->sub, upper);
-	if (!end)
+	if (!end || expr_has_real(s, end))
 		return false;
 	ExprId cond = upper ? expr_binary(g, OP_LT, end, o->extent) : expr_binary(g, OP_LE, zero, end);
 	if (prove(s->facts, cond_not(s, cond)))

@@ -240,6 +240,10 @@ shape_of(Sema *s, Scope *sc, AstId param, ExprId *extent)
 			continue;
 		}
 		extent[a] = elab_index(s, dim, sc->env, &none, "a dim");
+		if (extent[a] && expr_has_real(s, extent[a])) {
+			diag_add(s->diags, DIAG_E0508, ast_get(s->ast, dim)->at, "a dim is computed from integers alone");
+			extent[a] = 0;
+		}
 		ok &= extent[a] != 0;
 		if (extent[a]) {
 			facts_push(s->facts, expr_binary(s->g, OP_LE, expr_int(s->g, DT_I64, 0), extent[a]));
@@ -357,6 +361,10 @@ add_facts(Sema *s, Scope *sc, AstId facts)
 			continue;
 		if (expr_has_read(s, c) || d.n) {
 			diag_add(s->diags, DIAG_E0231, n.at, "a fact speaks of dims and scalars only");
+			continue;
+		}
+		if (expr_has_real(s, c)) {
+			diag_add(s->diags, DIAG_E0231, n.at, "a fact compares integers");
 			continue;
 		}
 		if (prove(s->facts, cond_not(s, c)))

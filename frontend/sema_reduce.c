@@ -67,10 +67,10 @@ make_box(Sema *s, IvarId id, unsigned axis, Box *out)
 	if (v.in_range && v.clamp) {
 		low = expr_int(g, DT_I64, 0);
 		high = v.clamp;
-	} else if (v.in_range) {
+	} else if (v.in_range || expr_has_real(s, low) || expr_has_real(s, high)) {
 		high = prove_bound(s->facts, v.hi, true);
 		low = prove_bound(s->facts, v.lo, false);
-		if (!low || !high) {
+		if (!low || !high || expr_has_real(s, low) || expr_has_real(s, high)) {
 			Diag *d = diag_add(s->diags, DIAG_E0912, v.at,
 			                   "the range of `%s` has no bound known from the dims, and a reduction inside depends on it",
 			                   name_text(s->names, v.name));
@@ -507,13 +507,37 @@ reduce_value(Sema *s, Red *r, AstId arg)
 	return expr_binary(g, OP_FDIV, expr_cast(g, f, e), divisor);
 }
 
+/* Whether the condition, as written, names one of the bound indices. */
+static bool
+names_bound(const Sema *s, AstId id, const Binder *b)
+{
+	const AstNode *n = ast_get(s->ast, id);
+	for (unsigned k = 0; k < b->n && n->kind == AST_NAME; k++)
+		if (s->ivar.at[b->ivar[k]].name == n->name)
+			return true;
+	for (unsigned k = 0; k < n->nkid; k++)
+		if (names_bound(s, ast_kid(s->ast, id, k), b))
+			return true;
+	return false;
+}
+
+/* A condition that came out false for every value of the index it names, as in (2*i) mod 2 == 1. */
+static bool
+is_false(Sema *s, ExprId c)
+{
+	IvarSet set = {0};
+	expr_ivars(s, c, &set);
+	return set.n == 0 && !expr_has_read(s, c) && prove(s->facts, cond_not(s, c));
+}
+
 /* Splits the term's conjuncts into those with a bound index and the others. */
 static Dom
-absorb(Sema *s, Red *r, Dom all)
+absorb(Sema *s, Red *r, Dom all, AstId where)
 {
+	bool named = where && names_bound(s, where, &r->b);
 	Dom outward = r->b.outward;
 	for (uint32_t i = 0; i < all.n; i++)
-		if (expr_has_ivar(s, all.at[i], r->b.ivar, r->b.n)) {
+		if (expr_has_ivar(s, all.at[i], r->b.ivar, r->b.n) || (named && is_false(s, all.at[i]))) {
 			if (!BUG(conjunct_dropped))
 				r->conds = dom_append(s, r->conds, all.at[i]);
 			if (BUG(absorbed_outward))
@@ -557,7 +581,7 @@ elab_reduce(Sema *s, AstId id, Env *env)
 	frame_pop(s);
 	if (bad)
 		return val_error;
-	Dom outward = absorb(s, &r, all);
+	Dom outward = absorb(s, &r, all, where);
 	r.outward = outward;
 	r.path = outer_path(s);
 	ExprId e = reduce_value(s, &r, arg);
