@@ -4,7 +4,7 @@ CHECKED := build-sanitize
 JOBS := $(shell nproc)
 CONFIGURE := cmake -G Ninja $(if $(shell command -v ccache),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: build deps demo check quick sanitize clean
+.PHONY: build deps demo check quick sanitize fuzz clean
 
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -39,6 +39,10 @@ sanitize: $(CHECKED)/build.ninja
 $(CHECKED)/build.ninja:
 	$(CONFIGURE) -S . -B $(CHECKED) -DCMAKE_C_COMPILER=clang-22 -DCMAKE_BUILD_TYPE=Debug \
 	  "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" -DTEXO_SANITIZE=ON -DTEXO_LLVM=OFF
+
+# The fuzzers for longer than a check has time for.
+fuzz: sanitize
+	tests/fuzz/run.sh $(CHECKED)/tests/fuzz/frontend_fuzz 2000000 examples tests/lang frontend
 
 clean:
 	rm -rf $(BUILD) $(CHECKED)
