@@ -72,10 +72,9 @@ compile_unit(Session *s, SourceUnit *u, const FpMode *fp)
 		.statics = statics.at,
 		.nstatics = statics.n,
 		.host = s->host,
-		.werror = option_on(o, OPT_WERROR),
 	};
 	u->unit = frontend_compile(&s->arena, u->names, &u->diags, u->file, &fo);
-	u->failed = u->diags.nerror > 0 || (fo.werror && u->diags.nwarning > 0);
+	u->failed = u->diags.nerror > 0 || (option_on(o, OPT_WERROR) && u->diags.nwarning > 0);
 	for (uint32_t i = 0; u->unit && i < u->unit->graph.n; i++)
 		graph_decide(u->unit->graph.at[i]);
 }

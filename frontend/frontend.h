@@ -10,7 +10,6 @@ typedef struct {
 	const char *const *statics; /* "N=4096": -D */
 	uint32_t nstatics;
 	const Host *host;           /* to read used files; NULL: none can be used but "std" */
-	bool werror;
 } FrontendOptions;
 
 /* A parameter of a graph as the command needs it to make inputs. */

@@ -200,9 +200,8 @@ elab_component(Sema *s, Scope *sc, Units *u, const uint32_t *at, uint32_t n)
 
 /* Definitions in the order of the file. */
 static void
-sort_component(const Units *u, uint32_t *at, uint32_t n)
+sort_component(uint32_t *at, uint32_t n)
 {
-	(void)u;
 	for (uint32_t i = 1; i < n; i++)
 		for (uint32_t k = i; k > 0 && at[k] < at[k - 1]; k--) {
 			uint32_t t = at[k];
@@ -251,7 +250,7 @@ components(Sema *s, Scope *sc, Units *u)
 				;
 			for (uint32_t i = start; i < open.n; i++)
 				u->at[open.at[i]].on_stack = false;
-			sort_component(u, open.at + start, open.n - start);
+			sort_component(open.at + start, open.n - start);
 			elab_component(s, sc, u, open.at + start, open.n - start);
 			open.n = start;
 		}

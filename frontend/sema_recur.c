@@ -256,7 +256,7 @@ step_order(Group *r, uint32_t *order)
 }
 
 static AstId
-find_read(const Sema *s, AstId id, const Group *r, Def **m, uint32_t n)
+find_read(const Sema *s, AstId id, Def **m, uint32_t n)
 {
 	if (!id)
 		return 0;
@@ -265,7 +265,7 @@ find_read(const Sema *s, AstId id, const Group *r, Def **m, uint32_t n)
 		if (m[i]->entity->name == x->name)
 			return id;
 	for (unsigned k = 0; k < x->nkid; k++) {
-		AstId f = find_read(s, ast_kid(s->ast, id, k), r, m, n);
+		AstId f = find_read(s, ast_kid(s->ast, id, k), m, n);
 		if (f)
 			return f;
 	}
@@ -284,7 +284,7 @@ refuse(Group *r, Def **m, uint32_t n)
 				i = r->edge.n - 1;
 				break;
 			}
-	AstId read = find_read(s, ast_kid(s->ast, d->stmt, 1), r, m, n);
+	AstId read = find_read(s, ast_kid(s->ast, d->stmt, 1), m, n);
 	Span at = ast_get(s->ast, read ? read : d->stmt)->at;
 	Diag *g = diag_add(s->diags, DIAG_E0603, at, "`%s` reads `%s` where it may not be known yet",
 	                   name_text(s->names, d->entity->name), source_text(s, at));
