@@ -4,7 +4,7 @@ CHECKED := build-sanitize
 JOBS := $(shell nproc)
 CONFIGURE := cmake -G Ninja $(if $(shell command -v ccache),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: build deps demo check quick sanitize fuzz clean
+.PHONY: build deps demo check quick sanitize fuzz install clean
 
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -40,9 +40,14 @@ $(CHECKED)/build.ninja:
 	$(CONFIGURE) -S . -B $(CHECKED) -DCMAKE_C_COMPILER=clang-22 -DCMAKE_BUILD_TYPE=Debug \
 	  "-DCMAKE_C_FLAGS_DEBUG=-O1 -g" -DTEXO_SANITIZE=ON -DTEXO_LLVM=OFF
 
-# The fuzzers for longer than a check has time for.
+# The fuzzers alone, as in a check.
 fuzz: sanitize
-	tests/fuzz/run.sh $(CHECKED)/tests/fuzz/frontend_fuzz 2000000 examples tests/lang frontend
+	ctest --test-dir $(CHECKED) -R '^fuzz/' --output-on-failure
+
+# The command, both libraries, their headers, and what pkg-config and CMake want to know of them.
+# PREFIX is /usr/local; DESTDIR is honoured.
+install: build
+	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
 
 clean:
 	rm -rf $(BUILD) $(CHECKED)

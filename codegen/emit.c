@@ -17,8 +17,8 @@ static const char pipeline[] =
 	"loop-mssa(licm),early-cse,dce)";
 
 /* No arena here: unwinding out of LLVM's handler would cross its frames. */
-static void
-keep_error(Emit *e, const char *text)
+void
+emit_keep_error(Emit *e, const char *text)
 {
 	if (!e->error[0])
 		snprintf(e->error, sizeof e->error, "%s", text && *text ? text : "LLVM failed without a word");
@@ -31,14 +31,14 @@ see_diagnostic(LLVMDiagnosticInfoRef d, void *user)
 	if (LLVMGetDiagInfoSeverity(d) != LLVMDSError)
 		return;
 	char *text = LLVMGetDiagInfoDescription(d);
-	keep_error(e, text);
+	emit_keep_error(e, text);
 	LLVMDisposeMessage(text);
 }
 
 static bool
 fail(Emit *e, char *message)
 {
-	keep_error(e, message);
+	emit_keep_error(e, message);
 	LLVMDisposeMessage(message);
 	return false;
 }
@@ -50,7 +50,7 @@ emit_open(Emit *e, Arena *a, const Target *t, int level)
 	const char *why = NULL;
 	e->machine = target_machine(t, level, a, &why);
 	if (!e->machine) {
-		keep_error(e, why);
+		emit_keep_error(e, why);
 		return false;
 	}
 	e->ctx = LLVMContextCreate();
@@ -83,6 +83,26 @@ emit_close(Emit *e)
 		LLVMDisposeTargetMachine(e->machine);
 }
 
+static bool
+run_passes(Emit *e, const char *passes)
+{
+	LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
+	LLVMErrorRef err = LLVMRunPasses(e->module, passes, e->machine, o);
+	LLVMDisposePassBuilderOptions(o);
+	if (err) {
+		char *text = LLVMGetErrorMessage(err);
+		emit_keep_error(e, text);
+		LLVMDisposeErrorMessage(text);
+	}
+	return !e->error[0];
+}
+
+bool
+emit_drop_unused(Emit *e)
+{
+	return run_passes(e, "globaldce");
+}
+
 bool
 emit_optimise(Emit *e)
 {
@@ -90,15 +110,7 @@ emit_optimise(Emit *e)
 	if (LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message))
 		return fail(e, message);
 	LLVMDisposeMessage(message);
-	LLVMPassBuilderOptionsRef o = LLVMCreatePassBuilderOptions();
-	LLVMErrorRef err = LLVMRunPasses(e->module, pipeline, e->machine, o);
-	LLVMDisposePassBuilderOptions(o);
-	if (err) {
-		char *text = LLVMGetErrorMessage(err);
-		keep_error(e, text);
-		LLVMDisposeErrorMessage(text);
-	}
-	return !e->error[0];
+	return run_passes(e, pipeline);
 }
 
 const char *
@@ -139,12 +151,19 @@ emit_assembly(Emit *e, const char **text)
 }
 
 bool
-emit_object(Emit *e, const void **bytes, size_t *n)
+emit_with_imports(Emit *e, const char *const *import, const void **bytes, size_t *n)
 {
 	if (!emit_file(e, LLVMObjectFile, bytes, n))
 		return false;
-	const char *symbol = object_undefined(*bytes, *n);
+	const char *symbol = object_undefined(*bytes, *n, import);
 	if (symbol)
-		snprintf(e->error, sizeof e->error, "the generated code calls '%s', which no artefact has", symbol);
+		snprintf(e->error, sizeof e->error, "the generated code calls '%s', which it must not", symbol);
 	return !e->error[0];
+}
+
+bool
+emit_object(Emit *e, const void **bytes, size_t *n)
+{
+	static const char *const none[] = {NULL};
+	return emit_with_imports(e, none, bytes, n);
 }

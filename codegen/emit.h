@@ -26,5 +26,19 @@ bool emit_optimise(Emit *e);
 const char *emit_llvm(Emit *e);
 bool emit_assembly(Emit *e, const char **text);
 bool emit_object(Emit *e, const void **bytes, size_t *n);
+/* The same, when the code may also need the functions in import, which ends with NULL. */
+bool emit_with_imports(Emit *e, const char *const *import, const void **bytes, size_t *n);
+/* Keeps the first error. No arena here: unwinding out of LLVM's handler would cross its frames. */
+void emit_keep_error(Emit *e, const char *text);
+
+/* --- emit_link.c --- */
+/* Adds what n bytes of LLVM bitcode define. */
+bool emit_add_bitcode(Emit *e, const void *bytes, size_t n);
+/* Nothing that the module defines so far can be named from outside. */
+void emit_make_internal(Emit *e);
+/* Drops what nothing from outside leads to. */
+bool emit_drop_unused(Emit *e);
+/* The object file of a module with functions for programs to call (codegen/link_imports.def). */
+bool emit_linkable(Emit *e, const void **bytes, size_t *n);
 
 #endif

@@ -8,6 +8,13 @@ enum { MAX_WORDS = 1 << 20 };
 static void
 put(ExprWriter *w, uint32_t op, uint32_t operand)
 {
+	static const uint8_t pops[IMG_OP_COUNT] = {
+#define IMAGE_OP(id, pops, what) pops,
+#include "ir/image_ops.def"
+	};
+	w->depth = w->depth - pops[op] + (op != IMG_END);
+	if (w->depth > *w->deepest)
+		*w->deepest = w->depth;
 	vec_push(w->arena, w->words, op | operand << 8);
 }
 

@@ -119,9 +119,11 @@ put_dims(GraphWriter *x)
 	for (DimId d = 1; d < x->g->dim.n; d++) {
 		const Dim *from = &x->g->dim.at[d];
 		ImageDim to = {.param = from->param, .axis = from->axis, .scale = from->scale,
-		               .offset = from->offset, .value = from->value};
-		if (from->fixed)
+		               .offset = from->offset, .value = from->value, .turn = from->turn};
+		if (from->fixed) {
 			to.param = -1;
+			to.turn = 0;
+		}
 		to.name = put_text(w, name_text(x->g->names, from->name));
 		vec_push(w->arena, &w->dim, to);
 	}
@@ -177,6 +179,10 @@ workspace_tensor(GraphWriter *x, BufferBind b)
 static ImageBind
 bind_buffer(GraphWriter *x, BufferBind b, DType dtype)
 {
+	if (b.kind == BIND_SCRATCH && !b.elements)
+		refuse(x->w, "a kernel's scratch has no size");
+	if (b.kind == BIND_SCRATCH)
+		return (ImageBind){IMG_BIND_SCRATCH, image_expr(&x->expr, b.elements), (uint32_t)dtype, 0};
 	TensorKind kind = x->g->tensor.at[b.tensor].kind;
 	if (b.kind == BIND_DATA && x->param[b.tensor] >= 0 && kind != TENSOR_SCALAR)
 		return (ImageBind){IMG_BIND_PARAM, (uint32_t)x->param[b.tensor], 0, 0};
@@ -214,6 +220,7 @@ put_kernel(GraphWriter *x, const Kernel *k, const char *symbol)
 	to.template_name = put_text(w, template_info[k->plan.tmpl].text);
 	to.entry = put_text(w, symbol);
 	to.ntask = image_expr(&x->expr, k->ntask);
+	to.grain = k->grain ? image_expr(&x->expr, k->grain) : image_product(&x->expr, NULL, 0);
 	to.bind0 = w->bind.n;
 	if (k->buffer.n != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
 		refuse(w, arena_text(w->arena, "kernel %s has other buffers or scalars than its code",
@@ -242,7 +249,8 @@ put_graph(Writer *w, const Program *p, const char *const *symbol)
 	GraphWriter x = {w, p, g, &out, {0}, no_slots(w, g), no_slots(w, g), no_slots(w, g), w->tensor.n};
 	for (uint32_t k = 0; k < g->param.n; k++)
 		x.param[g->param.at[k]] = (int32_t)k;
-	x.expr = (ExprWriter){w->arena, g, &w->words, ARENA_ARRAY(w->arena, uint32_t, g->expr.n), x.param, NULL};
+	x.expr = (ExprWriter){w->arena, g, &w->words, ARENA_ARRAY(w->arena, uint32_t, g->expr.n), x.param,
+	                      0, &w->header.stack, NULL};
 	place_results(&x);
 	out.name = put_text(w, name_text(g->names, g->name));
 	out.signature = put_text(w, signature_json(w->arena, g));

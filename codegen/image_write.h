@@ -5,6 +5,7 @@
 
 #include "ir/image.h"
 #include "ir/kp.h"
+#include "ir/text.h"
 
 typedef struct {
 	const Program *const *program;
@@ -28,6 +29,7 @@ typedef struct {
 	Words *words;
 	uint32_t *at;          /* by ExprId: 1 + first word, 0 when not written yet */
 	const int32_t *param;  /* by TensorId: index into Graph.param, -1 */
+	uint32_t depth, *deepest; /* values on the stack now; the most in any expression */
 	const char *why;       /* set when an expression can't be a launch expression */
 } ExprWriter;
 
@@ -38,5 +40,7 @@ uint32_t image_product(ExprWriter *w, const ExprId *e, unsigned n);
 
 /* The graph's signature as JSON. */
 const char *signature_json(Arena *a, const Graph *g);
+/* The tensor's shape as the source would have it: "[N, 2 * M]"; nothing for rank 0. */
+void signature_shape(const Graph *g, const Tensor *t, Text *out);
 
 #endif

@@ -188,6 +188,12 @@ static Val
 lower_lane(Lower *l, ValId v)
 {
 	uint64_t lane = (uint64_t)lower_inst(l, v)->imm.i;
+	unsigned n = lower_inst(l, v)->type.lanes;
+	Val number[TIR_MAX_LANES], x = lower_arg(l, v, 0);
+	for (unsigned k = 0; k < n; k++)
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), lane + k, 0);
+	if (n)
+		return LLVMBuildShuffleVector(l->b, x, x, LLVMConstVector(number, n), "");
 	return LLVMBuildExtractElement(l->b, lower_arg(l, v, 0), LLVMConstInt(lower_i64(l), lane, 0), "");
 }
 

@@ -73,6 +73,16 @@ put_shape(const Graph *g, const Tensor *t, Text *out)
 	text_printf(out, "]");
 }
 
+void
+signature_shape(const Graph *g, const Tensor *t, Text *out)
+{
+	for (unsigned k = 0; k < t->rank; k++) {
+		text_printf(out, k ? ", " : "[");
+		put_expr(g, t->extent[k], 0, out);
+	}
+	text_printf(out, t->rank ? "]" : "");
+}
+
 static void
 put_tensor(const Graph *g, Name name, const char *kind, TensorId id, bool first, Text *out)
 {

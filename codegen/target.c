@@ -37,6 +37,7 @@ init_llvm(void)
 	LLVMInitializeX86Target();
 	LLVMInitializeX86TargetMC();
 	LLVMInitializeX86AsmPrinter();
+	LLVMInitializeX86AsmParser(); /* the runtime asks for CPUID by inline assembly */
 }
 
 static bool

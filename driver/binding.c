@@ -217,6 +217,9 @@ solve_dims(Bind *s)
 	for (DimId d = 1; d < g->dim.n; d++) {
 		const Dim *dim = &g->dim.at[d];
 		TensorId t = !dim->fixed && dim->axis == -1 && dim->param >= 0 ? g->param.at[dim->param] : 0;
+		if (t && env->scalar_known[t] && env->scalar[t] < 0)
+			return problem(s->problem, EXIT_INPUT, "the dim %s is %lld, and a dim is at least 0",
+			               name_text(g->names, dim->name), (long long)env->scalar[t]);
 		if (t && env->scalar_known[t]) {
 			env->dim[d] = env->scalar[t];
 			env->dim_known[d] = true;

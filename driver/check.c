@@ -1,36 +1,12 @@
 /* check.c: texo check F...: parse and check every file, each in a session of its own, so that what
  * one file runs into does not touch the next. Diagnostics of all files make one JSON object. */
 #include "driver/compile.h"
-
-#include <string.h>
+#include "driver/diag_entries.h"
 
 typedef struct {
 	const char *path;
 	Text *json; /* of the outer session: entries so far, or NULL */
 } CheckOne;
-
-/* The entries inside {"diagnostics":[...]}. */
-static void
-add_entries(Text *json, const char *object)
-{
-	const char *from = strchr(object, '['), *to = strrchr(object, ']');
-	if (!from || !to || to <= from + 1)
-		return;
-	if (json->n)
-		text_add(json, ",", 1);
-	text_add(json, from + 1, (size_t)(to - from - 1));
-}
-
-/* An entry for what has no place in a text: an unreadable file, a limit. */
-static void
-add_plain_entry(Text *json, const char *code, const char *path, const char *message)
-{
-	text_printf(json, "%s{\"code\":\"%s\",\"severity\":\"error\",\"file\":", json->n ? "," : "", code);
-	text_json(json, path, strlen(path));
-	text_printf(json, ",\"line\":1,\"column\":1,\"end_column\":1,\"message\":");
-	text_json(json, message, strlen(message));
-	text_printf(json, ",\"help\":\"\"}");
-}
 
 static ExitCode
 check_body(Session *s, void *arg)
@@ -39,12 +15,12 @@ check_body(Session *s, void *arg)
 	SourceUnit u;
 	if (!compile_open(s, one->path, &u)) {
 		if (one->json)
-			add_plain_entry(one->json, code_info[DIAG_E0890].id, one->path, s->problem.text);
+			diag_entries_plain(one->json, code_info[DIAG_E0890].id, one->path, s->problem.text);
 		return session_fail(s);
 	}
 	compile_unit(s, &u, NULL);
 	if (one->json)
-		add_entries(one->json, diags_json(&u.diags, &s->arena));
+		diag_entries_add(one->json, diags_json(&u.diags, &s->arena));
 	else
 		session_diags(s, &u.diags);
 	if (!u.failed)
@@ -69,7 +45,7 @@ command_check(Session *s, void *arg)
 		const char *why = NULL;
 		ExitCode code = session_run(s->host, o, s->arena.limit, check_body, &one, &why);
 		if (one.json && why)
-			add_plain_entry(one.json, code_info[DIAG_E0990].id, one.path, why);
+			diag_entries_plain(one.json, code_info[DIAG_E0990].id, one.path, why);
 		worst = code > worst ? code : worst;
 	}
 	if (option_on(o, OPT_JSON))

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SOURCE = 2 * 1024 * 1024 }; /* the parser refuses half of it */
-
 /* -D values are NAME=N; whether the file has such a dim is the frontend's to say. */
 static bool
 check_statics(Session *s)
@@ -30,10 +28,8 @@ check_statics(Session *s)
 void
 compile_begin(Session *s, const char *path, const char *text, size_t n, SourceUnit *out)
 {
-	*out = (SourceUnit){.path = path, .text = text, .n = n, .names = names_new(&s->arena)};
 	s->subject = path;
-	diags_init(&out->diags, &s->arena);
-	out->file = diags_add_file(&out->diags, path, text, n);
+	unit_begin(&s->arena, path, text, n, out);
 }
 
 bool
@@ -50,15 +46,6 @@ compile_open(Session *s, const char *path, SourceUnit *out)
 	return true;
 }
 
-static FpMode
-fp_option(const Options *o)
-{
-	const char *v = option_value(o, OPT_FP);
-	if (v && strcmp(v, "strict") == 0)
-		return FP_STRICT;
-	return v && strcmp(v, "fast") == 0 ? FP_FAST : FP_RELAXED;
-}
-
 void
 compile_unit(Session *s, SourceUnit *u, const FpMode *fp)
 {
@@ -67,16 +54,15 @@ compile_unit(Session *s, SourceUnit *u, const FpMode *fp)
 	for (uint32_t i = 0; i < o->use.n; i++)
 		if (o->use.at[i].id == OPT_DEFINE)
 			vec_push(&s->arena, &statics, o->use.at[i].value);
+	FpMode mode;
+	fp_named(option_value(o, OPT_FP), &mode); /* one of the option's choices */
 	FrontendOptions fo = {
-		.fp = fp ? *fp : fp_option(o),
+		.fp = fp ? *fp : mode,
 		.statics = statics.at,
 		.nstatics = statics.n,
 		.host = s->host,
 	};
-	u->unit = frontend_compile(&s->arena, u->names, &u->diags, u->file, &fo);
-	u->failed = u->diags.nerror > 0 || (option_on(o, OPT_WERROR) && u->diags.nwarning > 0);
-	for (uint32_t i = 0; u->unit && i < u->unit->graph.n; i++)
-		graph_decide(u->unit->graph.at[i]);
+	unit_check(&s->arena, u, &fo, option_on(o, OPT_WERROR));
 }
 
 Graph *
@@ -137,39 +123,46 @@ add_fuel(Session *s, const char *value, PassOptions *out)
 }
 
 const char *
-compile_cpu_name(Session *s)
+compile_cpu_named(Session *s, const char *target)
 {
-	const char *target = option_value(s->options, OPT_TARGET);
-	if (!target || strcmp(target, "cpu") == 0)
-		return "host";
-	if (strncmp(target, "cpu:", 4) == 0) {
-		const char *names = codegen_cpu_names(&s->arena);
-		for (const char *n = names; *n; n += strspn(n, ", ")) {
-			size_t k = strcspn(n, ",");
-			if (k == strlen(target + 4) && memcmp(n, target + 4, k) == 0)
-				return target + 4;
-			n += k;
-		}
+	const char *cpu;
+	switch (target_parse(&s->arena, target, &cpu)) {
+	case TARGET_CPU:
+		return cpu;
+	case TARGET_NO_SUCH_CPU:
 		problem(&s->problem, EXIT_USAGE, "--target=%s: there is no such processor", target);
-		problem_help(&s->problem, "the processors are %s", names);
+		problem_help(&s->problem, "the processors are %s", codegen_cpu_names(&s->arena));
 		return NULL;
-	}
-	if (strncmp(target, "cuda", 4) == 0)
+	case TARGET_CUDA:
 		problem(&s->problem, EXIT_INPUT, "--target=%s: code for CUDA is not built yet", target);
-	else
+		break;
+	case TARGET_NONE:
 		problem(&s->problem, EXIT_USAGE, "--target is cpu or cpu:NAME, not '%s'", target);
+		break;
+	}
 	problem_help(&s->problem, "'texo targets' lists what can be compiled for");
 	return NULL;
+}
+
+const char *
+compile_cpu_name(Session *s)
+{
+	return compile_cpu_named(s, option_value(s->options, OPT_TARGET));
 }
 
 bool
 compile_pass_options(Session *s, PassOptions *out)
 {
+	const char *cpu = compile_cpu_name(s);
+	return cpu && compile_pass_options_for(s, cpu, out);
+}
+
+bool
+compile_pass_options_for(Session *s, const char *cpu, PassOptions *out)
+{
 	const Options *o = s->options;
-	const char *verify = option_value(o, OPT_VERIFY), *cpu = compile_cpu_name(s);
-	memset(out, 0, sizeof *out);
-	if (!cpu)
-		return false;
+	const char *verify = option_value(o, OPT_VERIFY);
+	pass_options_for(cpu, s->host, out);
 	for (uint32_t i = 0; i < o->use.n; i++) {
 		const char *v = o->use.at[i].value;
 		PassId id = PASS_NONE;
@@ -193,8 +186,7 @@ compile_pass_options(Session *s, PassOptions *out)
 	out->remarks = option_on(o, OPT_REMARKS);
 	out->time = option_on(o, OPT_TIME);
 	out->verify_each = verify && strcmp(verify, "each") == 0;
-	out->host = s->host;
-	codegen_cpu_features(cpu, &out->lanes, &out->has_fma);
+	fuse_named(option_value(o, OPT_FUSE), &out->fuse); /* one of the option's choices */
 	return true;
 }
 

@@ -1,21 +1,9 @@
-/* compile.h: from a file's name to its graphs, and from a graph to code. */
+/* compile.h: the stages as the command's options want them; what goes wrong becomes a problem. */
 #ifndef TEXO_DRIVER_COMPILE_H
 #define TEXO_DRIVER_COMPILE_H
 
-#include "codegen/codegen.h"
 #include "driver/session.h"
-#include "frontend/frontend.h"
-#include "passes/pass.h"
-
-typedef struct {
-	const char *path, *text;
-	size_t n;
-	Names *names;
-	Diags diags;
-	FileId file;
-	Unit *unit;  /* NULL until compile_unit */
-	bool failed; /* errors, or warnings with --werror */
-} SourceUnit;
+#include "driver/stages.h"
 
 /* Reads the file ("-": standard input). */
 bool compile_open(Session *s, const char *path, SourceUnit *out);
@@ -28,8 +16,11 @@ Graph *compile_pick(Session *s, const SourceUnit *u, const char *name);
 
 /* --dump, --stop, --skip, --fuel, --remarks, --time, --verify, and what the target offers. */
 bool compile_pass_options(Session *s, PassOptions *out);
-/* The processor that --target names ("host" for cpu); NULL with a problem. */
+/* The same for this processor. */
+bool compile_pass_options_for(Session *s, const char *cpu, PassOptions *out);
+/* The processor that --target names ("host" for cpu), or one of the targets it lists; NULL with a problem. */
 const char *compile_cpu_name(Session *s);
+const char *compile_cpu_named(Session *s, const char *target);
 /* Passes and plan; what they say goes to standard error. NULL after --stop. */
 Program *compile_program(Session *s, Graph *g, const PassOptions *o);
 bool compile_code(Session *s, const Program *p, const CodegenOptions *o, CodegenResult *out);

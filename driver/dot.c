@@ -1,6 +1,6 @@
 /* dot.c: the tensor graph for Graphviz. Parameters are ellipses, nodes boxes that say how they reduce;
  * an arrow is "is read by", dashed where it closes a recurrence. */
-#include "driver/emit.h"
+#include "driver/stages.h"
 
 typedef struct {
 	const Graph *g;

@@ -1,7 +1,6 @@
 /* explain.c: texo explain F: which kernels a graph becomes, what each holds, the bytes with and
- * without sharing kernels, and why each remaining edge between kernels is there. Fusion is not built
- * yet, so that is every edge's reason; predicted times need the machine's model, which is not built
- * either: null. Dims that nothing gives take their hints, else small sizes, and are said. */
+ * without sharing kernels, and why each remaining edge between kernels is there. Predicted times need
+ * the machine's model, which is not built yet: null. Dims that nothing gives take their hints, else small sizes, and are said. */
 #include "driver/compile.h"
 #include "driver/explain_code.h"
 #include "driver/binding.h"
@@ -10,7 +9,7 @@
 
 #include <string.h>
 
-static const char edge_code[] = "NOT_BUILT", edge_reason[] = "fusion is not built yet";
+static const UnfusedEdge copied = {0, 0, "result_copied", "is a copy, made when everything has run"};
 
 typedef struct {
 	Session *s;
@@ -78,6 +77,17 @@ each_edge(Explain *x, void (*f)(Explain *, TensorId from, TensorId to, uint32_t 
 	}
 }
 
+/* Why the two nodes are in different kernels; the schedule said it of each edge but its own copies. */
+static const UnfusedEdge *
+edge_of(const Explain *x, TensorId from, TensorId to)
+{
+	const Program *p = x->program;
+	for (uint32_t k = 0; k < p->unfused.n; k++)
+		if (p->unfused.at[k].from == from && p->unfused.at[k].to == to)
+			return &p->unfused.at[k];
+	return &copied;
+}
+
 /* The line that defines the reader; what a function of another file brought in has its user's. */
 static uint32_t
 edge_line(const Explain *x, TensorId to)
@@ -103,7 +113,7 @@ print_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 	if (n == 0)
 		text_printf(&x->s->out, "not fused:\n");
 	text_printf(&x->s->out, "  %s -> %s (line %u): %s\n", tensor_name(x, from), tensor_name(x, to),
-	            edge_line(x, to), edge_reason);
+	            edge_line(x, to), edge_of(x, from, to)->reason);
 }
 
 static const char *
@@ -145,7 +155,8 @@ json_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 	text_json(out, a, strlen(a));
 	text_printf(out, ",\"to\":");
 	text_json(out, b, strlen(b));
-	text_printf(out, ",\"code\":\"%s\",\"reason\":\"%s\",\"line\":%u}", edge_code, edge_reason, edge_line(x, to));
+	text_printf(out, ",\"code\":\"%s\",\"reason\":\"%s\",\"line\":%u}", edge_of(x, from, to)->code, edge_of(x, from, to)->reason,
+	            edge_line(x, to));
 }
 
 static void

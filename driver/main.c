@@ -1,17 +1,23 @@
 /* main.c: texo. Reads the command line, arranges for signals, runs the command's session, ends with
  * its exit code. */
+#define _XOPEN_SOURCE 700 /* sigaltstack */
 #include "driver/output_file.h"
+#include "driver/sanitized.h"
 #include "driver/session.h"
+#include "driver/api/worker.h"
+#include "driver/worker_serve.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static SessionFn *const command_table[CMD_END] = {
 	[CMD_CHECK] = command_check,     [CMD_RUN] = command_run,         [CMD_TEST] = command_test,
 	[CMD_EXPLAIN] = command_explain, [CMD_BUILD] = command_build,     [CMD_TARGETS] = command_targets,
-	[CMD_DOCTOR] = command_doctor,
+	[CMD_DOCTOR] = command_doctor,   [CMD_BENCH] = command_bench,
+	[CMD_FMT] = command_fmt,         [CMD_INSPECT] = command_inspect,
 };
 
 /* Only unlink and _exit, which a handler may call. */
@@ -20,6 +26,33 @@ interrupted(int sig)
 {
 	output_abandon(&host_default()->files);
 	_exit(sig == SIGINT ? EXIT_INTERRUPTED : 128 + sig);
+}
+
+/* LLVM ends the process when it meets memory's end or a bug of its own; and a bug of ours may too. Either
+ * is reported as one, and leaves no file. */
+static void
+crashed(int sig)
+{
+	static const char text[] = "texo: internal error: the process was ended from inside\n"
+	                           "This is a bug of texo, whatever the input. Please report it with the file, the command line "
+	                           "and\nthe output of 'texo doctor'.\n";
+	(void)sig;
+	output_abandon(&host_default()->files);
+	_exit(write(2, text, sizeof text - 1) < 0 ? EXIT_IO : EXIT_BUG);
+}
+
+/* On a stack of its own, since the usual one may be what ran out. */
+static void
+arrange_crashes(void)
+{
+	static const int fatal[] = {SIGABRT, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+	static char stack[64 * 1024];
+	stack_t apart = {.ss_sp = stack, .ss_size = sizeof stack};
+	struct sigaction crash = {.sa_handler = crashed, .sa_flags = SA_ONSTACK | SA_RESETHAND};
+	if (IS_SANITIZED || sigaltstack(&apart, NULL) != 0)
+		return;
+	for (unsigned k = 0; k < sizeof fatal / sizeof *fatal; k++)
+		sigaction(fatal[k], &crash, NULL);
 }
 
 static void
@@ -85,7 +118,7 @@ dispatch(Session *s, void *arg)
 		return help(s, o);
 	if (!command_built(o->command))
 		return not_built(s, o);
-	if (o->command != CMD_CHECK)
+	if (o->command != CMD_CHECK && o->command != CMD_FMT)
 		s->arena.limit = LOWERING_LIMIT;
 	return command_table[o->command](s, NULL);
 }
@@ -94,7 +127,10 @@ int
 main(int argc, char **argv)
 {
 	CommandLine line = {.argc = argc, .argv = argv};
+	if (argc == 2 && strcmp(argv[1], WORKER_WORD) == 0)
+		return worker_serve();
 	hold_standard_descriptors();
 	arrange_signals();
+	arrange_crashes();
 	return (int)session_run(host_default(), &line.options, SESSION_LIMIT, dispatch, &line, NULL);
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_PATH = 4096 };
@@ -56,12 +57,22 @@ write_in_place(const HostFiles *files, const char *path, const void *bytes, size
 	return ok || problem(p, EXIT_IO, "cannot write %s: %s", name, strerror(why));
 }
 
+/* A file that takes another's place keeps its permissions, as far as the system lets it. */
+static void
+keep_mode(int fd, const char *target)
+{
+	struct stat st;
+	if (stat(target, &st) == 0 && fchmod(fd, st.st_mode & 0777) != 0)
+		return;
+}
+
 static bool
-write_aside(const HostFiles *files, const char *aside, const void *bytes, size_t n)
+write_aside(const HostFiles *files, const char *aside, const char *target, const void *bytes, size_t n)
 {
 	int fd = files->open(files->user, aside, O_WRONLY | O_CREAT | O_EXCL, 0666);
 	if (fd < 0)
 		return false;
+	keep_mode(fd, target);
 	bool ok = write_fully(files, fd, bytes, n) && files->sync(files->user, fd) == 0;
 	int why = errno;
 	if (files->close(files->user, fd) != 0 && ok) {
@@ -92,12 +103,21 @@ output_add(const HostFiles *files, const char *path, const void *bytes, size_t n
 	snprintf(pending[at].aside, sizeof pending[at].aside, "%.*s.texo-%ld-%d.part", slash ? (int)(slash + 1 - path) : 0, path,
 	         (long)getpid(), at);
 	npending = at + 1;
-	if (write_aside(files, pending[at].aside, bytes, n))
+	if (write_aside(files, pending[at].aside, path, bytes, n))
 		return true;
 	problem(p, EXIT_IO, "cannot write %s: %s", path, strerror(errno));
 	files->unlink(files->user, pending[at].aside);
 	npending = at;
 	return false;
+}
+
+const char *
+output_aside(const char *path)
+{
+	for (int i = npending; i-- > 0;)
+		if (strcmp(pending[i].target, path) == 0)
+			return pending[i].aside;
+	return NULL;
 }
 
 bool

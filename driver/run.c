@@ -2,7 +2,7 @@
  * --compare the evaluator runs first: it only reads the inputs, compiled code overwrites inouts. */
 #include "driver/compare.h"
 #include "driver/element_text.h"
-#include "driver/emit.h"
+#include "driver/forms.h"
 #include "driver/npy.h"
 #include "driver/output_file.h"
 #include "driver/near.h"
@@ -278,23 +278,4 @@ command_run(Session *s, void *arg)
 		return EXIT_INPUT;
 	}
 	return run_graph(&r);
-}
-
-ExitCode
-command_build(Session *s, void *arg)
-{
-	SourceUnit u;
-	(void)arg;
-	if (s->options->operand.n != 1) {
-		problem(&s->problem, EXIT_USAGE, "texo build takes one file");
-		return session_fail(s);
-	}
-	if (!option_value(s->options, OPT_EMIT)) {
-		problem(&s->problem, EXIT_INPUT, "building objects is not built yet");
-		problem_help(&s->problem, "--emit=tokens,ast,tg,dot,plan,tir,llvm,asm writes these forms");
-		return session_fail(s);
-	}
-	if (!compile_open(s, s->options->operand.at[0], &u))
-		return session_fail(s);
-	return emit_forms(s, &u);
 }

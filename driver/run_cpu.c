@@ -1,19 +1,9 @@
-/* run_cpu.c: --device=cpu: loads an artefact into this process through the runtime's own interface
- * and launches it on the bound inputs. */
-#include "driver/results.h"
-#include "texo_rt.h"
+/* run_cpu.c: see cpu_launch.h; and --device=cpu, which is one launch. */
+#include "driver/cpu_launch.h"
+#include "runtime/pool.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct {
-	texo_rt *rt;
-	texo_program *program;
-	texo_kernel *kernel;
-	DLTensor *tensor;
-	texo_arg *arg;
-	uint32_t narg;
-} Launch;
 
 /* The code of each kind of element in DLPack; bits come from the dtype's row. */
 static DLDataType
@@ -34,7 +24,7 @@ dl_type(DType t)
 }
 
 static void
-add_tensor(Launch *l, DType t, unsigned rank, int64_t *shape, void *data)
+add_tensor(CpuLaunch *l, DType t, unsigned rank, int64_t *shape, void *data)
 {
 	DLTensor *d = &l->tensor[l->narg];
 	*d = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = dl_type(t), .shape = shape};
@@ -43,7 +33,7 @@ add_tensor(Launch *l, DType t, unsigned rank, int64_t *shape, void *data)
 
 /* Inputs with inouts, then results that are no inouts, in source order. */
 static void
-collect_args(Session *s, const Binding *b, Results *r, Launch *l)
+collect_args(Session *s, const Binding *b, Results *r, CpuLaunch *l)
 {
 	const Graph *g = b->graph;
 	l->tensor = ARENA_ARRAY(&s->arena, DLTensor, b->nparam + r->n + 1);
@@ -103,7 +93,7 @@ refused(Session *s, texo_status status)
 
 /* The place of the failed access in the source, from the runtime's line and column. */
 static void
-report_fault(Session *s, Launch *l, const Graph *g, Diags *diags, Results *out)
+report_fault(Session *s, CpuLaunch *l, const Graph *g, Diags *diags, Results *out)
 {
 	texo_fault f = {.struct_size = sizeof f};
 	if (texo_kernel_status(l->kernel, &f) != TEXO_OK || !(f.failed || f.cut))
@@ -141,47 +131,62 @@ report_check(Session *s, const Graph *g, Diags *diags, Results *out)
 	diag_add(diags, DIAG_E0790, g->at, "%s", text);
 }
 
-static bool
-launch(Session *s, const Binding *b, Diags *diags, Launch *l, Results *out)
+uint32_t
+cpu_threads(const Session *s)
 {
-	size_t bytes = 0;
+	const char *jobs = option_value(s->options, OPT_THREADS);
+	return jobs ? (uint32_t)strtoul(jobs, NULL, 10) : pool_processors();
+}
+
+texo_status
+cpu_prepare(Session *s, CpuLaunch *l)
+{
 	texo_status st = texo_kernel_prepare(l->kernel, l->arg, l->narg);
 	if (st == TEXO_OK)
-		st = texo_kernel_workspace(l->kernel, l->arg, l->narg, &bytes);
-	if (st == TEXO_OK) {
-		char *room = arena_alloc(&s->data, bytes + 64);
-		void *workspace = bytes ? room + (64 - (uintptr_t)room % 64) % 64 : NULL;
-		int64_t start = s->host->clock.now_ns(s->host->clock.user);
-		st = texo_kernel_launch(l->kernel, l->arg, l->narg, workspace, NULL);
-		int64_t took = s->host->clock.now_ns(s->host->clock.user) - start;
-		say_detail(s, "ran in %.3f ms, %zu bytes of workspace", (double)took / 1e6, bytes);
+		st = texo_kernel_workspace(l->kernel, l->arg, l->narg, &l->bytes);
+	if (st == TEXO_OK && l->bytes) {
+		char *room = arena_alloc(&s->data, l->bytes + 64);
+		l->workspace = room + (64 - (uintptr_t)room % 64) % 64;
 	}
-	if (st == TEXO_CHECK_FAILED)
-		report_check(s, b->graph, diags, out);
-	else if (st == TEXO_OK || st == TEXO_FAULT)
-		report_fault(s, l, b->graph, diags, out);
+	return st;
+}
+
+texo_status
+cpu_launch(CpuLaunch *l)
+{
+	return texo_kernel_launch(l->kernel, l->arg, l->narg, l->workspace, NULL);
+}
+
+bool
+cpu_outcome(Session *s, CpuLaunch *l, texo_status status, const Graph *g, Diags *diags, Results *out)
+{
+	if (status == TEXO_CHECK_FAILED)
+		report_check(s, g, diags, out);
+	else if (status == TEXO_OK || status == TEXO_FAULT)
+		report_fault(s, l, g, diags, out);
 	else
-		return refused(s, st);
+		return refused(s, status);
 	return true;
 }
 
 static bool
-load_and_launch(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, Launch *l, Results *out)
+load(Session *s, const CodegenResult *code, CpuLaunch *l)
 {
-	const char *jobs = option_value(s->options, OPT_THREADS);
 	const HostMemory *m = &s->host->memory;
-	texo_rt_options ro = {.struct_size = sizeof ro, .threads = jobs ? (uint32_t)strtoul(jobs, NULL, 10) : 0,
-	                      .device = "cpu", .alloc = m->alloc, .resize = m->resize, .release = m->release, .user = m->user};
+	texo_rt_options ro = {.struct_size = sizeof ro, .threads = cpu_threads(s), .device = "cpu", .alloc = m->alloc,
+	                      .resize = m->resize, .release = m->release, .user = m->user};
+	int64_t start = s->host->clock.now_ns(s->host->clock.user);
 	texo_status st = texo_rt_create(&ro, &l->rt);
 	if (st == TEXO_OK)
 		st = texo_rt_load(l->rt, code->image, code->image_size, &l->program);
 	if (st == TEXO_OK)
 		st = texo_program_get_kernel(l->program, NULL, &l->kernel);
-	return st == TEXO_OK ? launch(s, b, diags, l, out) : refused(s, st);
+	l->load_ns = s->host->clock.now_ns(s->host->clock.user) - start;
+	return st == TEXO_OK || refused(s, st);
 }
 
 static void
-release(Session *s, Launch *l)
+release(Session *s, CpuLaunch *l)
 {
 	texo_program_destroy(l->program);
 	texo_rt_destroy(l->rt);
@@ -190,9 +195,9 @@ release(Session *s, Launch *l)
 
 /* What the runtime owns is given back before an unwinding goes on. */
 bool
-run_cpu(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, Results *out)
+cpu_loaded(Session *s, const Binding *b, const CodegenResult *code, Results *out, CpuLaunchFn *body, void *user)
 {
-	Launch *l = ARENA_NEW(&s->arena, Launch); /* not locals: they change between setjmp and longjmp */
+	CpuLaunch *l = ARENA_NEW(&s->arena, CpuLaunch); /* not locals: they change between setjmp and longjmp */
 	Unwind *inner = ARENA_NEW(&s->arena, Unwind);
 	if (!results_prepare(s, b, out))
 		return false;
@@ -202,7 +207,36 @@ run_cpu(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, R
 		arena_unwind(&s->arena, inner->why, "%s", inner->text);
 	}
 	s->arena.unwind = s->data.unwind = inner;
-	bool ok = load_and_launch(s, b, code, diags, l, out);
+	bool ok = load(s, code, l) && body(s, l, user);
 	release(s, l);
 	return ok;
+}
+
+/* --- one launch --- */
+
+typedef struct {
+	const Graph *graph;
+	Diags *diags;
+	Results *out;
+} Once;
+
+static bool
+launch_once(Session *s, CpuLaunch *l, void *user)
+{
+	const Once *once = user;
+	texo_status st = cpu_prepare(s, l);
+	if (st == TEXO_OK) {
+		int64_t start = s->host->clock.now_ns(s->host->clock.user);
+		st = cpu_launch(l);
+		int64_t took = s->host->clock.now_ns(s->host->clock.user) - start;
+		say_detail(s, "ran in %.3f ms, %zu bytes of workspace", (double)took / 1e6, l->bytes);
+	}
+	return cpu_outcome(s, l, st, once->graph, once->diags, once->out);
+}
+
+bool
+run_cpu(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, Results *out)
+{
+	Once once = {b->graph, diags, out};
+	return cpu_loaded(s, b, code, out, launch_once, &once);
 }

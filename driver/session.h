@@ -42,7 +42,7 @@ void session_diags(Session *s, const Diags *d);
 bool session_colour(const Session *s);
 
 /* The commands. */
-SessionFn command_check, command_run, command_test, command_explain, command_build, command_targets,
-	command_doctor;
+SessionFn command_check, command_run, command_test, command_explain, command_build, command_bench, command_targets,
+	command_doctor, command_fmt, command_inspect;
 
 #endif

@@ -242,3 +242,27 @@ work_count(const LaunchEnv *env, UseTable *table, const TensorId *node, uint32_t
 			w.bytes += bytes_of(&c, node[i], elements(&c, node[i]));
 	return w;
 }
+
+Work
+work_of_signature(const LaunchEnv *env, UseTable *table)
+{
+	const Graph *g = env->graph;
+	Count c = {.env = env, .g = g, .table = table};
+	TensorId *all = ARENA_ARRAY(table->arena, TensorId, g->node.n + 1);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		all[i] = g->node.at[i].out;
+	Work w = work_count(env, table, all, g->node.n);
+	w.bytes = 0;
+	for (uint32_t k = 0; k < g->param.n; k++) {
+		TensorId t = g->param.at[k];
+		double size = elements(&c, t), asked = table->seen[t] == table->stamp ? table->asked[t] : -1;
+		if (g->tensor.at[t].kind == TENSOR_INOUT)
+			w.bytes += 2 * bytes_of(&c, t, size);
+		else if (g->tensor.at[t].kind == TENSOR_INPUT)
+			w.bytes += bytes_of(&c, t, asked >= 0 && asked < size ? asked : size);
+	}
+	for (uint32_t k = 0; k < g->result.n; k++)
+		if (!g->result.at[k].inout)
+			w.bytes += bytes_of(&c, g->result.at[k].tensor, elements(&c, g->result.at[k].tensor));
+	return w;
+}

@@ -1,4 +1,4 @@
-/* work_count.h: bytes and operations of sets of nodes, as `texo explain` reports them. */
+/* work_count.h: bytes and operations of sets of nodes, as `texo explain` and `texo bench` report them. */
 #ifndef TEXO_DRIVER_WORK_COUNT_H
 #define TEXO_DRIVER_WORK_COUNT_H
 
@@ -34,5 +34,8 @@ void use_table_init(UseTable *t, const Graph *g, Arena *a);
  * under a guard all count, and so does a range read from data up to where it is cut. Takes time and
  * memory of the set's size, not of the graph's. */
 Work work_count(const LaunchEnv *env, UseTable *table, const TensorId *node, uint32_t n);
+/* The flops of the whole graph, and the bytes that its signature makes every schedule move: each input
+ * once (one that is reached only through data as above), each result once, an inout twice. */
+Work work_of_signature(const LaunchEnv *env, UseTable *table);
 
 #endif

@@ -21,6 +21,10 @@ typedef struct {
 /* Parses and checks the file (already added to diags) and what it uses. Errors are in diags. */
 Unit *frontend_compile(Arena *a, Names *names, Diags *diags, FileId file, const FrontendOptions *o);
 
+/* The file's text in the language's one layout, n bytes: comments and meaning stay. NULL where it
+ * does not parse; the errors are in diags. */
+const char *frontend_layout(Arena *a, Names *names, Diags *diags, FileId file, size_t *n);
+
 /* The text of the standard library. */
 extern const char std_text[];
 extern const unsigned std_text_size;

@@ -311,14 +311,17 @@ void add_check(Sema *s, ExprId cond, Span at, DiagCode code, const char *text);
 
 /* --- sema_range.c --- */
 typedef struct {
-	ExprId extent;
+	ExprId extent; /* 0: of a tensor that is in error, or not one */
 	Span at;
 	bool optional;
+	AstId read;    /* with extent 0: the READ, and where its name is looked up */
+	Env *env;
 } AxisUse;
 typedef VEC(AxisUse) AxisUses;
 /* The axes that the index subscripts alone in the expression. */
 void range_scan(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses);
-/* Gives v the range 0..extent from those uses; false with an error that names it. */
+/* Gives v the range 0..extent from those uses; false with an error that names it, or the tensor that
+ * was to give the range. */
 bool range_infer(Sema *s, IvarId v, const AxisUses *uses);
 /* Checks that all plain uses have the extent the first has, now or at launch. */
 void extents_agree(Sema *s, const AxisUses *uses, Name index);
@@ -362,9 +365,13 @@ bool recur_build(Sema *s, Def **member, uint32_t n, uint32_t first_node);
 /* --- sema_graph.c --- */
 Graph *sema_graph(Sema *s, AstId id, uint32_t module);
 DType ast_dtype(Sema *s, AstId param);
+/* The names in a dim's expression that nothing binds yet: their number, and the last one. */
+unsigned dim_unbound(Sema *s, Scope *sc, AstId id, AstId *name);
 Entity *declare(Sema *s, Scope *sc, EntityKind kind, Name name, Span at);
 bool add_results(Sema *s, Scope *sc, AstId results);
 void add_facts(Sema *s, Scope *sc, AstId facts);
+/* That no extent of a result is below 0: a launch check where it isn't proved, a fact from here on. */
+void result_extents(Sema *s, Scope *sc);
 
 /* --- sema_block.c --- */
 bool scope_definitions(Sema *s, Scope *sc);

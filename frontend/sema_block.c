@@ -350,32 +350,99 @@ pass_scalar(Sema *s, Scope *sc, Scope *inner, AstId param, AstId arg)
 	return true;
 }
 
-/* The callee's dims, from the extents of what is passed. */
+/* The one unbound name of an axis, so that a line through its values at 0 and 1 meets what is passed;
+ * must_equal holds the axis against it after. */
+static bool
+solve_inner(Sema *s, Scope *inner, AstId dim, AstId name, ExprId have)
+{
+	Graph *g = s->g;
+	AstNode n = *ast_get(s->ast, name);
+	Entity *e = scope_add(s, inner, ENT_DIM, n.name, n.at);
+	ExprId at[2];
+	Dom none = dom_none;
+	for (int x = 0; x < 2; x++) {
+		e->dim = expr_int(g, DT_I64, x);
+		at[x] = elab_index(s, dim, inner->env, &none, "a dim");
+		if (!at[x])
+			return false;
+	}
+	ExprId step = index_norm(g, expr_binary(g, OP_SUB, at[1], at[0]));
+	if (step == expr_int(g, DT_I64, 0)) {
+		diag_add(s->diags, DIAG_E0229, ast_get(s->ast, dim)->at, "the dim `%s` can't be found from this axis",
+		         text_of(s, n.name));
+		return false;
+	}
+	e->dim = index_norm(g, expr_binary(g, OP_IDIV, expr_binary(g, OP_SUB, have, at[0]), step));
+	ExprId fact = expr_binary(g, OP_LE, expr_int(g, DT_I64, 0), e->dim);
+	add_check(s, fact, ast_get(s->ast, dim)->at, DIAG_E0705,
+	          arena_text(s->arena, "`%s` of the called graph is at least 0", text_of(s, n.name)));
+	facts_push(s->facts, fact);
+	s->base = facts_mark(s->facts);
+	return true;
+}
+
+typedef struct {
+	Name name; /* of the parameter */
+	Span at;
+	unsigned axis;
+	AstId dim;
+	ExprId have;
+} PassedAxis;
+
+/* Calls f for every axis of the tensors passed; true where one said so. */
+static bool
+each_axis(Sema *s, Scope *inner, AstId params, bool (*f)(Sema *, Scope *, const PassedAxis *))
+{
+	bool any = false;
+	for (unsigned k = 0; k < ast_get(s->ast, params)->nkid; k++) {
+		AstNode p = *ast_get(s->ast, ast_kid(s->ast, params, k));
+		const Entity *e = scope_find(inner, p.name);
+		for (unsigned a = 0; a < p.nkid && e->kind == ENT_TENSOR; a++) {
+			PassedAxis x = {p.name, p.at, a, ast_kid(s->ast, ast_kid(s->ast, params, k), a),
+			                s->g->tensor.at[e->tensor].extent[a]};
+			any |= f(s, inner, &x);
+		}
+	}
+	return any;
+}
+
+static bool
+bind_alone(Sema *s, Scope *inner, const PassedAxis *x)
+{
+	AstNode d = *ast_get(s->ast, x->dim);
+	if (d.kind == AST_NAME && !scope_find(inner, d.name) && !item_find(s, inner->module, d.name))
+		scope_add(s, inner, ENT_DIM, d.name, d.at)->dim = x->have;
+	return false;
+}
+
+static bool
+bind_solved(Sema *s, Scope *inner, const PassedAxis *x)
+{
+	AstId name = 0;
+	return dim_unbound(s, inner, x->dim, &name) == 1 && solve_inner(s, inner, x->dim, name, x->have);
+}
+
+/* True when the axis can't be what is passed. */
+static bool
+axis_differs(Sema *s, Scope *inner, const PassedAxis *x)
+{
+	Dom none = dom_none;
+	ExprId want = elab_index(s, x->dim, inner->env, &none, "a dim");
+	if (want)
+		must_equal(s, x->have, want, x->at, x->name, x->axis);
+	return !want;
+}
+
+/* The callee's dims, from the extents of what is passed: names alone first, then what is solved, as long
+ * as something new gets bound. */
 static bool
 inner_dims(Sema *s, Scope *inner, AstId params)
 {
-	bool ok = true;
-	for (int pass = 0; pass < 2; pass++)
-		for (unsigned k = 0; k < ast_get(s->ast, params)->nkid; k++) {
-			AstId param = ast_kid(s->ast, params, k);
-			AstNode p = *ast_get(s->ast, param);
-			const Entity *e = scope_find(inner, p.name);
-			for (unsigned a = 0; a < p.nkid && e->kind == ENT_TENSOR; a++) {
-				AstId dim = ast_kid(s->ast, param, a);
-				AstNode d = *ast_get(s->ast, dim);
-				ExprId have = s->g->tensor.at[e->tensor].extent[a];
-				Dom none = dom_none;
-				if (pass == 0 && d.kind == AST_NAME && !scope_find(inner, d.name) && !item_find(s, inner->module, d.name))
-					scope_add(s, inner, ENT_DIM, d.name, d.at)->dim = have;
-				if (pass == 0)
-					continue;
-				ExprId want = elab_index(s, dim, inner->env, &none, "a dim");
-				ok &= want != 0;
-				if (want)
-					must_equal(s, have, want, p.at, p.name, a);
-			}
-		}
-	return ok;
+	uint32_t before = s->diags->nerror;
+	each_axis(s, inner, params, bind_alone);
+	while (s->diags->nerror == before && each_axis(s, inner, params, bind_solved))
+		continue;
+	return s->diags->nerror == before && !each_axis(s, inner, params, axis_differs);
 }
 
 static bool
@@ -442,6 +509,7 @@ call_graph(Sema *s, Scope *sc, AstId stmt)
 	ok = ok && inner_dims(s, inner, params) && add_results(s, inner, ast_kid(s->ast, g, 2));
 	if (ok) {
 		add_facts(s, inner, ast_kid(s->ast, g, 3));
+		result_extents(s, inner);
 		ok = scope_definitions(s, inner) && bind_results(s, sc, inner, names);
 	}
 	s->item.at[index].active = false;

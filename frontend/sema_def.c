@@ -182,8 +182,9 @@ static void
 warn_smaller(Sema *s, Def *d, unsigned k, const AxisUses *uses)
 {
 	for (uint32_t i = 0; i < uses->n; i++) {
-		ExprId less = expr_binary(s->g, OP_LT, d->extent[k], uses->at[i].extent);
-		if (uses->at[i].optional || uses->at[i].extent == d->extent[k] || !prove(s->facts, less))
+		ExprId other = uses->at[i].extent;
+		if (uses->at[i].optional || !other || other == d->extent[k]
+		    || !prove(s->facts, expr_binary(s->g, OP_LT, d->extent[k], other)))
 			continue;
 		Diag *g = diag_add(s->diags, DIAG_W0201, uses->at[i].at, "`%s` covers only a part of this axis",
 		                   name_text(s->names, s->ivar.at[d->ivar[k]].name));
@@ -203,9 +204,9 @@ range_one(Sema *s, Def *d, unsigned k, const ExprId *declared, bool quiet)
 	AxisUses uses = {0};
 	if (declared || written) {
 		if (declared && written)
-			vec_push(s->arena, &uses, ((AxisUse){declared[k], ast_get(s->ast, sub)->at, false}));
+			vec_push(s->arena, &uses, ((AxisUse){.extent = declared[k], .at = ast_get(s->ast, sub)->at}));
 		if (declared && written)
-			vec_push(s->arena, &uses, ((AxisUse){written, ast_get(s->ast, sub)->at, false}));
+			vec_push(s->arena, &uses, ((AxisUse){.extent = written, .at = ast_get(s->ast, sub)->at}));
 		extents_agree(s, &uses, s->ivar.at[d->ivar[k]].name);
 		set_range(s, d, k, declared ? declared[k] : written);
 		uses.n = 0;
@@ -215,7 +216,7 @@ range_one(Sema *s, Def *d, unsigned k, const ExprId *declared, bool quiet)
 	}
 	scan_rhs(s, d, k, &uses);
 	if (quiet && uses.n == 0)
-		return false;
+		return false; /* a later round may know more */
 	bool ok = range_infer(s, d->ivar[k], &uses);
 	d->extent[k] = s->ivar.at[d->ivar[k]].hi;
 	return ok;

@@ -112,9 +112,8 @@ scalar_dims(Sema *s, Scope *sc, AstId id)
 		scalar_dims(s, sc, ast_kid(s->ast, id, k));
 }
 
-/* The names in a dim's expression that nothing binds yet: their number, and the last one. */
-static unsigned
-unbound(Sema *s, Scope *sc, AstId id, AstId *name)
+unsigned
+dim_unbound(Sema *s, Scope *sc, AstId id, AstId *name)
 {
 	const AstNode *n = ast_get(s->ast, id);
 	if (n->kind == AST_NAME) {
@@ -126,7 +125,7 @@ unbound(Sema *s, Scope *sc, AstId id, AstId *name)
 	}
 	unsigned c = 0;
 	for (unsigned k = 0; k < n->nkid; k++)
-		c += unbound(s, sc, ast_kid(s->ast, id, k), name);
+		c += dim_unbound(s, sc, ast_kid(s->ast, id, k), name);
 	return c;
 }
 
@@ -143,13 +142,55 @@ subst_dim(void *user, Graph *g, ExprId e)
 	return p->op == OP_DIM && p->ref == d->dim ? d->to : e;
 }
 
+static ExprId
+with_dim(Sema *s, ExprId e, DimId d, int64_t x)
+{
+	DimSubst sub = {d, expr_int(s->g, DT_I64, x)};
+	return expr_rewrite(s->g, e, subst_dim, &sub);
+}
+
 static bool
 value_at(Sema *s, ExprId e, DimId d, int64_t x, int64_t *out)
 {
-	DimSubst sub = {d, expr_int(s->g, DT_I64, x)};
-	ExprId r = index_norm(s->g, expr_rewrite(s->g, e, subst_dim, &sub));
+	ExprId r = index_norm(s->g, with_dim(s, e, d, x));
 	*out = expr_get(s->g, r)->imm.i;
 	return expr_get(s->g, r)->op == OP_CONST;
+}
+
+typedef struct {
+	const Graph *g;
+	DimId but;
+	uint32_t most;
+} TurnSearch;
+
+static void
+visit_turn(void *user, ExprId e)
+{
+	TurnSearch *t = user;
+	const Expr *p = expr_get(t->g, e);
+	if (p->op == OP_DIM && p->ref != t->but && t->g->dim.at[p->ref].turn > t->most)
+		t->most = t->g->dim.at[p->ref].turn;
+}
+
+/* Whether e is f*d + r with f and r over other dims and f not always 0; d then is found after those. */
+static bool
+solve_linear(Sema *s, ExprId e, DimId d)
+{
+	Graph *g = s->g;
+	if (expr_get(g, e)->dtype != DT_I64 || expr_has_read(s, e) || expr_has_real(s, e))
+		return false;
+	ExprId rest = with_dim(s, e, d, 0);
+	ExprId factor = index_norm(g, expr_binary(g, OP_SUB, with_dim(s, e, d, 1), rest));
+	ExprId line = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, factor, expr_dim(g, d)), rest);
+	ExprId zero = expr_int(g, DT_I64, 0);
+	if (factor == zero || index_norm(g, expr_binary(g, OP_SUB, e, line)) != zero)
+		return false;
+	TurnSearch t = {g, d, 0};
+	expr_walk(g, s->arena, e, visit_turn, &t);
+	Dim *p = &g->dim.at[d];
+	p->turn = t.most + 1;
+	p->scale = p->offset = 0;
+	return true;
 }
 
 /* An axis linear in one unbound name binds it. */
@@ -168,11 +209,13 @@ solve_axis(Sema *s, Scope *sc, AstId axis_ast, AstId name, int32_t param, int32_
 	(void)e;
 	if (s->g->dim.at[d].fixed)
 		return whole != 0;
+	if (!linear && whole && solve_linear(s, whole, d))
+		return true;
 	if (!linear || v[2] - v[1] != v[1] - v[0] || v[1] == v[0]) {
 		diag_add(s->diags, DIAG_E0229, ast_get(s->ast, axis_ast)->at,
 		         "the dim `%s` can't be found from this axis", text_of(s, n.name))->help =
 			"a dim is bound by an axis that is that name alone, by a scalar parameter, or by an axis that is a "
-			"multiple of it plus a constant";
+			"multiple of it plus what other dims make";
 		return false;
 	}
 	s->g->dim.at[d].scale = v[1] - v[0];
@@ -213,7 +256,7 @@ bind_axes(Sema *s, Scope *sc, AstId params, unsigned nparam)
 			AstId param = ast_kid(s->ast, params, p);
 			for (unsigned a = 0; a < ast_get(s->ast, param)->nkid; a++) {
 				AstId name = 0, dim = ast_kid(s->ast, param, a);
-				if (ast_get(s->ast, dim)->kind != AST_DEVICE && unbound(s, sc, dim, &name) == 1)
+				if (ast_get(s->ast, dim)->kind != AST_DEVICE && dim_unbound(s, sc, dim, &name) == 1)
 					more |= solve_axis(s, sc, dim, name, (int32_t)p, (int32_t)a);
 			}
 		}
@@ -232,7 +275,7 @@ shape_of(Sema *s, Scope *sc, AstId param, ExprId *extent)
 			ok = false;
 			continue;
 		}
-		if (unbound(s, sc, dim, &name)) {
+		if (dim_unbound(s, sc, dim, &name)) {
 			diag_add(s->diags, DIAG_E0229, ast_get(s->ast, name)->at, "the dim `%s` is bound by no input axis",
 			         text_of(s, ast_get(s->ast, name)->name))->help =
 				"make it an axis of an input, alone, or a scalar parameter: `N: i64`";
@@ -245,12 +288,21 @@ shape_of(Sema *s, Scope *sc, AstId param, ExprId *extent)
 			extent[a] = 0;
 		}
 		ok &= extent[a] != 0;
-		if (extent[a]) {
-			facts_push(s->facts, expr_binary(s->g, OP_LE, expr_int(s->g, DT_I64, 0), extent[a]));
-			s->base = facts_mark(s->facts);
-		}
 	}
 	return ok;
+}
+
+static ExprId
+at_least_0(Sema *s, ExprId extent)
+{
+	return expr_binary(s->g, OP_LE, expr_int(s->g, DT_I64, 0), extent);
+}
+
+static void
+know(Sema *s, ExprId fact)
+{
+	facts_push(s->facts, fact);
+	s->base = facts_mark(s->facts);
 }
 
 /* --- parameters --- */
@@ -311,6 +363,8 @@ add_shapes(Sema *s, Scope *sc, AstId params, AstId results)
 		}
 		Tensor *t = &s->g->tensor.at[s->g->param.at[p]];
 		memcpy(t->extent, extent, t->rank * sizeof *extent);
+		for (unsigned a = 0; a < t->rank; a++) /* the argument has so many */
+			know(s, at_least_0(s, extent[a]));
 	}
 	return ok;
 }
@@ -342,6 +396,18 @@ add_results(Sema *s, Scope *sc, AstId results)
 /* --- facts --- */
 
 void
+result_extents(Sema *s, Scope *sc)
+{
+	for (uint32_t r = 0; r < sc->result.n; r++)
+		for (unsigned a = 0; a < sc->result.at[r].rank; a++) {
+			ExprId fact = at_least_0(s, sc->result.at[r].extent[a]);
+			Span at = ast_get(s->ast, ast_kid(s->ast, sc->result.at[r].param, a))->at;
+			add_check(s, fact, at, DIAG_E0707, arena_text(s->arena, "%s >= 0", source_text(s, at)));
+			know(s, fact);
+		}
+}
+
+void
 add_facts(Sema *s, Scope *sc, AstId facts)
 {
 	for (unsigned k = 0; k < ast_get(s->ast, facts)->nkid; k++) {
@@ -370,8 +436,7 @@ add_facts(Sema *s, Scope *sc, AstId facts)
 		if (prove(s->facts, cond_not(s, c)))
 			diag_add(s->diags, DIAG_E0701, n.at, "this can't hold with the dims given");
 		add_check(s, c, n.at, DIAG_E0702, source_text(s, n.at));
-		facts_push(s->facts, c);
-		s->base = facts_mark(s->facts);
+		know(s, c);
 	}
 }
 
@@ -461,6 +526,7 @@ sema_graph(Sema *s, AstId id, uint32_t module)
 	ok = ok && add_results(s, sc, results);
 	if (ok) {
 		add_facts(s, sc, ast_kid(s->ast, id, 3));
+		result_extents(s, sc);
 		ok = scope_definitions(s, sc);
 	}
 	if (ok)

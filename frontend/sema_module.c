@@ -66,13 +66,13 @@ read_whole(Sema *s, const char *path, char **text, size_t *n)
 		errno = EISDIR;
 		return false;
 	}
+	if (size > 2 * 1024 * 1024)
+		size = 2 * 1024 * 1024; /* the parser names the limit */
+	*text = arena_alloc(s->arena, (size_t)size + 1); /* before the file is open: it may unwind */
+	*n = 0;
 	int fd = h->open(h->user, path, O_RDONLY, 0);
 	if (fd < 0)
 		return false;
-	if (size > 2 * 1024 * 1024)
-		size = 2 * 1024 * 1024; /* the parser names the limit */
-	*text = arena_alloc(s->arena, (size_t)size + 1);
-	*n = 0;
 	while (*n < (size_t)size) {
 		ptrdiff_t got = h->read(h->user, fd, *text + *n, (size_t)size - *n);
 		if (got < 0 && errno == EINTR)

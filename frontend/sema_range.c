@@ -54,14 +54,22 @@ scan_read(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
 		return;
 	}
 	Entity *e = resolve_tensor(s, n.name, n.at, env, true);
-	unsigned rank;
-	const ExprId *extent;
-	if (!e || !entity_shape(s, e, &rank, &extent))
-		return;
-	for (unsigned a = 0; a < rank && a < ast_get(s->ast, subs)->nkid; a++)
+	unsigned rank = TG_MAX_RANK;
+	const ExprId *extent = NULL;
+	if (e && !entity_shape(s, e, &rank, &extent)) {
+		if (e->kind == ENT_DEF && e->def && !e->def->failed)
+			return; /* not known yet */
+		extent = NULL;
+	}
+	for (unsigned a = 0; a < rank && a < ast_get(s->ast, subs)->nkid; a++) {
+		AxisUse use = {.at = ast_get(s->ast, ast_kid(s->ast, subs, a))->at, .optional = n.flag};
+		if (extent)
+			use.extent = extent[a];
+		else
+			use.read = id, use.env = env;
 		if (is_alone(s, ast_kid(s->ast, subs, a), env, v))
-			vec_push(s->arena, uses,
-			         ((AxisUse){extent[a], ast_get(s->ast, ast_kid(s->ast, subs, a))->at, n.flag}));
+			vec_push(s->arena, uses, use);
+	}
 }
 
 /* A reduction: its names hide outer ones. */
@@ -158,7 +166,7 @@ static ExprId
 first_use(const AxisUses *uses, bool optional)
 {
 	for (uint32_t i = 0; i < uses->n; i++)
-		if (uses->at[i].optional == optional)
+		if (uses->at[i].optional == optional && uses->at[i].extent)
 			return uses->at[i].extent;
 	return 0;
 }
@@ -170,7 +178,7 @@ extents_agree(Sema *s, const AxisUses *uses, Name index)
 	const AxisUse *first = NULL;
 	for (uint32_t i = 0; i < uses->n; i++) {
 		const AxisUse *u = &uses->at[i];
-		if (u->optional)
+		if (u->optional || !u->extent)
 			continue;
 		if (!first)
 			first = u;
@@ -193,6 +201,23 @@ extents_agree(Sema *s, const AxisUses *uses, Name index)
 	}
 }
 
+/* Says what is wrong with the tensors that were to give the range, where that was not said before;
+ * false when there are none. */
+static bool
+blame_tensors(Sema *s, const AxisUses *uses)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < uses->n; i++) {
+		const AxisUse *u = &uses->at[i];
+		if (u->extent)
+			continue;
+		const AstNode *n = ast_get(s->ast, u->read);
+		resolve_tensor(s, n->name, n->name_at, u->env, false);
+		any = true;
+	}
+	return any && s->diags->nerror;
+}
+
 bool
 range_infer(Sema *s, IvarId v, const AxisUses *uses)
 {
@@ -202,10 +227,12 @@ range_infer(Sema *s, IvarId v, const AxisUses *uses)
 		e = first_use(uses, true);
 	if (!e) {
 		const char *name = name_text(s->names, i->name);
+		i->lo = i->hi = expr_int(s->g, DT_I64, 0);
+		if (blame_tensors(s, uses))
+			return false;
 		Diag *d = diag_add(s->diags, DIAG_E0213, i->at, "the range of the index `%s` can't be inferred", name);
 		d->label = "it subscripts no axis alone";
 		d->help = arena_text(s->arena, "write its range: `%s in 0..N`", name);
-		i->lo = i->hi = expr_int(s->g, DT_I64, 0);
 		return false;
 	}
 	i->lo = expr_int(s->g, DT_I64, 0);

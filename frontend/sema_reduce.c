@@ -364,7 +364,7 @@ inferred_ranges(Sema *s, Binder *b, AstId where, AstId args)
 		}
 		ExprId cut = 0;
 		for (uint32_t u = 0; u < uses.n; u++)
-			if (!uses.at[u].optional && uses.at[u].extent != cut)
+			if (!uses.at[u].optional && uses.at[u].extent && uses.at[u].extent != cut)
 				cut = cut ? expr_binary(s->g, OP_MIN, cut, uses.at[u].extent) : uses.at[u].extent;
 		s->ivar.at[id].clamp = cut;
 		if (cut)

@@ -158,7 +158,7 @@ source_check(Diags *diags, FileId file)
 	const SourceFile *f = &diags->files.at[file - 1];
 	if (f->n > MAX_SOURCE) {
 		Span at = {file, 1, 1, 1, 1, 0, 0};
-		diag_add(diags, DIAG_E0901, at, "the file has %zu bytes; at most 1 MiB (1048576 bytes) is read", f->n)
+		diag_add(diags, DIAG_E0901, at, "the file has more than the 1 MiB (1048576 bytes) that is read")
 			->help = "split it and join the parts with `use`";
 		return false;
 	}

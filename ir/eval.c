@@ -26,6 +26,28 @@ bad_input(Launch *l, const char *message)
 
 /* --- dims --- */
 
+/* The value that makes an extent linear in the dim what the argument has. */
+static EvalStatus
+solve_dim(Launch *l, DimId id)
+{
+	Run *r = &l->run;
+	const Dim *d = &r->g->dim.at[id];
+	const char *name = name_text(r->g->names, d->name);
+	TensorId t = r->g->param.at[d->param];
+	ExprId e = r->g->tensor.at[t].extent[d->axis];
+	int64_t extent = r->in->shape[d->param][d->axis], step, rest;
+	r->dim[id] = 0;
+	int64_t none = run_integer(r, e);
+	r->dim[id] = 1;
+	bool fits = !__builtin_sub_overflow(run_integer(r, e), none, &step) && step != 0 &&
+	            !__builtin_sub_overflow(extent, none, &rest) && !(step == -1 && rest == INT64_MIN);
+	if (!fits || rest % step != 0 || rest / step < 0)
+		return bad_input(l, arena_text(r->arena, "parameter %s: axis %d has extent %lld, which does not say what %s is",
+		                               tensor_name(r->g, t), (int)d->axis, (long long)extent, name));
+	r->dim[id] = rest / step;
+	return EVAL_OK;
+}
+
 static EvalStatus
 bind_dim(Launch *l, DimId id)
 {
@@ -42,9 +64,13 @@ bind_dim(Launch *l, DimId id)
 	if (d->axis < 0) {
 		Val v;
 		number_load(r->g->tensor.at[t].dtype, r->in->data[d->param], 0, &v);
+		if (v.i < 0)
+			return bad_input(l, arena_text(r->arena, "the dim %s is %lld", name, (long long)v.i));
 		r->dim[id] = v.i;
 		return EVAL_OK;
 	}
+	if (d->turn)
+		return solve_dim(l, id);
 	int64_t extent = r->in->shape[d->param][d->axis], rest;
 	bool fits = d->scale != 0 && !__builtin_sub_overflow(extent, d->offset, &rest) && rest % d->scale == 0 &&
 	            !(d->scale == -1 && rest == INT64_MIN);
@@ -61,8 +87,11 @@ static EvalStatus
 bind_dims(Launch *l)
 {
 	EvalStatus s = EVAL_OK;
-	for (DimId d = 1; d < l->run.g->dim.n && s == EVAL_OK; d++)
-		s = bind_dim(l, d);
+	uint32_t n = l->run.g->dim.n;
+	for (uint32_t turn = 0; turn < n; turn++)
+		for (DimId d = 1; d < n && s == EVAL_OK; d++)
+			if (l->run.g->dim.at[d].turn == turn)
+				s = bind_dim(l, d);
 	return s;
 }
 
@@ -226,6 +255,7 @@ graph_eval(const Graph *g, Arena *a, const EvalInputs *in, int64_t max_values, E
 	r->in = in;
 	r->tensor = ARENA_ARRAY(a, RunTensor, g->tensor.n);
 	r->dim = out->dim = ARENA_ARRAY(a, int64_t, g->dim.n);
+	r->failing = out->failing = ARENA_ARRAY(a, bool, g->access.n);
 	r->slot = ARENA_ARRAY(a, uint32_t, g->expr.n);
 	r->max_values = max_values > 0 ? max_values : default_max_values;
 	r->clock = r->epoch[0] = RUN_CONSTANT;

@@ -42,6 +42,7 @@ typedef struct {
 	int64_t *dim;        /* by DimId */
 	uint32_t failed;     /* EVAL_CHECK_FAILED: index into Graph.check */
 	AccessId fault;      /* the first fault of a result in row-major order, or 0 */
+	bool *failing;       /* by AccessId: it failed where it was evaluated, needed there or not */
 	AccessId cut;        /* a cut range that removed something where its value was needed, or 0 */
 	const char *message;
 } EvalOutputs;

@@ -108,6 +108,8 @@ run_read(const Run *r, const Instr *p, const Val *const *sub, Val *v)
 		if (!outside)
 			at = at * t->extent[k] + sub[k]->i;
 	}
+	if (outside && !uncertain)
+		r->failing[p->access] = true;
 	if (uncertain)
 		*v = val_unknown();
 	else if (outside)

@@ -257,6 +257,7 @@ scatter_term(Run *r, NodeRun *nr, Fold *all, int64_t position)
 		if (v.err > 0)
 			all->uncertain = true;
 		if (v.i < 0 || v.i >= out->extent[a]) {
+			r->failing[nr->n->target_access[a]] = true;
 			if (!all->fault && present.i && !v.absent && v.err == 0)
 				all->fault = nr->n->target_access[a];
 			all->absent |= !nr->n->target_access[a];

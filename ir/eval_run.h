@@ -61,6 +61,7 @@ typedef struct {
 	DType acc_type;
 	/* the launch */
 	AccessId fault, cut;  /* what belongs to no element: scatter targets */
+	bool *failing;        /* by AccessId */
 	int64_t terms, max_values;
 	bool too_large;
 } Run;

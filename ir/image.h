@@ -1,31 +1,23 @@
 /* image.h: the layout of an artefact, the flat file that codegen writes and the runtime loads. It
- * includes nothing of ours, so that the runtime needs nothing else.
+ * includes nothing of ours but a table, so that the runtime needs nothing else.
  *
  * A file is one ImageHeader and, at the byte offsets it names, arrays of the records below, a
  * string table and the code. Everything is little-endian, 8-byte aligned, and checked by the reader
  * before use: the file is hostile until proven otherwise.
  *
- * Launch expressions are postfix programs over i64 (bool as 0/1), ImageOp words; a binary operation
- * pops b, then a. Arithmetic wraps; div and mod are LANGUAGE.md's. */
+ * Launch expressions are postfix programs over i64 (bool as 0/1), words with the
+ * operations of image_ops.def. */
 #ifndef TEXO_IR_IMAGE_H
 #define TEXO_IR_IMAGE_H
 
 #include <stdint.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 1, IMAGE_MAX_RANK = 8, IMAGE_NONE = 0x7fffffff };
+enum { IMAGE_VERSION = 4, IMAGE_MAX_RANK = 8 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
-	IMG_END = 0,   /* the value on top is the result; the stack holds just it */
-	IMG_CONST,     /* pushes the i64 in the next two words, low half first */
-	IMG_DIM,       /* pushes dim[operand] */
-	IMG_PARAM,     /* pushes integer scalar parameter [operand] */
-	IMG_ADD, IMG_SUB, IMG_MUL, IMG_DIV, IMG_MOD, IMG_MIN, IMG_MAX, IMG_NEG, IMG_ABS,
-	IMG_EQ, IMG_NE, IMG_LT, IMG_LE, IMG_AND, IMG_OR, IMG_NOT,
-	IMG_SELECT,    /* pops else, then, cond */
-	IMG_POW, IMG_SIGN,
-	IMG_WRAP,      /* pops a, pushes it wrapped to the integer dtype [operand], extended by its sign */
-	IMG_UDIV, IMG_UMOD, IMG_UMIN, IMG_UMAX, IMG_ULT, IMG_ULE, IMG_UPOW, /* as u64 */
+#define IMAGE_OP(id, pops, what) IMG_##id,
+#include "ir/image_ops.def"
 	IMG_OP_COUNT
 };
 
@@ -35,6 +27,7 @@ typedef struct {
 	uint64_t bytes;           /* of the whole file */
 	uint64_t digest;          /* FNV-1a 64 of everything after this field: accidents, not attacks */
 	uint64_t needs[2];        /* the processor features the code uses: bits by cpu_features.def */
+	uint32_t stack, pad;      /* values on the stack of the deepest launch expression */
 	/* each: byte offset from the start of the file, number of records (bytes for text and code) */
 	struct { uint64_t at, n; } graph, param, dim, check, tensor, access, kernel, bind, words, text, code;
 } ImageHeader;
@@ -62,7 +55,7 @@ typedef struct {
 typedef struct {
 	uint32_t name;
 	int32_t param, axis;              /* as Dim in ir/tg.h; axis -1: the scalar itself; param -1: fixed */
-	uint32_t pad;
+	uint32_t turn;
 	int64_t scale, offset, value;
 } ImageDim;
 
@@ -82,13 +75,15 @@ typedef struct {
 typedef struct {
 	uint32_t name, template_name;
 	uint32_t bind0, nbuffer, nscalar; /* nbuffer buffer binds, then nscalar scalar binds */
-	uint32_t ntask, serial, pad;
+	uint32_t ntask, serial;           /* serial: all tasks in one call */
+	uint32_t grain;                   /* launch expression: tasks that are worth a call of their own */
 	uint64_t entry;                   /* offset of the function's symbol name in text */
 } ImageKernel;
 
 enum {
 	IMG_BIND_PARAM,   /* buffer: the data of parameter or result `a` */
 	IMG_BIND_TENSOR,  /* buffer: workspace tensor `a` */
+	IMG_BIND_SCRATCH, /* buffer: memory of the running call, `a` (launch expression) elements of dtype `b` */
 	IMG_BIND_EXPR,    /* scalar i64: launch expression at word `a` */
 	IMG_BIND_SCALAR,  /* scalar: parameter `a` by value, in its dtype */
 	IMG_BIND_STRIDE   /* scalar i64: stride in elements of axis `b` of parameter or result `a` */
@@ -99,9 +94,22 @@ typedef struct {
 } ImageBind;
 
 /* Every CPU kernel has this type. buffer[k] and scalar[k] are the kernel's buffers and, 8 bytes
- * each, its scalars (narrow ones in the low bytes). status[0] receives the first failed access,
+ * each, its scalars (narrow ones in the low bytes). A call runs the tasks task_lo .. task_hi - 1;
+ * calls of one launch have the same arguments but for scratch and status. status[0] receives the first failed access,
  * status[1] the first cut; both are left alone otherwise. */
 typedef void ImageCpuKernel(void *const *buffer, const uint64_t *scalar, int64_t task_lo, int64_t task_hi,
                             uint32_t *status);
+
+/* --- ahead-of-time objects: what an object file holds beside its functions --- */
+
+typedef struct {
+	const void *tables;     /* an artefact without code: the graphs as they are for this processor */
+	ImageCpuKernel **entry; /* by ImageKernel */
+} ImageLevel;
+
+typedef struct {
+	uint32_t version, nlevel;
+	const ImageLevel *level; /* the processors it has code for, best first */
+} ImageObject;
 
 #endif

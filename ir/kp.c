@@ -12,7 +12,11 @@ const TemplateInfo template_info[TMPL_COUNT] = {
 void
 kp_print(const KernelPlan *kp, Text *out)
 {
-	text_printf(out, "%s lanes=%u unroll=%u nodes=", template_info[kp->tmpl].text, kp->lanes, kp->unroll);
+	text_printf(out, "%s lanes=%u unroll=%u ", template_info[kp->tmpl].text, kp->lanes, kp->unroll);
+	if (kp->tmpl == TMPL_CONTRACT)
+		text_printf(out, "tile=%ux%u block=%ux%ux%u tasks=%u ", kp->tile_rows, kp->tile_columns,
+		            kp->block_rows, kp->block_columns, kp->block_terms, kp->block_tasks);
+	text_printf(out, "nodes=");
 	for (unsigned k = 0; k < kp->nnode; k++)
 		text_printf(out, "%s%%%u", k ? "," : "", kp->node[k]);
 }
@@ -71,6 +75,24 @@ take_nodes(Cursor *c, KernelPlan *kp)
 	return true;
 }
 
+static bool
+take_blocks(Cursor *c, KernelPlan *kp)
+{
+	uint32_t rows, columns, tasks;
+	if (!take(c, " tile=") || !take_number(c, UINT16_MAX, &rows) || !take(c, "x") ||
+	    !take_number(c, UINT16_MAX, &columns))
+		return false;
+	kp->tile_rows = (uint16_t)rows;
+	kp->tile_columns = (uint16_t)columns;
+	if (!take(c, " block=") || !take_number(c, UINT32_MAX, &kp->block_rows) || !take(c, "x") ||
+	    !take_number(c, UINT32_MAX, &kp->block_columns) || !take(c, "x") ||
+	    !take_number(c, UINT32_MAX, &kp->block_terms) || !take(c, " tasks=") ||
+	    !take_number(c, UINT16_MAX, &tasks))
+		return false;
+	kp->block_tasks = (uint16_t)tasks;
+	return true;
+}
+
 bool
 kp_read(KernelPlan *kp, const char *text, size_t n, const char **error)
 {
@@ -83,6 +105,8 @@ kp_read(KernelPlan *kp, const char *text, size_t n, const char **error)
 		*error = "expected lanes=N after the template";
 	else if (!take(&c, " unroll=") || !take_number(&c, UINT16_MAX, &unroll))
 		*error = "expected unroll=N after the lanes";
+	else if (kp->tmpl == TMPL_CONTRACT && !take_blocks(&c, kp))
+		*error = "expected tile=RxC block=RxCxT tasks=N after the unrolling";
 	else if (!take(&c, " nodes=") || !take_nodes(&c, kp))
 		*error = "expected nodes=%N,%N… after the unrolling, 64 at most";
 	else if (c.at != c.end)

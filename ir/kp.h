@@ -31,15 +31,20 @@ typedef struct {
 	uint8_t reserved;
 	uint16_t lanes;         /* vector width along the innermost parallel axis; 0: scalar */
 	uint16_t unroll;
+	/* CONTRACT: a register tile of tile_rows x tile_columns elements, kept while block_terms terms are
+	 * added to it; at most block_rows x block_columns elements at a time, the rows of block_tasks tasks */
+	uint16_t tile_rows, tile_columns, block_tasks;
+	uint32_t block_terms, block_rows, block_columns;
 	uint16_t nnode;
 	TensorId node[KP_MAX_NODES]; /* the region, in topological (or step) order */
 } KernelPlan;
 
-/* One line: "nest lanes=0 unroll=1 nodes=%7,%8"; and back. */
+/* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
+ * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms); and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 
-typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK } BindKind;
+typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH } BindKind;
 
 /* What a kernel's buffer is.
  *   BIND_DATA   the elements of a tensor, where the tensor lives:
@@ -51,6 +56,10 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK } BindKind;
  *               row-major; shared by the kernels that name it
  *   BIND_WORK   a plane of the tensor's extents and the TIR buffer's dtype, in the workspace,
  *               row-major, private to this bind: two binds are two planes
+ *   BIND_SCRATCH  `elements` elements of the TIR buffer's dtype, aligned to 64 bytes, private to each
+ *               running call of the kernel: calls at the same time have different memory. A task finds
+ *               there what the tasks before it in the same call left; the first one what an earlier
+ *               call left in this run of the kernel, or else anything after 64 bytes of 0
  * In a Program every Result.tensor is a node, and a different one for each result: scheduling adds
  * copy nodes for results that are parameters or used twice, and for inouts whose old value is still
  * read while the new one is computed. So a kernel that writes an inout in place has the same buffer
@@ -62,6 +71,7 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK } BindKind;
 typedef struct {
 	BindKind kind;
 	TensorId tensor;
+	ExprId elements;        /* BIND_SCRATCH: over dims */
 } BufferBind;
 
 /* What a kernel's scalar is: an expression over dims and scalar parameters (extents, a parameter
@@ -81,10 +91,18 @@ typedef struct {
 	VEC(ScalarBind) scalar; /* one per tir->scalar */
 	ExprId ntask;           /* over dims: tasks 0 .. ntask-1, in any order and split anywhere */
 	bool serial;            /* tasks must run as one call */
+	ExprId grain;           /* over dims: tasks that are worth a call of their own; 0: one */
 } Kernel;
+
+/* A tensor that goes from one kernel to another, and why the two are not one. */
+typedef struct {
+	TensorId from, to;      /* nodes: to reads from */
+	const char *code, *reason;
+} UnfusedEdge;
 
 typedef struct Program {
 	Graph *graph;
+	VEC(UnfusedEdge) unfused; /* in the order of the readers */
 	VEC(Kernel) kernel;     /* launch order */
 } Program;
 

@@ -117,12 +117,15 @@ typedef struct {
 } Access;
 
 /* How the value of a dim is found at launch: from axis `axis` of parameter `param` (an index into
- * Graph.param) as (extent - offset) / scale, from a scalar parameter (axis -1), or fixed. */
+ * Graph.param) as (extent - offset) / scale, from a scalar parameter (axis -1), or fixed. With a turn it
+ * is the one that makes the axis's extent, an expression linear in it that reads but dims of lower turns
+ * beside it (x: f32[B * T]), what the argument has. */
 typedef struct {
 	Name name;
 	Span at;
 	int32_t param, axis;
 	int64_t scale, offset; /* extent == scale * dim + offset */
+	uint32_t turn;         /* 0, or: solved, after the dims of lower turns; scale and offset are 0 */
 	bool fixed;
 	int64_t value; /* fixed by -D */
 	int64_t hint;  /* M ~ 4096; 0 none */

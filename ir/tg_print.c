@@ -216,8 +216,11 @@ print_dims(Printer *p)
 		const Dim *q = &p->g->dim.at[d];
 		add(p, "dim ");
 		print_name(p, q->name);
-		text_printf(p->out, " param %" PRId32 " axis %" PRId32 " scale %" PRId64 " offset %" PRId64, q->param,
-		            q->axis, q->scale, q->offset);
+		text_printf(p->out, " param %" PRId32 " axis %" PRId32, q->param, q->axis);
+		if (q->turn)
+			text_printf(p->out, " turn %" PRIu32, q->turn);
+		else
+			text_printf(p->out, " scale %" PRId64 " offset %" PRId64, q->scale, q->offset);
 		if (q->fixed)
 			text_printf(p->out, " fixed %" PRId64, q->value);
 		if (q->hint)

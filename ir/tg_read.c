@@ -27,10 +27,14 @@ read_dim(Reader *r)
 	d.param = (int32_t)reader_int(r, INT32_MIN, INT32_MAX);
 	reader_expect(r, "axis");
 	d.axis = (int32_t)reader_int(r, INT32_MIN, INT32_MAX);
-	reader_expect(r, "scale");
-	d.scale = reader_int(r, INT64_MIN, INT64_MAX);
-	reader_expect(r, "offset");
-	d.offset = reader_int(r, INT64_MIN, INT64_MAX);
+	if (reader_accept(r, "turn")) {
+		d.turn = (uint32_t)reader_int(r, 1, UINT32_MAX);
+	} else {
+		reader_expect(r, "scale");
+		d.scale = reader_int(r, INT64_MIN, INT64_MAX);
+		reader_expect(r, "offset");
+		d.offset = reader_int(r, INT64_MIN, INT64_MAX);
+	}
 	d.fixed = reader_accept(r, "fixed");
 	if (d.fixed)
 		d.value = reader_int(r, INT64_MIN, INT64_MAX);

@@ -36,7 +36,7 @@ verify_tables(Verify *x)
 		NEED(p->axis >= -1 && p->axis < g->tensor.at[t].rank, "found at an axis that does not exist");
 		NEED(p->axis >= 0 || (g->tensor.at[t].kind == TENSOR_SCALAR && dtype_is_int(g->tensor.at[t].dtype)),
 		     "found at a parameter that is no integer scalar");
-		NEED(p->scale != 0, "has scale 0");
+		NEED((p->scale != 0) != (p->turn != 0), p->turn ? "has a scale and a turn" : "has scale 0");
 	}
 	for (AccessId a = 1; a < g->access.n; a++) {
 		x->where = arena_text(x->scratch, "access %u", a);
@@ -234,6 +234,40 @@ verify_checks(Verify *x)
 	return true;
 }
 
+typedef struct {
+	const Graph *g;
+	DimId dim;
+	bool itself, early; /* the dim is read; and else only dims of lower turns, no data */
+} TurnCheck;
+
+static void
+visit_turn(void *user, ExprId e)
+{
+	TurnCheck *c = user;
+	const Expr *p = expr_get(c->g, e);
+	if (p->op == OP_DIM && p->ref == c->dim)
+		c->itself = true;
+	else if (p->op == OP_READ)
+		c->early = false;
+	else if (p->op == OP_DIM)
+		c->early &= p->ref < c->g->dim.n && c->g->dim.at[p->ref].turn < c->g->dim.at[c->dim].turn;
+}
+
+/* After the tensors: their extents are walked. */
+static bool
+verify_turn(Verify *x, DimId d)
+{
+	const Graph *g = x->g;
+	const Dim *p = &g->dim.at[d];
+	x->where = arena_text(x->scratch, "dim %u (%s)", d, name_text(g->names, p->name));
+	const Tensor *t = &g->tensor.at[g->param.at[p->param]];
+	NEED(p->turn < g->dim.n && p->axis >= 0, "has a turn and no axis, or a turn too high");
+	TurnCheck c = {g, d, false, true};
+	expr_walk(g, x->scratch, t->extent[p->axis], visit_turn, &c);
+	NEED(c.itself && c.early, "is not solved from what is known at its turn");
+	return true;
+}
+
 static bool
 verify_all(Verify *x)
 {
@@ -245,6 +279,9 @@ verify_all(Verify *x)
 	x->recur_step = ARENA_ARRAY(x->scratch, TensorId, g->tensor.n);
 	for (TensorId t = 1; t < g->tensor.n; t++)
 		if (!verify_tensor(x, t, &nodes_began))
+			return false;
+	for (DimId d = 1; d < g->dim.n; d++)
+		if (g->dim.at[d].turn && !g->dim.at[d].fixed && !verify_turn(x, d))
 			return false;
 	for (RecurId r = 1; r < g->recur.n; r++)
 		if (!verify_recur(x, r))

@@ -25,7 +25,8 @@
  *            and ends in YIELD of the carried values. RESULT k is the k-th carried value at the end.
  *   IF       cond (scalar bool); region[0] then, region[1] else, both ending in YIELD of equal types.
  *   BLOCKARG imm = k; RESULT: operand FOR or IF, imm = k
- *   IOTA     vector 0, 1, …        SPLAT scalar -> vector       LANE vector -> scalar, imm = lane
+ *   IOTA     vector 0, 1, …        SPLAT scalar -> vector       LANE vector -> its lane imm or, of a
+ *            vector type, its lanes imm, imm + 1, … (fewer than all)
  *   CONST    imm as in TG; a vector type means splat */
 #ifndef TEXO_IR_TIR_H
 #define TEXO_IR_TIR_H

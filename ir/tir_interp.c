@@ -191,7 +191,7 @@ run_steps(Interp *x)
 		case STEP_BITCAST: run_bitcast(x, s); break;
 		case STEP_SELECT: run_select(x, s); break;
 		case STEP_SPLAT: run_splat(x, s); break;
-		case STEP_COPY: x->slot[s->dst] = x->slot[s->src[0]]; break;
+		case STEP_COPY: memcpy(&x->slot[s->dst], &x->slot[s->src[0]], s->lanes * sizeof *x->slot); break;
 		case STEP_LOAD: ok = run_load(x, s); break;
 		case STEP_STORE: ok = run_store(x, s); break;
 		case STEP_FAULT: run_fault(x, s); break;

@@ -315,8 +315,9 @@ check_lanes(Verify *x, ValId v)
 		NEED(a->type.lanes == 0 && p->type.lanes, "goes from a scalar to a vector");
 		return true;
 	}
-	NEED(a->type.lanes && p->type.lanes == 0, "goes from a vector to a scalar");
-	NEED(p->imm.i >= 0 && p->imm.i < a->type.lanes, "there are %u lanes", a->type.lanes);
+	unsigned n = p->type.lanes ? p->type.lanes : 1;
+	NEED(n < a->type.lanes, "takes fewer lanes than its vector has");
+	NEED(p->imm.i >= 0 && p->imm.i <= (int64_t)a->type.lanes - n, "there are %u lanes", a->type.lanes);
 	return true;
 }
 

@@ -36,6 +36,8 @@ typedef struct {
 	int64_t count;
 } PassFuel;
 
+typedef enum { FUSE_ALL, FUSE_ELEMENTWISE, FUSE_OFF } FuseMode; /* what may share a kernel */
+
 typedef struct {
 	bool dump_all, dump[PASS_COUNT], skip[PASS_COUNT];
 	PassId stop;             /* stop after this pass; the later levels are not built */
@@ -45,6 +47,7 @@ typedef struct {
 	bool verify_each;        /* verify after each pass (always at the end of a level) */
 	const Host *host;        /* the clock for `time`; may be NULL */
 	uint16_t lanes;          /* vector width for MAP in 32-bit elements; 0: scalar */
+	FuseMode fuse;
 	bool has_fma;            /* the target has a fused multiply-add: relaxed mode may contract */
 } PassOptions;
 

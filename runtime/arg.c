@@ -81,22 +81,6 @@ check_kind(const Fill *x, uint32_t p, const DLTensor *t)
 	return TEXO_OK;
 }
 
-/* Row-major strides and the number of elements; false when it overflows. */
-static bool
-contiguous(const int64_t *extent, uint32_t rank, int64_t *stride, int64_t *count)
-{
-	int64_t span = 1; /* of the inner axes, an empty one counting 1 */
-	*count = 1;
-	for (uint32_t k = rank; k-- > 0;) {
-		stride[k] = span;
-		if (!checked_mul(span, extent[k] > 0 ? extent[k] : 1, &span))
-			return false;
-		*count = extent[k] > 0 ? *count : 0;
-	}
-	*count = *count ? span : 0;
-	return true;
-}
-
 static texo_status
 take_tensor(Fill *x, uint32_t p, const DLTensor *t)
 {
@@ -107,7 +91,7 @@ take_tensor(Fill *x, uint32_t p, const DLTensor *t)
 		return s;
 	for (uint32_t k = 0; k < want->rank; k++)
 		to->extent[k] = t->shape[k];
-	if (!contiguous(to->extent, want->rank, to->stride, &to->count))
+	if (!row_major(to->extent, want->rank, to->stride, &to->count))
 		return arg_fail(x, p, "the number of elements overflows");
 	bool packed = element_of(want->dtype)->bits < 8;
 	if (packed && (want->rank == 0 || to->extent[want->rank - 1] % 2))
@@ -145,28 +129,69 @@ take_arguments(Fill *x, const texo_arg *args, size_t n)
 
 /* --- dims and extents --- */
 
+/* (from - offset) / scale, when it is a whole number and at least 0. */
+static bool
+quotient(int64_t from, int64_t offset, int64_t scale, int64_t *out)
+{
+	int64_t left, least = scale == -1 ? INT64_MIN + 1 : INT64_MIN; /* its negative overflows */
+	if (!checked_mul(offset, -1, &left) || !checked_add(from, left, &left) || left < least || left % scale != 0)
+		return false;
+	*out = left / scale;
+	return *out >= 0;
+}
+
+/* A dim with a turn: what its axis's extent is for 0 and 1 gives scale and offset. */
+static texo_status
+solve_linear(Fill *x, const ImageDim *d, int64_t from, int64_t *out)
+{
+	uint32_t p = (uint32_t)d->param, extent = x->param[p].extent[d->axis];
+	int64_t offset, one, scale;
+	const char *name = x->im->text + d->name;
+	*out = 0;
+	bool exact = expr_exact(&x->env, extent, &offset);
+	*out = 1;
+	exact = exact && expr_exact(&x->env, extent, &one) && checked_mul(offset, -1, &scale) && checked_add(one, scale, &scale);
+	if (!exact || scale == 0)
+		return rt_fail(TEXO_INVALID, "argument %s: axis %d has length %lld, which doesn't say what %s is", name_of(x, p),
+		               (int)d->axis, (long long)from, name);
+	if (quotient(from, offset, scale, out))
+		return TEXO_OK;
+	return rt_fail(TEXO_INVALID, "argument %s: axis %d has length %lld, which is not %lld*%s + %lld for any %s >= 0",
+	               name_of(x, p), (int)d->axis, (long long)from, (long long)scale, name, (long long)offset, name);
+}
+
 static texo_status
 solve_dim(Fill *x, uint32_t n)
 {
 	const ImageDim *d = &x->im->dim[x->g->dim0 + n];
-	int64_t *out = &x->f->dim[n], left;
+	int64_t *out = &x->f->dim[n];
 	if (d->param < 0) {
 		*out = d->value;
 		return TEXO_OK;
 	}
 	uint32_t p = (uint32_t)d->param;
 	int64_t from = d->axis < 0 ? x->f->param[p] : x->f->arg[p].extent[d->axis];
-	int64_t least = d->scale == -1 ? INT64_MIN + 1 : INT64_MIN; /* its negative overflows */
-	if (checked_mul(d->offset, -1, &left) && checked_add(from, left, &left) && left >= least &&
-	    left % d->scale == 0) {
-		*out = left / d->scale;
+	if (d->turn)
+		return solve_linear(x, d, from, out);
+	if (quotient(from, d->offset, d->scale, out))
 		return TEXO_OK;
-	}
-	char what[32] = "the value is";
-	if (d->axis >= 0)
-		snprintf(what, sizeof what, "axis %d has length", d->axis);
-	return rt_fail(TEXO_INVALID, "argument %s: %s %lld, which is not %lld*%s + %lld", name_of(x, p), what,
-	               (long long)from, (long long)d->scale, x->im->text + d->name, (long long)d->offset);
+	const char *name = x->im->text + d->name;
+	if (d->axis < 0)
+		return rt_fail(TEXO_INVALID, "argument %s: the value is %lld, and a dim is at least 0", name_of(x, p),
+		               (long long)from);
+	return rt_fail(TEXO_INVALID, "argument %s: axis %d has length %lld, which is not %lld*%s + %lld for any %s >= 0",
+	               name_of(x, p), (int)d->axis, (long long)from, (long long)d->scale, name, (long long)d->offset, name);
+}
+
+static texo_status
+solve_dims(Fill *x)
+{
+	texo_status s = TEXO_OK;
+	for (uint32_t turn = 0; turn <= x->g->ndim; turn++)
+		for (uint32_t d = 0; !s && d < x->g->ndim; d++)
+			if (x->im->dim[x->g->dim0 + d].turn == turn)
+				s = solve_dim(x, d);
+	return s;
 }
 
 static texo_status
@@ -193,36 +218,6 @@ run_checks(Fill *x)
 			return rt_fail(TEXO_CHECK_FAILED, "%u:%u: this doesn't hold: %s", c->line, c->col,
 			               x->im->text + c->text);
 	}
-	return TEXO_OK;
-}
-
-/* --- workspace --- */
-
-static bool
-packed_bytes(const Element *e, int64_t count, int64_t *bytes)
-{
-	if (e->bits < 8) {
-		*bytes = count / 2 + count % 2;
-		return true;
-	}
-	return checked_mul(count, e->bits / 8, bytes);
-}
-
-static texo_status
-lay_out_workspace(Fill *x)
-{
-	int64_t end = 0, extent[IMAGE_MAX_RANK], stride[IMAGE_MAX_RANK], count, bytes;
-	for (uint32_t n = 0; n < x->g->ntensor; n++) {
-		const ImageTensor *t = &x->im->tensor[x->g->tensor0 + n];
-		for (uint32_t k = 0; k < t->rank; k++)
-			extent[k] = expr_value(&x->env, t->extent[k]);
-		x->f->piece[n] = BUG(workspace_overlaps) ? 0 : (uint64_t)end;
-		if (!contiguous(extent, t->rank, stride, &count) || !packed_bytes(element_of(t->dtype), count, &bytes) ||
-		    !checked_add(bytes, 63, &bytes) || !checked_add(end, bytes / 64 * 64, &end))
-			return rt_fail(TEXO_LIMIT, "graph %s needs more workspace than there are addresses",
-			               x->im->text + x->g->name);
-	}
-	x->f->workspace = (uint64_t)end;
 	return TEXO_OK;
 }
 
@@ -294,7 +289,7 @@ take_memory(Fill *x, uint32_t p, const DLTensor *t)
 	if (at % e->align)
 		return rt_fail(TEXO_INVALID, "argument %s: the data is not aligned to %u bytes", name_of(x, p), e->align);
 	if (!element_span(a, rank, &lo, &hi) || !checked_add(hi, 1, &hi) || !checked_mul(lo, -1, &span) ||
-	    !checked_add(span, hi, &span) || !packed_bytes(e, span, &span))
+	    !checked_add(span, hi, &span) || !element_bytes(e, span, &span))
 		return arg_fail(x, p, "its strides reach outside of all memory");
 	if (is_written(x, p) && !is_injective(a, rank))
 		return arg_fail(x, p, "it is written, and its strides let elements overlap");
@@ -329,14 +324,14 @@ frame_fill(texo_kernel *k, const texo_arg *args, size_t n, bool data)
 	Fill x = {k, im, k->graph, im->param + k->graph->param0, &k->frame,
 	          {im->words, k->frame.dim, k->frame.param, k->frame.stack}};
 	texo_status s = take_arguments(&x, args, n);
-	for (uint32_t d = 0; !s && d < x.g->ndim; d++)
-		s = solve_dim(&x, d);
+	if (!s)
+		s = solve_dims(&x);
 	if (!s)
 		s = check_extents(&x);
 	if (!s)
 		s = run_checks(&x);
 	if (!s)
-		s = lay_out_workspace(&x);
+		s = frame_lay_out(k);
 	for (uint32_t p = 0; !s && data && p < x.g->nparam; p++)
 		if (x.param[p].kind != IMG_SCALAR)
 			s = take_memory(&x, p, args[p].tensor);

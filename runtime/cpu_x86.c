@@ -18,6 +18,7 @@ static const Feature feature[] = {
 };
 
 enum { FEATURES = sizeof feature / sizeof *feature };
+static const uint64_t KNOWN = UINT64_C(1) << 63; /* no feature's bit */
 
 /* The register state the operating system saves; 0 when it doesn't say. */
 static uint64_t
@@ -40,14 +41,38 @@ has(const Feature *f, uint64_t state)
 	return (r[f->reg] >> f->bit & 1) && (state & f->state) == f->state;
 }
 
+static uint64_t
+detect(void)
+{
+	uint64_t state = saved_state(), found = 0;
+	for (unsigned k = 0; k < FEATURES; k++)
+		if (has(&feature[k], state))
+			found |= UINT64_C(1) << k;
+	return found;
+}
+
+/* CPUID takes long on a virtual machine, so the answer is kept; threads that ask at the same time for the
+ * first time find the same. */
+static uint64_t
+features(void)
+{
+	static _Atomic uint64_t kept;
+	uint64_t f = atomic_load_explicit(&kept, memory_order_relaxed);
+	if (f)
+		return f;
+	f = detect() | KNOWN;
+	atomic_store_explicit(&kept, f, memory_order_relaxed);
+	return f;
+}
+
 const char *
 cpu_lacks(uint64_t needs)
 {
-	uint64_t state = saved_state();
+	uint64_t missing = needs & ~features();
 	if (needs >> FEATURES)
 		return "a processor feature that this runtime doesn't know";
 	for (unsigned k = 0; k < FEATURES; k++)
-		if ((needs >> k & 1) && !has(&feature[k], state))
+		if (missing >> k & 1)
 			return feature[k].text;
 	return NULL;
 }

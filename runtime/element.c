@@ -62,3 +62,13 @@ element_int(const Element *e, const void *p)
 	v &= (sign << 1) - 1;
 	return e->is_signed ? (int64_t)((v ^ sign) - sign) : (int64_t)v;
 }
+
+bool
+element_bytes(const Element *e, int64_t count, int64_t *bytes)
+{
+	if (e->bits < 8) {
+		*bytes = count / 2 + count % 2;
+		return true;
+	}
+	return checked_mul(count, e->bits / 8, bytes);
+}

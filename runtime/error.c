@@ -3,11 +3,22 @@
 #include <stdio.h>
 
 #include "runtime/inside.h"
+#include "runtime/private.h"
 
 static _Thread_local char last_error[512];
 
 texo_status
 rt_fail(texo_status s, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(last_error, sizeof last_error, fmt, ap);
+	va_end(ap);
+	return s;
+}
+
+texo_status
+texo_private_fail(texo_status s, const char *fmt, ...)
 {
 	va_list ap;
 	va_start(ap, fmt);

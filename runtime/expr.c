@@ -5,13 +5,10 @@
 
 enum { MAX_DEPTH = 1 << 16 };
 
-/* What an operation pops; it pushes one value. */
 static const uint8_t pops[IMG_OP_COUNT] = {
-	[IMG_ADD] = 2, [IMG_SUB] = 2, [IMG_MUL] = 2, [IMG_DIV] = 2, [IMG_MOD] = 2, [IMG_MIN] = 2,
-	[IMG_MAX] = 2, [IMG_NEG] = 1, [IMG_ABS] = 1, [IMG_EQ] = 2, [IMG_NE] = 2, [IMG_LT] = 2,
-	[IMG_LE] = 2, [IMG_AND] = 2, [IMG_OR] = 2, [IMG_NOT] = 1, [IMG_SELECT] = 3, [IMG_POW] = 2,
-	[IMG_SIGN] = 1, [IMG_WRAP] = 1, [IMG_UDIV] = 2, [IMG_UMOD] = 2, [IMG_UMIN] = 2, [IMG_UMAX] = 2,
-	[IMG_ULT] = 2, [IMG_ULE] = 2, [IMG_UPOW] = 2};
+#define IMAGE_OP(id, pops, what) pops,
+#include "ir/image_ops.def"
+};
 
 static bool
 is_integer(uint32_t dtype)
@@ -157,8 +154,22 @@ binary(uint32_t op, int64_t a, int64_t b)
 	}
 }
 
-int64_t
-expr_value(const ExprEnv *env, uint32_t first)
+/* Whether the exact result is no i64. Only what sizes are made of is looked at. */
+static bool
+overflows(uint32_t op, int64_t a, int64_t b)
+{
+	int64_t r;
+	switch (op) {
+	case IMG_ADD: return !checked_add(a, b, &r);
+	case IMG_SUB: return b < 0 ? a > INT64_MAX + b : a < INT64_MIN + b;
+	case IMG_MUL: return !checked_mul(a, b, &r);
+	default: return false;
+	}
+}
+
+/* *exact becomes false where arithmetic wraps. */
+static int64_t
+evaluate(const ExprEnv *env, uint32_t first, bool *exact)
 {
 	int64_t *top = env->stack; /* one past the value on top */
 	for (const uint32_t *w = env->words + first;; w++) {
@@ -181,10 +192,28 @@ expr_value(const ExprEnv *env, uint32_t first)
 			top[-1] = top[-1] ? top[0] : top[1];
 			break;
 		default:
-			if (pops[op] == 2)
-				top--, top[-1] = binary(op, top[-1], top[0]);
-			else
+			if (pops[op] == 1) {
 				top[-1] = unary(op, operand, top[-1]);
+				break;
+			}
+			top--;
+			*exact = *exact && !overflows(op, top[-1], top[0]);
+			top[-1] = binary(op, top[-1], top[0]);
 		}
 	}
+}
+
+int64_t
+expr_value(const ExprEnv *env, uint32_t first)
+{
+	bool exact = true;
+	return evaluate(env, first, &exact);
+}
+
+bool
+expr_exact(const ExprEnv *env, uint32_t first, int64_t *value)
+{
+	bool exact = true;
+	*value = evaluate(env, first, &exact);
+	return exact;
 }

@@ -61,12 +61,7 @@ open_header(Image *im, size_t n)
 	if (h->digest != fnv1a((const uint8_t *)im->bytes + from, n - from))
 		return bad("it is damaged");
 	im->header = h;
-	if (!open_sections(im))
-		return bad("a section lies outside");
-	const char *feature = h->needs[1] ? "a processor feature that this runtime doesn't know" : cpu_lacks(h->needs[0]);
-	if (feature)
-		return rt_fail(TEXO_BAD_ARTEFACT, "the artefact needs %s, which this processor lacks", feature);
-	return TEXO_OK;
+	return open_sections(im) ? TEXO_OK : bad("a section lies outside");
 }
 
 /* --- one graph --- */
@@ -125,8 +120,9 @@ dim_ok(const GraphCheck *c, const ImageDim *d)
 	if (!text_ok(c, d->name))
 		return false;
 	if (d->param < 0)
-		return d->param == -1;
-	if ((uint32_t)d->param >= c->g->nparam || d->scale == 0)
+		return d->param == -1 && d->turn == 0;
+	if ((uint32_t)d->param >= c->g->nparam || (d->scale == 0) != (d->turn != 0) || d->turn > c->g->ndim ||
+	    (d->turn && d->axis < 0))
 		return false;
 	const ImageParam *p = &c->scope.param[d->param];
 	if (d->axis == -1)
@@ -170,6 +166,8 @@ bind_ok(const GraphCheck *c, const ImageBind *b, bool buffer)
 		return buffer && is_tensor_param(c, b->a);
 	case IMG_BIND_TENSOR:
 		return buffer && b->a < c->g->ntensor;
+	case IMG_BIND_SCRATCH:
+		return buffer && expr_ok(c, b->a) && element_of(b->b);
 	case IMG_BIND_EXPR:
 		return !buffer && expr_ok(c, b->a);
 	case IMG_BIND_SCALAR:
@@ -186,7 +184,7 @@ kernel_ok(const GraphCheck *c, const ImageKernel *k)
 {
 	uint64_t n = (uint64_t)k->nbuffer + k->nscalar;
 	if (!text_ok(c, k->name) || !text_ok(c, k->template_name) || !text_ok(c, k->entry) ||
-	    !expr_ok(c, k->ntask) || k->bind0 + n > c->im->header->bind.n)
+	    !expr_ok(c, k->ntask) || !expr_ok(c, k->grain) || k->bind0 + n > c->im->header->bind.n)
 		return false;
 	for (uint64_t b = 0; b < n; b++)
 		if (!bind_ok(c, &c->im->bind[k->bind0 + b], b < k->nbuffer))
@@ -212,7 +210,7 @@ graph_ok(Image *im, const ImageGraph *g)
 }
 
 texo_status
-image_open(Image *im, size_t n)
+image_read(Image *im, size_t n)
 {
 	texo_status s = open_header(im, n);
 	if (s)
@@ -223,5 +221,20 @@ image_open(Image *im, size_t n)
 	for (uint64_t k = 0; k < im->header->graph.n; k++)
 		if (!graph_ok(im, &im->graph[k]))
 			return bad("a record of its tables is out of range");
+	if (im->stack > im->header->stack)
+		return bad("a launch expression is deeper than it says");
+	return TEXO_OK;
+}
+
+texo_status
+image_open(Image *im, size_t n)
+{
+	texo_status s = image_read(im, n);
+	if (s)
+		return s;
+	const uint64_t *needs = im->header->needs;
+	const char *feature = needs[1] ? "a processor feature that this runtime doesn't know" : cpu_lacks(needs[0]);
+	if (feature)
+		return rt_fail(TEXO_BAD_ARTEFACT, "the artefact needs %s, which this processor lacks", feature);
 	return TEXO_OK;
 }

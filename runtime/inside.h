@@ -13,6 +13,7 @@
 
 #include "include/texo_rt.h"
 #include "ir/image.h"
+#include "runtime/pool.h"
 
 /* --- error.c: keeps the text for texo_last_error and returns s --- */
 texo_status rt_fail(texo_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -32,6 +33,8 @@ enum {
 const Element *element_of(uint32_t dtype); /* NULL for no dtype */
 /* The integer at p, extended by its sign; bool as 0 or 1. */
 int64_t element_int(const Element *e, const void *p);
+/* The bytes of count elements in a row; false on overflow. */
+bool element_bytes(const Element *e, int64_t count, int64_t *bytes);
 
 /* --- checked arithmetic: false on overflow --- */
 static inline bool
@@ -70,7 +73,9 @@ typedef struct {
 	const uint8_t *code;
 	uint32_t stack; /* the deepest launch expression */
 } Image;
-/* Checks n bytes at im->bytes (8-byte aligned) and fills the rest. */
+/* Checks n bytes at im->bytes (8-byte aligned) and fills the rest; whatever processor they are for. */
+texo_status image_read(Image *im, size_t n);
+/* And whether this processor can run it. */
 texo_status image_open(Image *im, size_t n);
 
 /* --- expr.c --- */
@@ -81,6 +86,8 @@ typedef struct {
 	int64_t *stack;       /* Image.stack values */
 } ExprEnv;
 int64_t expr_value(const ExprEnv *env, uint32_t first);
+/* The same; false when arithmetic wrapped on the way. */
+bool expr_exact(const ExprEnv *env, uint32_t first, int64_t *value);
 /* How expr_check judges an expression's operands. */
 typedef struct {
 	const ImageParam *param; /* of the graph */
@@ -107,15 +114,25 @@ void code_unload(Rt *rt, Code *c);
 ImageCpuKernel *code_symbol(const Code *c, const char *name);
 
 /* --- objects --- */
+enum { RETIRED = 64 };
 struct texo_rt {
 	atomic_uint refs;
 	void *(*alloc)(void *user, size_t n);
 	void *(*resize)(void *user, void *p, size_t n);
 	void (*release)(void *user, void *p);
 	void *user;
+	uint32_t calls; /* of one kernel at the same time, at most */
+	void (*parallel_for)(void *user, uint32_t n, void (*body)(void *arg, uint32_t k), void *arg);
+	void *parallel_user;
+	Pool pool;      /* without threads where there is a parallel_for */
+	atomic_uint retiring;
+	_Atomic(void *) retired[RETIRED];
 };
 void *rt_alloc(Rt *rt, size_t count, size_t size); /* zeroed; NULL when out of memory */
 void rt_release(Rt *rt, void *p);
+
+/* --- shared.c: the runtime of code that was compiled ahead of time; lives as long as the process --- */
+Rt *rt_shared(void);
 
 /* An argument as a launch sees it. */
 typedef struct {
@@ -126,15 +143,25 @@ typedef struct {
 	uint64_t word;    /* a scalar's bytes, as kernels get it */
 } Arg;
 
+/* What the calls that one thread ran met: their words, and the first task of the call that met each. */
+typedef struct {
+	uint32_t status[2];
+	int64_t at[2];
+	uint8_t pad[40]; /* a line of the cache each */
+} PlaceStatus;
+
 typedef struct {
 	Arg *arg;
 	int64_t *param;   /* by parameter: an integer scalar's value */
 	int64_t *dim;
 	int64_t *stack;
 	uint64_t *piece;  /* by workspace tensor: its offset */
+	uint64_t scratch; /* where the scratch of call 0 begins */
 	uint64_t workspace;
-	void **buffer;    /* for the kernel with the most */
+	void **buffer;    /* nbuffer for each call; the kernel with the most has nbuffer */
+	uint32_t nbuffer;
 	uint64_t *scalar;
+	PlaceStatus *place; /* one for each thread that may take part */
 	uint32_t status[2];
 } Frame;
 
@@ -143,6 +170,7 @@ struct texo_kernel {
 	const ImageGraph *graph;
 	ImageCpuKernel **entry; /* by kernel */
 	Frame frame;
+	void *block;            /* where the frame's arrays lie; owned */
 	pthread_mutex_t lock;
 	bool lock_made;
 };
@@ -154,9 +182,33 @@ struct texo_program {
 	struct texo_kernel *kernel; /* one per graph */
 };
 
+/* --- frame.c --- */
+enum { FRAME_ALIGN = 16 };
+/* Places the arrays of f in a block and returns the bytes they take; with block NULL only that. Each of
+ * `calls` calls of a kernel at the same time has buffers of its own. */
+size_t frame_place(Frame *f, const Image *im, const ImageGraph *g, uint32_t calls, void *block);
+
+/* --- workspace.c: where the pieces of the workspace lie --- */
+/* Row-major strides and the number of elements; false when it overflows. */
+bool row_major(const int64_t *extent, uint32_t rank, int64_t *stride, int64_t *count);
+/* Fills frame.piece, scratch and workspace; the dims are known. */
+texo_status frame_lay_out(texo_kernel *k);
+/* The buffers and scalars of a kernel, into the frame; the buffers once for each of `calls` calls. */
+void frame_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace, uint32_t calls);
+
+/* --- retired.c: the kernels of destroyed programs --- */
+/* Takes over memory from rt_alloc (may be NULL). */
+void rt_retire(Rt *rt, void *kernels);
+void rt_release_retired(Rt *rt);
+/* What a call with such a kernel returns; one has program NULL, and nothing else of it may be read. */
+texo_status kernel_gone(void);
+
 /* --- arg.c --- */
 /* Fills the frame from the arguments: shapes, dims, checks, workspace. With `data` also their memory:
  * null, alignment, overlap. */
 texo_status frame_fill(texo_kernel *k, const texo_arg *args, size_t n, bool data);
+
+/* --- launch.c: runs the kernels of a filled frame --- */
+texo_status frame_run(texo_kernel *k, void *workspace);
 
 #endif

@@ -1,5 +1,6 @@
-/* launch.c: runs a graph's kernels. The floating-point environment is the default one while they run
- * (nearest even, subnormals kept), whatever the caller has set, so that results have the same bits. */
+/* launch.c: runs a graph's kernels, one after another, each on as many threads as it has work for. The
+ * floating-point environment is the default one while they run (nearest even, subnormals kept),
+ * whatever the caller or the host's threads have set, so that results have the same bits. */
 #include <string.h>
 #include <xmmintrin.h>
 
@@ -8,48 +9,98 @@
 
 enum { MXCSR_DEFAULT = 0x1f80 };
 
-/* The buffers and scalars of a kernel, into the frame. */
-static void
-bind_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace)
+/* --- calls --- */
+
+/* A kernel's tasks, cut into calls that places take as they come free. */
+typedef struct {
+	ImageCpuKernel *entry;
+	const Frame *frame;
+	int64_t ntask, size; /* size: tasks of a call; the last has what is left too */
+	uint64_t ncall;
+	uint32_t places;
+	atomic_uint_fast64_t next;
+} KernelRun;
+
+enum { CALLS_A_PLACE = 8 }; /* so that a slow thread is not waited for long */
+
+/* Calls of a grain or more, and as many places as they can keep busy. */
+static KernelRun
+split_tasks(texo_kernel *k, uint32_t n)
 {
-	const Image *im = &k->program->image;
+	const ImageKernel *kernel = &k->program->image.kernel[k->graph->kernel0 + n];
 	Frame *f = &k->frame;
-	ExprEnv env = {im->words, f->dim, f->param, f->stack};
-	const ImageBind *b = im->bind + kernel->bind0;
-	for (uint32_t n = 0; n < kernel->nbuffer; n++, b++) {
-		if (b->kind == IMG_BIND_PARAM)
-			f->buffer[n] = f->arg[b->a].data;
-		else
-			f->buffer[n] = workspace ? workspace + f->piece[b->a] : NULL;
+	ExprEnv env = {k->program->image.words, f->dim, f->param, f->stack};
+	KernelRun x = {.entry = k->entry[n], .frame = f, .ntask = expr_value(&env, kernel->ntask), .places = 1, .ncall = 1};
+	int64_t grain = expr_value(&env, kernel->grain), most = x.ntask / (grain > 1 ? grain : 1);
+	uint32_t places = k->program->rt->calls;
+	x.size = x.ntask;
+	if (kernel->serial || most < 2 || places < 2)
+		return x;
+	x.places = most < places ? (uint32_t)most : places;
+	int64_t calls = (int64_t)x.places * CALLS_A_PLACE;
+	calls = most < calls ? most : calls;
+	x.size = x.ntask / calls;
+	x.ncall = (uint64_t)(x.ntask / x.size);
+	return x;
+}
+
+/* Runs calls until none is left. Each has its own words; a place takes calls in ascending order, so
+ * the first that it keeps is its earliest. */
+static void
+run_calls(void *arg, uint32_t place)
+{
+	KernelRun *x = arg;
+	PlaceStatus *c = &x->frame->place[place];
+	void *const *buffer = x->frame->buffer + (size_t)place * x->frame->nbuffer;
+	unsigned csr = _mm_getcsr();
+	_mm_setcsr(MXCSR_DEFAULT);
+	for (uint64_t n; (n = atomic_fetch_add_explicit(&x->next, 1, memory_order_relaxed)) < x->ncall;) {
+		int64_t lo = (int64_t)n * x->size, hi = n + 1 < x->ncall || BUG(tasks_left_over) ? lo + x->size : x->ntask;
+		uint32_t status[2] = {0, 0};
+		x->entry(buffer, x->frame->scalar, lo, hi, status);
+		for (int s = 0; s < 2; s++)
+			if (status[s] && (!c->status[s] || BUG(fault_of_last_call))) {
+				c->status[s] = status[s];
+				c->at[s] = lo;
+			}
 	}
-	for (uint32_t n = 0; n < kernel->nscalar; n++, b++) {
-		if (b->kind == IMG_BIND_EXPR)
-			f->scalar[n] = (uint64_t)expr_value(&env, b->a);
-		else if (b->kind == IMG_BIND_SCALAR)
-			f->scalar[n] = f->arg[b->a].word;
-		else
-			f->scalar[n] = (uint64_t)f->arg[b->a].stride[BUG(stride_of_first_axis) ? 0 : b->b];
+	_mm_setcsr(csr);
+}
+
+/* Joins the words of a kernel's calls to those of the kernels before: the first in task order counts,
+ * whichever thread met it. */
+static void
+join_status(Frame *f, uint32_t places)
+{
+	for (int s = 0; s < 2; s++) {
+		const PlaceStatus *first = NULL;
+		for (uint32_t p = 0; p < places; p++)
+			if (f->place[p].status[s] && (!first || f->place[p].at[s] < first->at[s]))
+				first = &f->place[p];
+		if (first && !f->status[s])
+			f->status[s] = first->status[s];
 	}
 }
 
 static void
-run_kernels(texo_kernel *k, uint8_t *workspace)
+run_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace)
 {
-	const Image *im = &k->program->image;
-	Frame *f = &k->frame;
-	ExprEnv env = {im->words, f->dim, f->param, f->stack};
-	unsigned csr = _mm_getcsr();
-	_mm_setcsr(MXCSR_DEFAULT);
-	for (uint32_t n = 0; n < k->graph->nkernel; n++) {
-		const ImageKernel *kernel = &im->kernel[k->graph->kernel0 + n];
-		int64_t ntask = expr_value(&env, kernel->ntask);
-		if (ntask <= 0)
-			continue;
-		bind_arguments(k, kernel, workspace);
-		k->entry[n](f->buffer, f->scalar, 0, ntask, f->status);
-	}
-	_mm_setcsr(csr);
+	Rt *rt = k->program->rt;
+	KernelRun x = split_tasks(k, n);
+	if (x.ntask <= 0)
+		return;
+	frame_arguments(k, &k->program->image.kernel[k->graph->kernel0 + n], workspace, x.places);
+	memset(k->frame.place, 0, x.places * sizeof *k->frame.place);
+	if (x.places == 1)
+		run_calls(&x, 0);
+	else if (rt->parallel_for)
+		rt->parallel_for(rt->parallel_user, x.places, run_calls, &x);
+	else
+		pool_run(&rt->pool, x.places, run_calls, &x);
+	join_status(&k->frame, x.places);
 }
+
+/* --- launches --- */
 
 static const ImageAccess *
 access_of(const texo_kernel *k, uint32_t id)
@@ -90,21 +141,30 @@ check_workspace(const texo_kernel *k, const void *workspace)
 }
 
 texo_status
+frame_run(texo_kernel *k, void *workspace)
+{
+	texo_status s = check_workspace(k, workspace);
+	if (s)
+		return s;
+	k->frame.status[0] = k->frame.status[1] = 0;
+	for (uint32_t n = 0; n < k->graph->nkernel; n++)
+		run_kernel(k, n, workspace);
+	return finish(k);
+}
+
+texo_status
 texo_kernel_launch(texo_kernel *k, const texo_arg *args, size_t n, void *workspace, void *stream)
 {
 	if (!k)
 		return rt_fail(TEXO_INVALID, "the kernel is NULL");
+	if (!k->program)
+		return kernel_gone();
 	if (stream)
 		return rt_fail(TEXO_INVALID, "the stream must be NULL on the CPU");
 	pthread_mutex_lock(&k->lock);
 	texo_status s = frame_fill(k, args, n, true);
 	if (!s)
-		s = check_workspace(k, workspace);
-	if (!s) {
-		k->frame.status[0] = k->frame.status[1] = 0;
-		run_kernels(k, workspace);
-		s = finish(k);
-	}
+		s = frame_run(k, workspace);
 	pthread_mutex_unlock(&k->lock);
 	return s;
 }
@@ -112,8 +172,22 @@ texo_kernel_launch(texo_kernel *k, const texo_arg *args, size_t n, void *workspa
 texo_status
 texo_kernel_prepare(texo_kernel *k, const texo_arg *args, size_t n)
 {
-	size_t bytes;
-	return texo_kernel_workspace(k, args, n, &bytes);
+	if (!k)
+		return rt_fail(TEXO_INVALID, "the kernel is NULL");
+	if (!k->program)
+		return kernel_gone();
+	Rt *rt = k->program->rt;
+	uint32_t places = 1;
+	pthread_mutex_lock(&k->lock);
+	texo_status s = frame_fill(k, args, n, false);
+	for (uint32_t i = 0; !s && i < k->graph->nkernel; i++) {
+		KernelRun x = split_tasks(k, i);
+		places = x.places > places ? x.places : places;
+	}
+	pthread_mutex_unlock(&k->lock);
+	if (places > 1 && !rt->parallel_for)
+		pool_start(&rt->pool);
+	return s;
 }
 
 texo_status
@@ -121,6 +195,8 @@ texo_kernel_workspace(texo_kernel *k, const texo_arg *args, size_t n, size_t *by
 {
 	if (!k || !bytes)
 		return rt_fail(TEXO_INVALID, "the kernel or the result is NULL");
+	if (!k->program)
+		return kernel_gone();
 	pthread_mutex_lock(&k->lock);
 	texo_status s = frame_fill(k, args, n, false);
 	if (!s)
@@ -134,6 +210,8 @@ texo_kernel_status(texo_kernel *k, texo_fault *out)
 {
 	if (!k || !out || out->struct_size < sizeof *out)
 		return rt_fail(TEXO_INVALID, "the kernel or the result is NULL, or struct_size is not set");
+	if (!k->program)
+		return kernel_gone();
 	pthread_mutex_lock(&k->lock);
 	const uint32_t *status = k->frame.status;
 	const ImageAccess *a = access_of(k, status[0] ? status[0] : status[1]);

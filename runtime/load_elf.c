@@ -1,19 +1,38 @@
 /* load_elf.c: maps the code of an x86-64 relocatable object. Its text and read-only sections go into
  * one mapping, text pages first, so that 32-bit displacements reach; relocations are applied while
  * the pages are writable and not executable; then text becomes read-execute and the rest read-only.
- * Code that wants writable data, an undefined symbol or another relocation is refused. The object is
+ * Code that wants writable data, another relocation, or a symbol that neither it
+ * nor ir/image_imports.def has is refused. The object is
  * hostile: every offset, count and index in it is checked against the file. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <elf.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/inside.h"
 
+/* The mapping begins with LEAD bytes of nothing, since a caller built with clang's sanitizer reads
+ * before the function it calls; then a jump to each import, which may lie anywhere. */
+enum {
+	LEAD = 16,
+	THUNK = 16,
+	IMPORTS = 0
+#define IMPORT(id, summary) +1
+#include "ir/image_imports.def"
+};
+
+static const struct {
+	const char *name;
+	void (*function)(void);
+} import[IMPORTS] = {
+#define IMPORT(id, summary) {#id, (void (*)(void))id},
+#include "ir/image_imports.def"
+};
+
 static const uint64_t NOT_MAPPED = UINT64_MAX;
 static const uint64_t MAX_CODE = UINT64_C(1) << 30;
-enum { LEAD = 16 }; /* a caller built with clang's sanitizer reads before the function it calls */
 
 static texo_status
 bad(const char *what)
@@ -89,7 +108,7 @@ static texo_status
 lay_out(Rt *rt, Code *c)
 {
 	uint32_t count = header(c)->e_shnum;
-	uint64_t *at = rt_alloc(rt, count, sizeof *at), end = LEAD, page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t *at = rt_alloc(rt, count, sizeof *at), end = LEAD + IMPORTS * THUNK, page = (uint64_t)sysconf(_SC_PAGESIZE);
 	if (!at)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	c->section_at = at;
@@ -112,6 +131,18 @@ lay_out(Rt *rt, Code *c)
 	return TEXO_OK;
 }
 
+/* jmp *0(%rip), and the address behind it. */
+static void
+put_thunks(Code *c)
+{
+	static const uint8_t jump[6] = {0xff, 0x25};
+	for (unsigned n = 0; n < IMPORTS; n++) {
+		uint8_t *at = c->at + LEAD + n * THUNK;
+		memcpy(at, jump, sizeof jump);
+		memcpy(at + sizeof jump, &import[n].function, sizeof import[n].function);
+	}
+}
+
 static texo_status
 map_sections(Code *c)
 {
@@ -119,6 +150,7 @@ map_sections(Code *c)
 	if (p == MAP_FAILED)
 		return rt_fail(TEXO_NO_MEMORY, "no memory can be mapped for code");
 	c->at = p;
+	put_thunks(c);
 	for (uint32_t n = 0; n < header(c)->e_shnum; n++) {
 		const Elf64_Shdr *s = section(c, n);
 		if (c->section_at[n] != NOT_MAPPED && s->sh_type != SHT_NOBITS)
@@ -135,7 +167,38 @@ table_ok(const Code *c, const Elf64_Shdr *s, size_t size)
 	return s->sh_entsize == size && s->sh_size % size == 0 && inside(c, s->sh_offset, s->sh_size, 8);
 }
 
-/* The offset of a symbol in the mapping. */
+/* Whether the string at offset `at` of the section is `name`. */
+static bool
+is_text(const Code *c, const Elf64_Shdr *strings, uint64_t at, const char *name)
+{
+	size_t length = strlen(name) + 1;
+	return at < strings->sh_size && strings->sh_size - at >= length &&
+	       memcmp(c->object + strings->sh_offset + at, name, length) == 0;
+}
+
+/* The string table of symbol table s, or NULL. */
+static const Elf64_Shdr *
+strings_of(const Code *c, const Elf64_Shdr *s)
+{
+	if (s->sh_link >= header(c)->e_shnum)
+		return NULL;
+	const Elf64_Shdr *strings = section(c, s->sh_link);
+	return inside(c, strings->sh_offset, strings->sh_size, 1) ? strings : NULL;
+}
+
+/* The offset of the jump to an import of this name. */
+static bool
+import_at(const Code *c, const Elf64_Shdr *strings, const Elf64_Sym *s, uint64_t *at)
+{
+	for (unsigned n = 0; strings && n < IMPORTS; n++)
+		if (is_text(c, strings, s->st_name, import[n].name)) {
+			*at = LEAD + n * THUNK;
+			return true;
+		}
+	return false;
+}
+
+/* The offset in the mapping of a symbol that the object defines. */
 static bool
 symbol_at(const Code *c, const Elf64_Sym *s, uint64_t *at)
 {
@@ -188,7 +251,9 @@ relocate_section(Code *c, const Elf64_Shdr *r)
 	const Elf64_Sym *symbol = (const Elf64_Sym *)(const void *)(c->object + symbols->sh_offset);
 	for (uint64_t n = 0; n < r->sh_size / sizeof *rela; n++) {
 		uint64_t s, index = ELF64_R_SYM(rela[n].r_info);
-		if (index >= symbols->sh_size / sizeof *symbol || !symbol_at(c, &symbol[index], &s))
+		if (index >= symbols->sh_size / sizeof *symbol ||
+		    (symbol[index].st_shndx == SHN_UNDEF ? !import_at(c, strings_of(c, symbols), &symbol[index], &s)
+		                                         : !symbol_at(c, &symbol[index], &s)))
 			return bad("it needs a symbol that it doesn't define");
 		if (rela[n].r_offset > target->sh_size)
 			return bad("a relocation lies outside");
@@ -247,19 +312,13 @@ code_unload(Rt *rt, Code *c)
 static const Elf64_Sym *
 find_symbol(const Code *c, const Elf64_Shdr *s, const char *name)
 {
-	if (!table_ok(c, s, sizeof(Elf64_Sym)) || s->sh_link >= header(c)->e_shnum)
-		return NULL;
-	const Elf64_Shdr *strings = section(c, s->sh_link);
-	size_t length = strlen(name) + 1;
-	if (!inside(c, strings->sh_offset, strings->sh_size, 1))
+	const Elf64_Shdr *strings = strings_of(c, s);
+	if (!table_ok(c, s, sizeof(Elf64_Sym)) || !strings)
 		return NULL;
 	const Elf64_Sym *symbol = (const Elf64_Sym *)(const void *)(c->object + s->sh_offset);
-	for (uint64_t n = 0; n < s->sh_size / sizeof *symbol; n++) {
-		uint64_t at = symbol[n].st_name;
-		if (at < strings->sh_size && strings->sh_size - at >= length &&
-		    memcmp(c->object + strings->sh_offset + at, name, length) == 0)
+	for (uint64_t n = 0; n < s->sh_size / sizeof *symbol; n++)
+		if (is_text(c, strings, symbol[n].st_name, name))
 			return &symbol[n];
-	}
 	return NULL;
 }
 

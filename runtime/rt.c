@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/inside.h"
+#include "runtime/private.h"
 
 static void *
 libc_alloc(void *user, size_t n)
@@ -47,25 +48,32 @@ rt_release(Rt *rt, void *p)
 /* --- runtime --- */
 
 static texo_status
-read_options(const texo_rt_options *o, Rt *rt)
+read_options(const texo_rt_options *given, Rt *rt)
 {
-	*rt = (Rt){.alloc = libc_alloc, .resize = libc_resize, .release = libc_release};
-	if (!o)
+	texo_rt_options taken, *o = &taken;
+	*rt = (Rt){.alloc = libc_alloc, .resize = libc_resize, .release = libc_release, .calls = pool_processors()};
+	if (!given)
 		return TEXO_OK;
-	if (o->struct_size < sizeof *o)
-		return rt_fail(TEXO_INVALID, "struct_size of the options is %u", o->struct_size);
+	texo_status s = texo_private_take_struct("options", given, offsetof(texo_rt_options, parallel_for), sizeof taken, &taken);
+	if (s)
+		return s;
 	if (!o->alloc != !o->resize || !o->alloc != !o->release)
-		return rt_fail(TEXO_INVALID, "alloc, resize and release must be given together");
+		return rt_fail(TEXO_INVALID, "options: alloc, resize and release must be given together");
 	if (o->device && strncmp(o->device, "cuda", 4) == 0)
 		return rt_fail(TEXO_NOT_BUILT, "device %s is not built yet", o->device);
 	if (o->device && strcmp(o->device, "cpu") != 0)
 		return rt_fail(TEXO_INVALID, "there is no device '%s'; there are cpu and cuda", o->device);
+	if (o->threads > POOL_MAX_THREADS)
+		return rt_fail(TEXO_INVALID, "options: %u threads are asked for; %d are possible", o->threads, POOL_MAX_THREADS);
 	if (o->alloc) {
 		rt->alloc = o->alloc;
 		rt->resize = o->resize;
 		rt->release = o->release;
 	}
 	rt->user = o->user;
+	rt->calls = o->threads ? o->threads : rt->calls;
+	rt->parallel_for = o->parallel_for;
+	rt->parallel_user = o->parallel_user;
 	return TEXO_OK;
 }
 
@@ -84,6 +92,12 @@ texo_rt_create(const texo_rt_options *options, texo_rt **out)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	*rt = made;
 	atomic_init(&rt->refs, 1);
+	pthread_t *thread = rt_alloc(rt, rt->calls, sizeof *thread);
+	if (!thread || !pool_init(&rt->pool, thread, rt->calls)) {
+		rt_release(rt, thread);
+		rt_release(rt, rt);
+		return rt_fail(TEXO_NO_MEMORY, "out of memory");
+	}
 	*out = rt;
 	return TEXO_OK;
 }
@@ -91,50 +105,15 @@ texo_rt_create(const texo_rt_options *options, texo_rt **out)
 void
 texo_rt_destroy(texo_rt *rt)
 {
-	if (rt && atomic_fetch_sub(&rt->refs, 1) == 1)
-		rt_release(rt, rt);
+	if (!rt || atomic_fetch_sub(&rt->refs, 1) != 1)
+		return;
+	pool_end(&rt->pool);
+	rt_release_retired(rt);
+	rt_release(rt, rt->pool.thread);
+	rt_release(rt, rt);
 }
 
 /* --- program --- */
-
-/* The most buffers (or scalars) a kernel of g has. */
-static uint32_t
-most(const Image *im, const ImageGraph *g, bool buffers)
-{
-	uint32_t n = 0;
-	for (uint32_t k = 0; k < g->nkernel; k++) {
-		const ImageKernel *x = &im->kernel[g->kernel0 + k];
-		uint32_t have = buffers ? x->nbuffer : x->nscalar;
-		if (have > n)
-			n = have;
-	}
-	return n;
-}
-
-static bool
-make_frame(Rt *rt, const Image *im, const ImageGraph *g, Frame *f)
-{
-	f->arg = rt_alloc(rt, g->nparam, sizeof *f->arg);
-	f->param = rt_alloc(rt, g->nparam, sizeof *f->param);
-	f->dim = rt_alloc(rt, g->ndim, sizeof *f->dim);
-	f->stack = rt_alloc(rt, im->stack, sizeof *f->stack);
-	f->piece = rt_alloc(rt, g->ntensor, sizeof *f->piece);
-	f->buffer = rt_alloc(rt, most(im, g, true), sizeof *f->buffer);
-	f->scalar = rt_alloc(rt, most(im, g, false), sizeof *f->scalar);
-	return f->arg && f->param && f->dim && f->stack && f->piece && f->buffer && f->scalar;
-}
-
-static void
-free_frame(Rt *rt, Frame *f)
-{
-	rt_release(rt, f->arg);
-	rt_release(rt, f->param);
-	rt_release(rt, f->dim);
-	rt_release(rt, f->stack);
-	rt_release(rt, f->piece);
-	rt_release(rt, f->buffer);
-	rt_release(rt, f->scalar);
-}
 
 static texo_status
 make_kernel(texo_program *p, const ImageGraph *g, texo_kernel *k)
@@ -142,9 +121,11 @@ make_kernel(texo_program *p, const ImageGraph *g, texo_kernel *k)
 	k->program = p;
 	k->graph = g;
 	k->entry = rt_alloc(p->rt, g->nkernel, sizeof *k->entry);
-	if (!k->entry || !make_frame(p->rt, &p->image, g, &k->frame) || pthread_mutex_init(&k->lock, NULL) != 0)
+	k->block = rt_alloc(p->rt, frame_place(&k->frame, &p->image, g, p->rt->calls, NULL), 1);
+	if (!k->entry || !k->block || pthread_mutex_init(&k->lock, NULL) != 0)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	k->lock_made = true;
+	frame_place(&k->frame, &p->image, g, p->rt->calls, k->block);
 	for (uint32_t n = 0; n < g->nkernel; n++) {
 		const char *name = p->image.text + p->image.kernel[g->kernel0 + n].entry;
 		k->entry[n] = code_symbol(&p->code, name);
@@ -200,14 +181,16 @@ texo_program_destroy(texo_program *p)
 	if (!p)
 		return;
 	Rt *rt = p->rt;
+	texo_kernel *kernel = p->kernel;
 	for (uint64_t g = 0; p->kernel && g < p->image.header->graph.n; g++) {
 		texo_kernel *k = &p->kernel[g];
 		if (k->lock_made)
 			pthread_mutex_destroy(&k->lock);
-		free_frame(rt, &k->frame);
+		rt_release(rt, k->block);
 		rt_release(rt, k->entry);
+		k->program = NULL;
 	}
-	rt_release(rt, p->kernel);
+	rt_retire(rt, kernel);
 	code_unload(rt, &p->code);
 	rt_release(rt, p->image.bytes);
 	rt_release(rt, p);
@@ -234,6 +217,8 @@ texo_kernel_get_signature(const texo_kernel *k, const char **json)
 {
 	if (!k || !json)
 		return rt_fail(TEXO_INVALID, "the kernel or the result is NULL");
+	if (!k->program)
+		return kernel_gone();
 	*json = k->program->image.text + k->graph->signature;
 	return TEXO_OK;
 }

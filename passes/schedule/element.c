@@ -55,19 +55,19 @@ expr_is_true(const Graph *g, ExprId e)
 	return !e || (expr_get(g, e)->op == OP_CONST && expr_get(g, e)->imm.i);
 }
 
-static void
-fold_guarded(Point *l, Reduction *f, ValId position)
+void
+element_term(Point *l, Reduction *f, ValId position, bool always)
 {
 	if (expr_is_true(l->g, l->node->guard) || BUG(guard_dropped)) {
-		reduction_term(l, f, position);
+		reduction_term(l, f, position, always);
 		return;
 	}
 	ValId carried[REDUCTION_MAX_CARRIED], before[REDUCTION_MAX_CARRIED];
-	PointVal guard = point_value(l, l->node->guard, true);
+	PointVal guard = point_value(l, l->node->guard, always);
 	reduction_join(l, f, guard);
 	unsigned n = reduction_pack(f, before);
 	Branch b = branch_open(l, guard.re);
-	reduction_term(l, f, position);
+	reduction_term(l, f, position, always);
 	reduction_pack(f, carried);
 	point_release(l, b.mark);
 	tir_else(l->tir, carried, n);
@@ -76,17 +76,17 @@ fold_guarded(Point *l, Reduction *f, ValId position)
 }
 
 void
-element_range(Point *l, unsigned a, ValId *lo, ValId *hi, PointVal *words)
+element_range(Point *l, unsigned a, ValId *lo, ValId *hi, PointVal *words, bool always)
 {
 	const Axis *axis = &l->node->axis[a];
-	PointVal from = point_value(l, axis->lo, true), to = point_value(l, axis->hi, true);
+	PointVal from = point_value(l, axis->lo, always), to = point_value(l, axis->hi, always);
 	point_join(l, words, from);
 	point_join(l, words, to);
 	*lo = from.re;
 	*hi = BUG(last_term_missing) ? tir_binary(l->tir, OP_SUB, to.re, tir_int(l->tir, DT_I64, 1)) : to.re;
 	if (!axis->clamp)
 		return;
-	PointVal clamp = point_value(l, axis->clamp, true);
+	PointVal clamp = point_value(l, axis->clamp, always);
 	point_join(l, words, clamp);
 	ValId zero = tir_int(l->tir, DT_I64, 0);
 	ValId outside = tir_binary(l->tir, OP_OR, tir_binary(l->tir, OP_LT, *lo, zero),
@@ -117,7 +117,7 @@ fold_ranges(Point *l, Reduction *f)
 		unsigned a = n->npar + k;
 		ValId lo, hi;
 		PointVal words = {0};
-		element_range(l, a, &lo, &hi, &words);
+		element_range(l, a, &lo, &hi, &words, true);
 		reduction_join(l, f, words);
 		Level *at = &level[k];
 		at->n = reduction_pack(f, at->carried);
@@ -129,7 +129,7 @@ fold_ranges(Point *l, Reduction *f)
 		ValId outer = tir_binary(l->tir, OP_MUL, position, tir_binary(l->tir, OP_SUB, hi, lo));
 		position = tir_binary(l->tir, OP_ADD, outer, tir_binary(l->tir, OP_SUB, l->axis[a], lo));
 	}
-	fold_guarded(l, f, position);
+	element_term(l, f, position, true);
 	for (unsigned k = n->nred; k-- > 0;) {
 		reduction_pack(f, level[k].carried);
 		tir_end_for(l->tir, level[k].carried, level[k].n);

@@ -106,7 +106,7 @@ static unsigned
 bind_buffer(Point *l, BindKind kind, TensorId t, DType dtype, bool written)
 {
 	unsigned k = tir_add_buffer(l->tir, l->g->tensor.at[t].name, dtype, written);
-	vec_push(l->g->arena, &l->kernel->buffer, ((BufferBind){kind, t}));
+	vec_push(l->g->arena, &l->kernel->buffer, ((BufferBind){.kind = kind, .tensor = t}));
 	return k;
 }
 
@@ -202,6 +202,44 @@ bind_tensor(Point *l, TensorId t, bool written)
 	}
 }
 
+void
+point_declare_local(Point *l, TensorId t)
+{
+	const Tensor tensor = l->g->tensor.at[t];
+	vec_push(l->scratch, &l->arg, ((TensorArg){.tensor = t, .where = IN_VALUE}));
+	for (unsigned a = 0; a < tensor.rank; a++)
+		point_tensor(l, t)->extent[a] = point_launch_expr(l, tensor.extent[a]);
+}
+
+void
+point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, bool lanes)
+{
+	const Tensor tensor = l->g->tensor.at[t];
+	DType dtype = tensor.dtype == DT_C64 ? DT_F32 : tensor.dtype;
+	ExprId extent[POINT_MAX_RANK], count = expr_int(l->g, DT_I64, tensor.dtype == DT_C64 ? 2 : 1);
+	ValId size[POINT_MAX_RANK], stride[POINT_MAX_RANK];
+	unsigned rank = naxis + lanes;
+	TensorArg *arg = point_tensor(l, t);
+	arg->npanel = (uint8_t)naxis;
+	arg->panel_lanes = lanes;
+	for (unsigned k = 0; k < naxis; k++) {
+		arg->panel_axis[k] = axis[k];
+		extent[k] = tensor.extent[axis[k]];
+	}
+	if (lanes)
+		extent[naxis] = expr_int(l->g, DT_I64, l->lanes);
+	ExprId below = expr_int(l->g, DT_I64, 1);
+	for (unsigned k = rank; k-- > 0;) {
+		size[k] = point_launch_expr(l, extent[k]);
+		stride[k] = point_launch_expr(l, below);
+		below = expr_binary(l->g, OP_MUL, extent[k], below);
+	}
+	unsigned buffer = tir_add_buffer(l->tir, tensor.name, dtype, true);
+	vec_push(l->g->arena, &l->kernel->buffer,
+	         ((BufferBind){.kind = BIND_SCRATCH, .tensor = t, .elements = expr_binary(l->g, OP_MUL, below, count)}));
+	arg->data = view_of(l, buffer, tensor.dtype, rank, size, stride);
+}
+
 ValId
 point_plane(Point *l, TensorId t, DType dtype)
 {
@@ -238,20 +276,41 @@ point_declare_output(Point *l, TensorId t)
 }
 
 void
+point_declare_exprs(Point *l, const Node *n)
+{
+	point_declare(l, n->domain);
+	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
+		point_declare(l, n->axis[a].lo);
+		point_declare(l, n->axis[a].hi);
+		point_declare(l, n->axis[a].clamp);
+	}
+	point_declare(l, n->guard);
+	point_declare(l, n->body);
+	for (unsigned a = 0; n->scatter && a < n->npar; a++)
+		point_declare(l, n->target[a]);
+	point_declare(l, n->init);
+	point_declare(l, n->finish);
+}
+
+void
 point_declare_node(Point *l, TensorId t)
 {
 	const Node n = *tensor_node(l->g, t);
 	point_declare_output(l, t);
-	point_declare(l, n.domain);
-	for (unsigned a = n.npar; a < (unsigned)n.npar + n.nred; a++) {
-		point_declare(l, n.axis[a].lo);
-		point_declare(l, n.axis[a].hi);
-		point_declare(l, n.axis[a].clamp);
+	point_declare_exprs(l, &n);
+}
+
+ValId
+point_all_dense(Point *l)
+{
+	ValId all = 0, one = tir_int(l->tir, DT_I64, 1);
+	for (uint32_t k = 0; k < l->arg.n; k++) {
+		const TensorArg *arg = &l->arg.at[k];
+		if (!arg->dense)
+			continue;
+		unsigned last = l->g->tensor.at[arg->tensor].rank - 1u;
+		ValId is = tir_binary(l->tir, OP_EQ, arg->stride[last], one);
+		all = all ? tir_binary(l->tir, OP_AND, all, is) : is;
 	}
-	point_declare(l, n.guard);
-	point_declare(l, n.body);
-	for (unsigned a = 0; n.scatter && a < n.npar; a++)
-		point_declare(l, n.target[a]);
-	point_declare(l, n.init);
-	point_declare(l, n.finish);
+	return all;
 }

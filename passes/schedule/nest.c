@@ -27,7 +27,7 @@ open_tasks(Point *l)
 static void
 store_element(Point *l, TensorId t)
 {
-	point_store(l, t, element_value(l), l->axis);
+	point_store(l, t, element_value(l), l->axis, -1);
 }
 
 /* --- elements --- */
@@ -57,6 +57,7 @@ build_elements(Point *l, TensorId t)
 	point_release(l, mark);
 	tir_end_for(l->tir, NULL, 0);
 	l->kernel->ntask = element_count(l->g, t);
+	l->kernel->grain = task_grain(l->g, l->scratch, &l->kernel->plan, expr_int(l->g, DT_I64, 1));
 	l->kernel->serial = dtype_info[l->g->tensor.at[t].dtype].bits < 8;
 }
 

@@ -101,6 +101,8 @@ may_write_in_place(const Graph *g, Arena *scratch, const Result *r, const uint32
 		uint32_t at = unit[n->out];
 		if (at == UINT32_MAX || at < own)
 			continue;
+		if (at == own && n->out != r->tensor && !n->recur && reads_of(g, scratch, r->inout, n).reads)
+			return false; /* a kernel's members have no order that would keep the old value */
 		if (at > own ? reads_of(g, scratch, r->inout, n).reads : !reads_safely(g, scratch, r->inout, n))
 			return false;
 	}

@@ -27,16 +27,30 @@ typedef struct {
 typedef struct {
 	const bool *faulty;     /* graph_may_fault */
 	const bool *read;       /* a node reads it, so a fault must travel in a plane */
+	const bool *stored;     /* it must be in memory: a result, or read by another kernel */
 	const uint32_t *result; /* 1 + index of the result that it is, or 0 */
 	bool cuts;              /* the graph has ranges that may be cut */
 } Places;
 
+enum { POINT_MAX_COPIES = 8 };
+
+/* Where reads of a tensor find it. */
+typedef enum {
+	IN_MEMORY, /* in `data` */
+	IN_VALUE,  /* its element at the current point is value[copy] */
+	IN_PANEL   /* `data` is memory of the call's own, indexed by some of the tensor's axes */
+} Where;
+
 /* A tensor as a kernel sees it. */
 typedef struct {
 	TensorId tensor;
-	ValId extent[TG_MAX_RANK], stride[TG_MAX_RANK]; /* as bound, in elements */
+	Where where;
+	ValId extent[TG_MAX_RANK], stride[TG_MAX_RANK]; /* as bound, in elements; a local one has no stride */
 	ValId data, fault; /* views; 0: not bound */
 	ValId dense;       /* data with a last stride of 1, when that is not known of `data` itself */
+	PointVal value[POINT_MAX_COPIES];
+	uint8_t npanel, panel_axis[TG_MAX_RANK]; /* the tensor's axes that index the panel */
+	bool panel_lanes;  /* the panel has a last axis more, of one vector */
 } TensorArg;
 
 typedef enum { AT_VECTOR, AT_BASE, AT_COUNT } PointAt; /* AT_BASE: scalars, the lane axis at lane 0 */
@@ -69,11 +83,13 @@ typedef struct Point {
 	TirKernel *tir;
 	bool dense;              /* use TensorArg.dense: tested by the template */
 	unsigned lanes;          /* 0: points */
-	unsigned lane_axis;      /* with lanes: this parallel axis varies by lane */
+	uint32_t lane_axes;      /* with lanes: the axes that vary by lane when they are open, as bits */
+	unsigned copy;           /* which of several points, or vectors, lowered side by side is meant */
 	ValId mask;              /* with lanes: the lanes that exist; 0: all */
 	/* the node whose expressions are lowered, and its point */
 	const Node *node;
 	ValId axis[TG_MAX_AXES];
+	ExprId run[TG_MAX_AXES];   /* an axis that takes no values outside 0 .. run - 1; 0: not known */
 	PointVal acc;              /* ACC, in the type acc_type */
 	DType acc_type;
 	ValId touched;
@@ -83,6 +99,7 @@ typedef struct Point {
 	/* numbering of the kernel's expressions and what is known of them */
 	PointNumber *map;
 	uint32_t nmap, nnumber;
+	VEC(ExprId) numbered;    /* by number - 1 */
 	VEC(uint8_t) varies;     /* by number: VARY_* along the lane axis */
 	VEC(uint32_t) strict;    /* by number: the root that demands it */
 	uint32_t root;
@@ -98,9 +115,18 @@ void point_declare(Point *l, ExprId e);
 /* A node's output: its data and, where one is needed, its fault plane, both written. Before any
  * expression that reads it. */
 void point_declare_output(Point *l, TensorId t);
+/* All expressions of a node. */
+void point_declare_exprs(Point *l, const Node *n);
 /* The output and all expressions of a node. */
 void point_declare_node(Point *l, TensorId t);
+/* A tensor of the kernel's own: its extents, and no memory. Before any expression that reads it. */
+void point_declare_local(Point *l, TensorId t);
+/* Gives a local tensor memory of the call's own, indexed by these of its axes and, with lanes, by the
+ * lane as well. */
+void point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, bool lanes);
 TensorArg *point_tensor(Point *l, TensorId t);
+/* Whether, as launched, every view that a dense one stands for has it; 0: none is in question. */
+ValId point_all_dense(Point *l);
 /* An integer expression over dims as a scalar; constants as they are. */
 ValId point_launch_expr(Point *l, ExprId e);
 /* A plane private to the kernel, with t's extents: a view of it. */
@@ -109,18 +135,26 @@ ValId point_plane(Point *l, TensorId t, DType dtype);
 /* --- values (point_expr.c) --- */
 /* Takes t's node as the one whose AXIS, ACC and TOUCHED are meant from here on. */
 void point_enter_node(Point *l, TensorId t);
+/* From here on vectors of `lanes` run along this axis (0 lanes: points). Vectors made before must have
+ * been released. */
+void point_set_lanes(Point *l, unsigned lanes, unsigned axis);
 /* e at the current point. always: whoever runs this code demands e. */
 PointVal point_value(Point *l, ExprId e, bool always);
 /* Values made after a mark are forgotten by the release, at the end of a TIR region. */
 uint32_t point_mark(const Point *l);
 void point_release(Point *l, uint32_t mark);
 
+/* The axis along the lanes, when there is one. */
+int point_lane_axis(const Point *l);
+
 ValId point_word(Point *l, ValId first, ValId then);   /* the first nonzero of two fault words */
 void point_join(Point *l, PointVal *v, PointVal from);     /* v also demanded `from` */
 ValId point_pack(Point *l, PointVal v);                  /* TIR's FAULT word; 0 when none is possible */
-/* Stores v as element p of t (p: one scalar an axis; lane_axis along lanes), under the mask, and
- * its fault word where that must go. */
-void point_store(Point *l, TensorId t, PointVal v, const ValId *p);
+/* Stores v as element p of t (p: one scalar an axis; axis `along` of t runs along the lanes, none if
+ * it is negative), under the mask, and its fault word where that must go. */
+void point_store(Point *l, TensorId t, PointVal v, const ValId *p, int along);
+/* The same into the tensor's panel. */
+void point_put_panel(Point *l, TensorId t, PointVal v, const ValId *p, int along);
 PointVal point_load(Point *l, ValId view, DType dtype, const ValId *p, unsigned rank, ValId mask, int64_t flags,
                   unsigned lanes);
 void point_put(Point *l, ValId view, DType dtype, PointVal v, const ValId *p, unsigned rank, ValId mask,

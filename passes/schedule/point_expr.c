@@ -76,7 +76,7 @@ point_axis(Point *l, unsigned k, PointAt at)
 {
 	if (!l->axis[k])
 		bug(l->g->arena, "axis %u is not open", k);
-	if (at == AT_BASE || k != l->lane_axis)
+	if (at == AT_BASE || !(l->lane_axes >> k & 1))
 		return (PointVal){.re = l->axis[k]};
 	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
 	return (PointVal){.re = tir_binary(l->tir, OP_ADD, l->axis[k], iota)};
@@ -311,7 +311,14 @@ point_enter_node(Point *l, TensorId t)
 {
 	l->node = tensor_node(l->g, t);
 	for (unsigned k = 0; k < TG_MAX_AXES; k++)
-		l->axis[k] = 0;
+		l->axis[k] = l->run[k] = 0;
+	for (unsigned k = 0; k < l->node->npar && !l->node->scatter; k++)
+		l->run[k] = l->g->tensor.at[t].extent[k];
+	for (unsigned k = l->node->npar; k < (unsigned)l->node->npar + l->node->nred; k++) {
+		const Expr *lo = expr_get(l->g, l->node->axis[k].lo);
+		if (lo->op == OP_CONST && lo->imm.i >= 0)
+			l->run[k] = l->node->axis[k].hi;
+	}
 	l->acc = (PointVal){0};
 	l->touched = 0;
 }

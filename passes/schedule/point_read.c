@@ -26,13 +26,7 @@ static bool
 runs_inside(const Point *l, const Tensor *t, unsigned a, ExprId sub)
 {
 	const Expr *p = expr_get(l->g, sub);
-	const Node *n = l->node;
-	if (p->op != OP_AXIS)
-		return false;
-	if (p->ref < n->npar)
-		return !n->scatter && l->g->tensor.at[n->out].extent[p->ref] == t->extent[a];
-	const Expr *lo = expr_get(l->g, n->axis[p->ref].lo);
-	return n->axis[p->ref].hi == t->extent[a] && lo->op == OP_CONST && lo->imm.i >= 0;
+	return p->op == OP_AXIS && l->run[p->ref] == t->extent[a];
 }
 
 /* 0 <= i < extent, in one comparison. */
@@ -130,12 +124,36 @@ plane_words(Point *l, ValId w)
 	                .cut = tir_binary(l->tir, OP_SHR, w, tir_int(l->tir, DT_U32, 16))};
 }
 
+/* The subscripts that index the panel. */
+static void
+keep_panel_axes(Point *l, const TensorArg *arg, ReadAt *r)
+{
+	int along = TIR_LANE_AXIS(r->flags), kept = -1;
+	for (unsigned k = 0; k < arg->npanel; k++) {
+		r->index[k] = r->index[arg->panel_axis[k]];
+		if (along == (int)arg->panel_axis[k])
+			kept = (int)k;
+	}
+	r->rank = arg->npanel;
+	if (arg->panel_lanes) {
+		r->index[r->rank] = tir_int(l->tir, DT_I64, 0);
+		kept = l->lanes ? (int)r->rank : -1;
+		r->rank++;
+		r->lanes = l->lanes;
+	}
+	r->flags = kept >= 0 ? TIR_LANES_ALONG(kept) : 0;
+}
+
 PointVal
 point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 {
 	const Expr p = *expr_get(l->g, e);
 	const TensorArg *arg = point_tensor(l, p.ref);
+	if (arg->where == IN_VALUE)
+		return arg->value[l->copy];
 	ReadAt r = read_at(l, e, sub, at);
+	if (arg->where == IN_PANEL)
+		keep_panel_axes(l, arg, &r);
 	bool last = TIR_LANE_AXIS(r.flags) == (int)r.rank - 1;
 	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data;
 	PointVal v = point_load(l, view, (DType)p.dtype, r.index, r.rank, r.mask, r.flags, r.lanes);
@@ -158,19 +176,46 @@ in_lanes(Point *l, ValId v)
 }
 
 void
-point_store(Point *l, TensorId t, PointVal v, const ValId *p)
+point_store(Point *l, TensorId t, PointVal v, const ValId *p, int along)
 {
 	const Tensor *tensor = &l->g->tensor.at[t];
 	const TensorArg *arg = point_tensor(l, t);
-	int64_t flags = l->lanes ? TIR_LANES_ALONG(l->lane_axis) : 0;
-	bool last = l->lane_axis + 1u == tensor->rank;
-	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data;
-	v.re = in_lanes(l, v.re);
-	v.im = in_lanes(l, v.im);
-	point_put(l, view, tensor->dtype, v, p, tensor->rank, l->mask, flags);
-	ValId w = point_pack(l, v);
+	int64_t flags = along >= 0 ? TIR_LANES_ALONG(along) : 0;
+	bool last = along + 1 == (int)tensor->rank;
+	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data, mask = along >= 0 ? l->mask : 0;
+	if (along >= 0) {
+		v.re = in_lanes(l, v.re);
+		v.im = in_lanes(l, v.im);
+	}
+	point_put(l, view, tensor->dtype, v, p, tensor->rank, mask, flags);
+	ValId w = point_pack(l, v), none = tir_int(l->tir, DT_U32, 0);
 	if (arg->fault)
-		tir_store(l->tir, arg->fault, in_lanes(l, w ? w : tir_int(l->tir, DT_U32, 0)), p, l->mask, flags);
+		tir_store(l->tir, arg->fault, along >= 0 ? in_lanes(l, w ? w : none) : w ? w : none, p, mask, flags);
 	if (w && l->places->result[t])
-		tir_fault(l->tir, l->mask ? tir_select(l->tir, l->mask, w, tir_int(l->tir, DT_U32, 0)) : w);
+		tir_fault(l->tir, mask ? tir_select(l->tir, mask, w, none) : w);
+}
+
+void
+point_put_panel(Point *l, TensorId t, PointVal v, const ValId *p, int along)
+{
+	const TensorArg *arg = point_tensor(l, t);
+	ValId index[POINT_MAX_RANK];
+	unsigned rank = arg->npanel;
+	int lane = -1;
+	for (unsigned k = 0; k < rank; k++) {
+		index[k] = p[arg->panel_axis[k]];
+		if (along == (int)arg->panel_axis[k])
+			lane = (int)k;
+	}
+	if (arg->panel_lanes) {
+		index[rank] = tir_int(l->tir, DT_I64, 0);
+		lane = l->lanes ? (int)rank : -1;
+		rank++;
+	}
+	if (lane >= 0) {
+		v.re = in_lanes(l, v.re);
+		v.im = in_lanes(l, v.im);
+	}
+	point_put(l, arg->data, l->g->tensor.at[t].dtype, v, index, rank, lane >= 0 ? l->mask : 0,
+	          lane >= 0 ? TIR_LANES_ALONG(lane) : 0);
 }

@@ -210,15 +210,15 @@ reduction_value(Point *l, Reduction *f, PointVal v, ValId position)
 }
 
 void
-reduction_term(Point *l, Reduction *f, ValId position)
+reduction_term(Point *l, Reduction *f, ValId position, bool always)
 {
 	ExprId body = l->node->body;
 	if (!f->fma) {
-		reduction_value(l, f, point_value(l, body, true), position);
+		reduction_value(l, f, point_value(l, body, always), position);
 		return;
 	}
-	PointVal a = point_value(l, expr_arg(l->g, body, 0), true);
-	PointVal b = point_value(l, expr_arg(l->g, body, 1), true);
+	PointVal a = point_value(l, expr_arg(l->g, body, 0), always);
+	PointVal b = point_value(l, expr_arg(l->g, body, 1), always);
 	reduction_join(l, f, a);
 	reduction_join(l, f, b);
 	f->re = tir_fma(l->tir, a.re, b.re, f->re);

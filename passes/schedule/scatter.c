@@ -156,7 +156,7 @@ build_update(Scatter *s, const ValId *to)
 	f.im = old.im;
 	f.fail = f.cut = 0;
 	f.wants_touched = false;
-	reduction_term(l, &f, 0);
+	reduction_term(l, &f, 0, true);
 	put_acc(s, (PointVal){.re = f.re, .im = f.im}, to);
 	if (s->touched && !BUG(arrival_forgotten))
 		tir_store(l->tir, s->touched, tir_int(l->tir, DT_BOOL, 1), to, 0, 0);
@@ -235,7 +235,7 @@ build_terms(Scatter *s)
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
 		ValId lo, hi;
 		PointVal words = {0};
-		element_range(l, a, &lo, &hi, &words);
+		element_range(l, a, &lo, &hi, &words, true);
 		report(l, words);
 		l->axis[a] = tir_for(l->tir, lo, hi, tir_int(l->tir, DT_I64, 1), NULL, 0);
 		if (BUG(scatter_reversed))
@@ -272,12 +272,12 @@ build_end(Scatter *s)
 	uint32_t mark = point_mark(l);
 	open_points(s);
 	if (expr_is_true(l->g, l->node->domain)) {
-		point_store(l, s->t, end_value(s), l->axis);
+		point_store(l, s->t, end_value(s), l->axis, -1);
 	} else {
 		PointVal domain = point_value(l, l->node->domain, true);
 		Branch b = branch_open(l, domain.re);
 		PointVal v = branch_close(l, b, l->g->tensor.at[s->t].dtype, end_value(s));
-		point_store(l, s->t, v, l->axis);
+		point_store(l, s->t, v, l->axis, -1);
 	}
 	close_points(s, mark);
 }

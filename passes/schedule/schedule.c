@@ -2,9 +2,11 @@
  * where their tensors live, and their TIR.
  *
  * One live node is one kernel, a recurrence's members share one. A kernel follows the kernels of all
- * it reads; copies into inouts come last. MAP builds what it takes, NEST the rest. */
+ * it reads; copies into inouts come last. CONTRACT and MAP build what they take, NEST the rest. */
+#include "passes/fuse/group.h"
 #include "passes/schedule/schedule.h"
 
+#include "passes/schedule/rows.h"
 #include "passes/scratch.h"
 
 enum { ACCESS_MAX = 0xffff }; /* a fault word has 16 bits for each of two */
@@ -12,9 +14,11 @@ enum { ACCESS_MAX = 0xffff }; /* a fault word has 16 bits for each of two */
 typedef struct {
 	Graph *g;
 	PassCtx *cx;
+	Groups groups;
 	uint32_t *unit;        /* by TensorId: place in order; UINT32_MAX: not a live node */
 	VEC(TensorId) order;   /* by place: the unit's first node */
 	/* by node index: reads.at[first[i] .. first[i + 1]) are the tensors it reads */
+	uint32_t ngrouped;     /* tensors there were when nodes were grouped */
 	uint32_t *first;
 	VEC(TensorId) reads;
 } Schedule;
@@ -58,9 +62,15 @@ collect_reads(Schedule *s)
 
 /* The nodes of the unit of node t. */
 static const TensorId *
-members(const Graph *g, const TensorId *t, uint32_t *n)
+members(const Schedule *s, const TensorId *t, uint32_t *n)
 {
+	const Graph *g = s->g;
 	RecurId r = tensor_node(g, *t)->recur;
+	uint32_t group = *t < s->ngrouped ? s->groups.of[*t] : 0;
+	if (group) {
+		*n = s->groups.group.at[group - 1].member.n;
+		return s->groups.group.at[group - 1].member.at;
+	}
 	*n = r ? g->recur.at[r].member.n : 1;
 	return r ? g->recur.at[r].member.at : t;
 }
@@ -69,7 +79,7 @@ static void
 place_unit(Schedule *s, TensorId t)
 {
 	uint32_t n;
-	const TensorId *m = members(s->g, &t, &n);
+	const TensorId *m = members(s, &t, &n);
 	for (uint32_t k = 0; k < n; k++)
 		s->unit[m[k]] = s->order.n;
 	vec_push(s->cx->scratch, &s->order, m[0]);
@@ -80,7 +90,7 @@ static bool
 push_needed(Schedule *s, TensorId t, const bool *waiting, TensorId **stack, uint32_t *nstack, uint32_t *cap)
 {
 	uint32_t n, before = *nstack;
-	const TensorId *m = members(s->g, &t, &n);
+	const TensorId *m = members(s, &t, &n);
 	for (uint32_t k = 0; k < n; k++) {
 		uint32_t i = s->g->tensor.at[m[k]].node;
 		for (uint32_t r = s->first[i]; r < s->first[i + 1]; r++) {
@@ -104,7 +114,7 @@ order_from(Schedule *s, TensorId root, bool *waiting)
 	while (n) {
 		TensorId t = stack[n - 1];
 		uint32_t count;
-		const TensorId *m = members(s->g, &t, &count);
+		const TensorId *m = members(s, &t, &count);
 		for (uint32_t k = 0; k < count; k++)
 			waiting[m[k]] = true;
 		if (s->unit[t] == UINT32_MAX && push_needed(s, t, waiting, &stack, &n, &cap))
@@ -132,27 +142,40 @@ order_units(Schedule *s)
 
 /* --- places --- */
 
+typedef struct {
+	const Schedule *s;
+	uint32_t unit; /* of the node at work; UINT32_MAX: a kernel of its own, added last */
+	bool *read, *stored;
+} Uses;
+
 static void
-note_plane(void *user, ExprId e)
+note_use(void *user, ExprId e)
 {
-	const Graph *g = ((void **)user)[0];
-	bool *read = ((void **)user)[1];
-	const Expr *p = expr_get(g, e);
-	if (p->op == OP_READ)
-		read[p->ref] = true;
+	Uses *u = user;
+	const Expr *p = expr_get(u->s->g, e);
+	if (p->op != OP_READ)
+		return;
+	u->read[p->ref] = true;
+	u->stored[p->ref] |= u->unit == UINT32_MAX || u->unit != u->s->unit[p->ref];
 }
 
 static Places
-find_places(const Graph *g, Arena *scratch)
+find_places(const Schedule *s)
 {
-	bool *read = ARENA_ARRAY(scratch, bool, g->tensor.n);
+	const Graph *g = s->g;
+	Arena *scratch = s->cx->scratch;
+	Uses uses = {.s = s, .read = ARENA_ARRAY(scratch, bool, g->tensor.n), .stored = ARENA_ARRAY(scratch, bool, g->tensor.n)};
 	uint32_t *result = ARENA_ARRAY(scratch, uint32_t, g->tensor.n);
-	void *user[2] = {(void *)g, read};
-	Places p = {.faulty = graph_may_fault(g, scratch), .read = read, .result = result};
-	for (uint32_t i = 0; i < g->node.n; i++)
-		node_walk(g, scratch, &g->node.at[i], note_plane, user);
-	for (uint32_t r = 0; r < g->result.n; r++)
+	Places p = {.faulty = graph_may_fault(g, scratch), .read = uses.read, .stored = uses.stored, .result = result};
+	for (uint32_t i = 0; i < g->node.n; i++) {
+		TensorId t = g->node.at[i].out;
+		uses.unit = t < s->ngrouped ? s->unit[t] : UINT32_MAX;
+		node_walk(g, scratch, &g->node.at[i], note_use, &uses);
+	}
+	for (uint32_t r = 0; r < g->result.n; r++) {
 		result[g->result.at[r].tensor] = r + 1;
+		uses.stored[g->result.at[r].tensor] = true;
+	}
 	for (uint32_t a = 1; a < g->access.n; a++)
 		p.cuts |= g->access.at[a].kind == ACCESS_CUT;
 	return p;
@@ -167,25 +190,42 @@ kernel_name(const Schedule *s, uint32_t index, TensorId t)
 	return name_cstr(s->g->names, arena_text(s->cx->scratch, "%s_k%u_%s", graph, index, node));
 }
 
-static void
-choose_plan(Schedule *s, TensorId t, KernelPlan *plan)
+/* The shape of a kernel by rows; false when t is not for one. */
+static bool
+choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 {
-	uint32_t n;
-	const TensorId *m = members(s->g, &t, &n);
 	RemarkId why = REMARK_NONE;
 	uint16_t lanes = s->cx->options->lanes;
+	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .lanes = lanes};
+	Rows *rows = ARENA_NEW(s->cx->scratch, Rows);
+	if (!rows_takes(s->g, t, lanes, &why) ||
+	    !rows_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, TMPL_NONE, rows, &why))
+		return false;
+	plan->tmpl = (uint8_t)rows->tmpl;
+	plan->lanes = lanes;
+	plan->unroll = (uint16_t)rows->copies;
+	return true;
+}
+
+static void
+choose_plan(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
+{
+	uint32_t n;
+	const TensorId *m = members(s, &t, &n);
+	RemarkId why = REMARK_NONE;
 	if (n > KP_MAX_NODES)
 		arena_unwind(s->g->arena, UNWIND_LIMIT, "a recurrence of %u definitions; %u are possible", n,
 		             (unsigned)KP_MAX_NODES);
 	*plan = (KernelPlan){.tmpl = TMPL_NEST, .unroll = 1, .nnode = (uint16_t)n};
 	for (uint32_t k = 0; k < n; k++)
 		plan->node[k] = m[k];
-	if (map_takes(s->g, t, lanes, &why)) {
-		plan->tmpl = TMPL_MAP;
-		plan->lanes = lanes;
-	} else {
+	if (n == 1 && contract_is_sum_of_products(s->g, t)) {
+		if (contract_takes(s->g, s->cx->scratch, places->faulty, t, s->cx->options, plan, &why))
+			return;
 		remark(s->cx, why, t);
 	}
+	if (!choose_rows(s, places, t, plan) && n > 1 && !tensor_node(s->g, t)->recur)
+		bug(s->g->arena, "the group of %%%u has no kernel", t);
 }
 
 static void
@@ -194,11 +234,14 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 	vec_grow(s->g->arena, &p->kernel, 1);
 	uint32_t index = p->kernel.n - 1;
 	Kernel *k = &p->kernel.at[index];
-	choose_plan(s, t, &k->plan);
+	choose_plan(s, places, t, &k->plan);
 	k->tir = tir_new(s->g->arena, s->g->names, kernel_name(s, index, t));
 	switch ((Template)k->plan.tmpl) {
 	case TMPL_NEST: nest_build(s->g, scratch, places, k); break;
-	case TMPL_MAP: map_build(s->g, scratch, places, k); break;
+	case TMPL_MAP: case TMPL_ROWRED: case TMPL_COLRED: case TMPL_FULLRED:
+		rows_build(s->g, scratch, places, k);
+		break;
+	case TMPL_CONTRACT: contract_build(s->g, scratch, places, k); break;
 	case TMPL_NONE: bug(s->g->arena, "%%%u has no template", t);
 	}
 }
@@ -209,6 +252,17 @@ check_limits(const Graph *g)
 	if (g->access.n > ACCESS_MAX + 1u)
 		arena_unwind(g->arena, UNWIND_LIMIT, "%u accesses are checked as they run; %u are possible",
 		             g->access.n - 1, (unsigned)ACCESS_MAX);
+}
+
+static void
+group(Schedule *s)
+{
+	Arena *scratch = s->cx->scratch;
+	bool *results = ARENA_ARRAY(scratch, bool, s->g->tensor.n);
+	for (uint32_t r = 0; r < s->g->result.n; r++)
+		results[s->g->result.at[r].tensor] = true;
+	s->groups = group_nodes(s->g, s->cx, graph_may_fault(s->g, scratch), results);
+	s->ngrouped = s->g->tensor.n;
 }
 
 Program *
@@ -222,12 +276,17 @@ plan_schedule(Graph *g, PassCtx *cx)
 	check_limits(g);
 	own_results(g, cx);
 	collect_reads(&s);
+	group(&s);
 	order_units(&s);
 	uint32_t nnode = g->node.n;
 	stage_inouts(g, cx, s.unit);
-	Places places = find_places(g, cx->scratch);
+	Places places = find_places(&s);
 	scratch_pool_init(&pool, cx->scratch);
 	scratch_arena_init(&pool, &scratch);
+	for (uint32_t k = 0; k < s.groups.unfused.n; k++) {
+		Unfused u = s.groups.unfused.at[k];
+		vec_push(g->arena, &p->unfused, ((UnfusedEdge){u.from, u.to, remark_info[u.why].id, remark_info[u.why].text}));
+	}
 	for (uint32_t k = 0; k < s.order.n; k++) {
 		build_kernel(&s, p, &places, s.order.at[k], &scratch);
 		arena_free(&scratch);

@@ -5,15 +5,17 @@
 #include "passes/pass_ctx.h"
 #include "passes/schedule/point.h"
 
-/* Each template fills kernel->tir (made by the caller), its binds, ntask and serial, from
+/* Each template fills kernel->tir (made by the caller), its binds, ntask, serial and grain, from
  * kernel->plan. */
 void nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 void scatter_build(Point *l, TensorId t);
-void map_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+void rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+void contract_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 
-/* Whether MAP takes node t; else why not. */
-bool map_takes(const Graph *g, TensorId t, uint16_t lanes, RemarkId *why);
-
+bool contract_is_sum_of_products(const Graph *g, TensorId t);
+/* Whether CONTRACT takes such a node t, and p then has its parameters; else why not. */
+bool contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o,
+                    KernelPlan *p, RemarkId *why);
 /* Whether a scatter folds into its output itself, rather than into a plane aside. */
 bool scatter_is_direct(const Graph *g, const Node *n);
 /* Whether e reads t at the point itself: t[axis 0, axis 1, ...]. */
@@ -25,30 +27,15 @@ void own_results(Graph *g, PassCtx *cx);
  * to be launched after all units, for each inout that can't be written where it is computed. */
 void stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit);
 
+/* Kernel.grain where a task computes `elements` elements of each of the plan's nodes: tasks that are some
+ * 20 microseconds of work together (grain.c). */
+ExprId task_grain(Graph *g, Arena *scratch, const KernelPlan *plan, ExprId elements);
 /* The product of t's extents. */
 ExprId element_count(Graph *g, TensorId t);
 
 /* Calls visit for each expression that node n evaluates, operands first; one that several roots
  * share may come again. */
 void node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user);
-
-/* --- one element (element.c) --- */
-/* The value of the node entered, at the point l->axis[0..npar): domain, loops, guard, fold, finish. */
-PointVal element_value(Point *l);
-/* What finish makes of the folded value, which has the type of reduction_type (of the body without a
- * monoid); always as for point_value. */
-PointVal element_finish(Point *l, PointVal folded, ValId touched, bool always);
-/* The range of reduced axis a, cut where it must be; words joins what evaluating it met. */
-void element_range(Point *l, unsigned a, ValId *lo, ValId *hi, PointVal *words);
-/* 0, or the constant true. */
-bool expr_is_true(const Graph *g, ExprId e);
-/* c ? v : nothing, for values that only exist inside: opens a region; `end` closes it. */
-typedef struct {
-	uint32_t mark;
-} Branch;
-Branch branch_open(Point *l, ValId cond);
-/* v of the branch, or zero of the dtype without a fault. */
-PointVal branch_close(Point *l, Branch b, DType dtype, PointVal v);
 
 /* --- folds (reduction.c) --- */
 typedef struct {
@@ -68,12 +55,42 @@ unsigned reduction_pack(const Reduction *f, ValId *carried);
 void reduction_unpack(Reduction *f, const ValId *carried);
 /* Joins the words of a value that the fold demanded. */
 void reduction_join(Point *l, Reduction *f, PointVal from);
-/* Takes the body at the current point as one more term, at this position. */
-void reduction_term(Point *l, Reduction *f, ValId position);
+/* Takes the body at the current point as one more term, at this position; always as for point_value. */
+void reduction_term(Point *l, Reduction *f, ValId position, bool always);
+/* --- the same for vectors (reduction_lanes.c): an accumulator a lane --- */
+/* Makes every accumulator a vector of the point's lanes. */
+void reduction_widen(Point *l, Reduction *f);
+/* A term in the lanes where keep holds; keep 0: in all. */
+void reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bool always);
+/* f joined with g, whose terms are others; for max, min and arg their positions decide between equals. */
+void reduction_merge(Point *l, Reduction *f, const Reduction *g);
+/* The lanes of f joined into one accumulator. */
+void reduction_across(Point *l, Reduction *f);
 /* Takes v as one more term. */
 void reduction_value(Point *l, Reduction *f, PointVal v, ValId position);
 /* The folded value, in the type of reduction_type. */
 PointVal reduction_end(Point *l, const Reduction *f);
 DType reduction_type(const Graph *g, const Node *n);
+
+/* --- one element (element.c) --- */
+/* The value of the node entered, at the point l->axis[0..npar): domain, loops, guard, fold, finish. */
+PointVal element_value(Point *l);
+/* What finish makes of the folded value, which has the type of reduction_type (of the body without a
+ * monoid); always as for point_value. */
+PointVal element_finish(Point *l, PointVal folded, ValId touched, bool always);
+/* The range of reduced axis a, cut where it must be; words joins what evaluating it met; always as for
+ * point_value. */
+void element_range(Point *l, unsigned a, ValId *lo, ValId *hi, PointVal *words, bool always);
+/* One term at the current point, where the guard holds: a branch. always: the guard is demanded. */
+void element_term(Point *l, Reduction *f, ValId position, bool always);
+/* 0, or the constant true. */
+bool expr_is_true(const Graph *g, ExprId e);
+/* c ? v : nothing, for values that only exist inside: opens a region; `end` closes it. */
+typedef struct {
+	uint32_t mark;
+} Branch;
+Branch branch_open(Point *l, ValId cond);
+/* v of the branch, or zero of the dtype without a fault. */
+PointVal branch_close(Point *l, Branch b, DType dtype, PointVal v);
 
 #endif

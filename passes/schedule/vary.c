@@ -41,7 +41,7 @@ vary(Point *l, ExprId e)
 	if (!l->lanes)
 		return VARY_NOT;
 	if (p->op == OP_AXIS)
-		return p->ref == l->lane_axis ? VARY_UNIT : VARY_NOT;
+		return l->lane_axes >> p->ref & 1 ? VARY_UNIT : VARY_NOT;
 	if (p->op == OP_ACC || p->op == OP_TOUCHED)
 		return VARY_ANY;
 	if ((p->op == OP_ADD || p->op == OP_SUB) && p->dtype == DT_I64)
@@ -62,11 +62,30 @@ number_add(Point *l, ExprId e)
 	if (l->map[s].from)
 		return false;
 	l->map[s] = (PointNumber){e, ++l->nnumber};
+	vec_push(l->scratch, &l->numbered, e);
 	vec_push(l->scratch, &l->varies, vary(l, e));
 	vec_grow(l->scratch, &l->strict, 1);
 	for (unsigned at = 0; at < AT_COUNT; at++)
 		vec_grow(l->scratch, &l->slot[at], 1);
 	return true;
+}
+
+void
+point_set_lanes(Point *l, unsigned lanes, unsigned axis)
+{
+	l->lanes = lanes;
+	l->lane_axes = 1u << axis;
+	for (uint32_t k = 0; k < l->numbered.n; k++)
+		l->varies.at[k + 1] = vary(l, l->numbered.at[k]);
+}
+
+int
+point_lane_axis(const Point *l)
+{
+	for (int k = 0; l->lanes && k < TG_MAX_AXES; k++)
+		if (l->lane_axes >> k & 1)
+			return k;
+	return -1;
 }
 
 uint32_t

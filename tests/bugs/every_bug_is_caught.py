@@ -22,13 +22,15 @@ def rows(root):
 
 UNITS = {  # the tests beside each folder's code, tried first for its bugs
     "frontend": (),
-    "ir": (("ir/prove_test",), ("ir/index_test",), ("ir/prove_fuzz", 500)),
-    "passes/schedule": (("passes/state_test",), ("passes/nest_test",), ("passes/random_graph_test", 300, 1),
-                        ("passes/scalar_test",)),
+    "ir": (("ir/prove_test",), ("ir/index_test",), ("ir/prove_fuzz", 500),
+           ("layout/layout_form_test",), ("layout/layout_derive_test",), ("layout/fragment_test",),
+           ("layout/convert_test",)),
+    "passes/schedule": (("passes/state_test",), ("passes/nest_test",), ("passes/contraction_test",),
+                        ("passes/random_graph_test", 300, 1), ("passes/scalar_test",)),
     "passes": (("passes/manager_test",), ("passes/pass_bodies",), ("passes/pass_graphs",),
                ("tile/contract_test",), ("math/special_test",), ("math/cast_test",)),
     "codegen": (("codegen/ops_test", "host"), ("codegen/memory_test", "host"), ("codegen/control_test",)),
-    "runtime": (("runtime/launch_test",),),
+    "runtime": (("runtime/launch_test",), ("runtime/threads_test",)),
 }
 
 

@@ -123,15 +123,6 @@ check_kernel(Rig *r, unsigned lanes)
 	}
 }
 
-static bool
-has_fma(void)
-{
-	uint16_t lanes;
-	bool fma;
-	codegen_cpu_features(cpu, &lanes, &fma);
-	return fma;
-}
-
 /* --- arithmetic --- */
 
 static void
@@ -143,7 +134,7 @@ all_operations(Rig *r, const void *arg)
 	Build b = open_loop(r, lanes);
 	ValId x[3] = {input(&b, t), input(&b, t), input(&b, t)};
 	for (int op = 1; op < OP_COUNT; op++) {
-		if (!lane_function((Op)op, t) || (op_info[op].flags & F_MATH) || (op == OP_FMA && !has_fma()))
+		if (!lane_function((Op)op, t) || (op_info[op].flags & F_MATH))
 			continue;
 		TirType type = tir_inst(r->k, x[0])->type;
 		if (op_info[op].sig == SIG_CMP || op == OP_ISNAN)
@@ -223,6 +214,11 @@ all_lane_operations(Rig *r, const void *arg)
 	}
 	ValId last = tir_emit(r->k, OP_LANE, tir_scalar(t), b.lanes - 1, &x, 1);
 	output(&b, tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &last, 1));
+	if (b.lanes >= 4) { /* lane 1 of the upper half */
+		ValId half = tir_emit(r->k, OP_LANE, tir_vector(t, b.lanes / 2), b.lanes / 2, &x, 1);
+		ValId second = tir_emit(r->k, OP_LANE, tir_scalar(t), 1, &half, 1);
+		output(&b, tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &second, 1));
+	}
 	tir_end_for(r->k, NULL, 0);
 	check_kernel(r, b.lanes);
 }

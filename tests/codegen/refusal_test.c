@@ -27,10 +27,8 @@ static const Refusal refusals[] = {
 	 "kernel k, %2: 'pow' on f64 must be expanded before code generation"},
 	{"host", "%1:f32 = const 1 %2:f32 = rsqrt %1", CODEGEN_ILLEGAL,
 	 "kernel k, %2: 'rsqrt' on f32 must be expanded before code generation"},
-	{"x86-64", "%1:f32 = const 1 %2:f32 = fma %1, %1, %1", CODEGEN_ILLEGAL,
-	 "kernel k, %2: 'fma' needs a processor with fma"},
-	{"x86-64-v2", "%1:f64x4 = const 1 %2:f64x4 = fma %1, %1, %1", CODEGEN_ILLEGAL,
-	 "kernel k, %2: 'fma' needs a processor with fma"},
+	{"x86-64", "%1:f32 = const 1 %2:f32 = fma %1, %1, %1", CODEGEN_OK, NULL},
+	{"x86-64-v2", "%1:f64x4 = const 1 %2:f64x4 = fma %1, %1, %1", CODEGEN_OK, NULL},
 	{"x86-64-v3", "%1:f32 = const 1 %2:f32 = fma %1, %1, %1", CODEGEN_OK, NULL},
 	{"host", "%1:f16 = const 1 %2:f32 = cast %1", CODEGEN_ILLEGAL, "kernel k, %2: 'cast' doesn't take f16 here"},
 	{"host", "%1:f32 = const 1 %2:bf16 = cast %1", CODEGEN_ILLEGAL, "kernel k, %2: 'cast' can't give bf16 here"},
@@ -251,22 +249,26 @@ typedef struct {
 	Elf64_Ehdr file;
 	Elf64_Shdr section[3];
 	Elf64_Sym symbol[3];
-	char names[16];
+	char names[20];
 } TinyObject;
 
 static void
 undefined_symbols_are_found(void **state)
 {
 	(void)state;
-	TinyObject o = {.file = {.e_shoff = offsetof(TinyObject, section), .e_shnum = 3}, .names = "\0mine\0memset"};
+	static const char *const import[] = {"memcpy", NULL};
+	TinyObject o = {.file = {.e_shoff = offsetof(TinyObject, section), .e_shnum = 3}, .names = "\0mine\0memset\0fmaf"};
 	o.section[1] = (Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_offset = offsetof(TinyObject, symbol),
 	                            .sh_size = sizeof o.symbol, .sh_link = 2};
 	o.section[2] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = offsetof(TinyObject, names)};
 	o.symbol[1] = (Elf64_Sym){.st_name = 1, .st_shndx = 1};
 	o.symbol[2] = (Elf64_Sym){.st_name = 6, .st_shndx = 1};
-	assert_null(object_undefined(&o, sizeof o));
+	assert_null(object_undefined(&o, sizeof o, import));
 	o.symbol[2].st_shndx = SHN_UNDEF;
-	assert_string_equal(object_undefined(&o, sizeof o), "memset");
+	assert_string_equal(object_undefined(&o, sizeof o, import), "memset");
+	assert_null(object_undefined(&o, sizeof o, (const char *const[]){"memcpy", "memset", NULL}));
+	o.symbol[2].st_name = 13;
+	assert_null(object_undefined(&o, sizeof o, import)); /* ir/image_imports.def has it */
 }
 
 /* --- features --- */

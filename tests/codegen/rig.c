@@ -58,7 +58,7 @@ add_buffer(Rig *r, Kernel *out, const TirBuffer *b)
 	vec_push(&r->arena, &g->dim, d);
 	ExprId n = expr_dim(g, g->dim.n - 1);
 	TensorId id = add_param(r, b->written ? TENSOR_INOUT : TENSOR_INPUT, b->name, b->dtype, 1, &n);
-	vec_push(&r->arena, &out->buffer, ((BufferBind){BIND_DATA, id}));
+	vec_push(&r->arena, &out->buffer, ((BufferBind){.kind = BIND_DATA, .tensor = id}));
 }
 
 Program *

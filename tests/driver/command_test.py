@@ -93,19 +93,35 @@ def test_usage_errors(folder):
     expect(texo("run", AXPY, "--out", "z"), 2, "--out takes")
     expect(texo("run", AXPY, "--dump=scedule"), 2, "did you mean 'schedule'")
     expect(texo("run", AXPY, "--fuel=schedule"), 2, "--fuel takes")
-    expect(texo("build", AXPY, "--target=cpu:x68-64"), 1)
+    expect(texo("build", AXPY, "--target=cpu,cpu:x68-64", "-o", "x"), 2, "no such processor")
+    expect(texo("build", AXPY), 2, "needs -o PATH")
+    expect(texo("build", AXPY, "--emit=obj,header", "-o", "-"), 2, "needs -o PATH")
+    expect(texo("build", AXPY, "--emit=obj,tg", "-o", "x"), 2, "not both")
+    expect(texo("build", AXPY, "-o", "x/"), 2, "is a folder")
+    expect(texo("run", AXPY, "--emit=obj"), 2, "is for texo build")
+    expect(texo("build", AXPY, "--threads=2", "-o", "x"), 2, "--threads is one of 1")
     expect(texo("build", AXPY, "--emit=asm", "--target=cpu:pdp11"), 2, "no such processor", "x86-64-v3")
 
 
 def test_not_built(folder):
-    for command in ("bench", "fmt", "inspect", "cache", "tune", "completion", "report"):
+    for command in ("cache", "tune", "completion", "report"):
         expect(texo(command, AXPY), 1, "not built yet")
-    expect(texo("build", AXPY), 1, "not built yet")
     expect(texo("build", AXPY, "--emit=ptx"), 1, "not built yet")
+    expect(texo("build", AXPY, "--target=cpu,cuda:sm_90a", "-o", "x"), 1, "not built yet")
     expect(texo("build", AXPY, "--emit=tir", "--target=cuda:sm_90a"), 1, "not built yet")
     expect(texo("run", AXPY, "--device=cuda"), 4, "not built yet")
     expect(texo("run", AXPY, "--device=cuda:1", "--skip-if-missing"), 77)
     expect(texo("test", AXPY, "--device=cuda", "--skip-if-missing"), 77)
+
+
+def test_texts_end_their_last_line(folder):
+    bad = write(folder, "bad.tex", "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i\n}\n")
+    for args in (["explain", AXPY], ["explain", "--json", AXPY], ["explain", "E0207"], ["explain", "--json", "E0207"],
+                 ["test", AXPY], ["test", "--json", AXPY], ["test", bad], ["check", bad], ["check", "--json", bad],
+                 ["run", AXPY], ["targets"], ["doctor"], ["--help"], ["explain", "--help"], ["--version"], ["chekc"]):
+        ran = texo(*args)
+        for text in (ran.out, ran.err):
+            assert not text or (text.endswith("\n") and not text.endswith("\n\n")), f"{args}: {ran}"
 
 
 def test_environment(folder):
@@ -124,6 +140,8 @@ def test_check(folder):
     expect(texo("check", folder / "none.tex"), 3, "none.tex", "No such file")
     expect(texo("check", folder), 3, "is a directory")
     expect(texo("check", bad, folder / "none.tex"), 3, "bad.tex:3:10", "none.tex")
+    big = write(folder, "big.tex", "#" * (3 << 20))
+    expect(texo("check", big), 1, "E0901", "more than the 1 MiB (1048576 bytes)")
     latex = write(folder, "latex.tex", "\\documentclass{article}\n\\begin{document}\n\\end{document}\n")
     expect(texo("check", latex), 1, "E0110")
     expect(texo("check", "-", stdin=b"graph g(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }\n"), 0)
@@ -273,6 +291,15 @@ def test_literals_are_checked(folder):
 def test_fact_fails(folder):
     for device in ("interp", "cpu"):
         expect(texo("run", FACTS, "--graph=grouped", f"--device={device}", "N=9", "G=4"), 1, "facts.tex:2:9", "N mod G == 0")
+
+
+def test_dims_that_fail(folder):
+    path = write(folder, "dims.tex", "graph g(x: f32[T*B], b: f32[B], m: i64) -> (y: f32[T], z: f32[m]) {\n"
+                 "  y[t] = sum[i](x[t*B + i] * b[i])\n  z[i] = 1\n}\n")
+    expect(texo("run", path, "x=[1, 2, 3, 4]", "b=[1, 10]", "m=0"), 0, out=["[21, 43]"])
+    for device in ("interp", "cpu"):
+        expect(texo("run", path, "x=[1, 2, 3]", "b=[1, 10]", "m=0", "--device=" + device), 1, "axis 0 of x")
+        expect(texo("run", path, "x=[1, 2]", "b=[1, 10]", "m=-3", "--device=" + device), 1, "the dim m is -3")
 
 
 def test_gather_fails(folder):
@@ -435,6 +462,117 @@ def test_error_blocks(folder):
 
 # --- explain, emit, targets, doctor ---
 
+# --- fmt ---
+
+def test_fmt(folder):
+    rough, smooth = "graph g(x:f32[N])->(y:f32[N]){y[i]=2*x[i] # twice\n}", \
+        "graph g(x: f32[N]) -> (y: f32[N]) {\n  y[i] = 2 * x[i]  # twice\n}\n"
+    path, good = write(folder, "rough.tex", rough), write(folder, "smooth.tex", smooth)
+    os.chmod(path, 0o640)
+    link = folder / "link.tex"
+    link.symlink_to(path)
+    ran = expect(texo("fmt", "--check", path, good), 1)
+    assert ran.out == path + "\n" and pathlib.Path(path).read_text() == rough
+    expect(texo("fmt", "--check", good), 0)
+    stamp = os.stat(good).st_mtime_ns
+    assert expect(texo("fmt", link, good), 0).out == ""
+    assert pathlib.Path(path).read_text() == smooth and link.is_symlink() and os.stat(path).st_mode & 0o777 == 0o640
+    assert os.stat(good).st_mtime_ns == stamp, "a file that is laid out is not written"
+    assert texo("fmt", "-", stdin=rough.encode()).out == smooth
+    assert expect(texo("fmt", "--check", "-", stdin=rough.encode()), 1).out == "<stdin>\n"
+    assert sorted(f.name for f in folder.iterdir()) == ["link.tex", "rough.tex", "smooth.tex"]
+
+
+def test_fmt_leaves_errors_alone(folder):
+    bad, rough = write(folder, "bad.tex", "const A  =\n"), write(folder, "rough.tex", "const A  = 1")
+    expect(texo("fmt", bad, rough), 1, "bad.tex:1:", "E0100")
+    assert pathlib.Path(bad).read_text() == "const A  =\n" and pathlib.Path(rough).read_text() == "const A = 1\n"
+    expect(texo("fmt"), 2, "needs a file")
+    expect(texo("fmt", folder / "none.tex"), 3, "No such file")
+    expect(texo("fmt", folder), 3, "is a directory")
+    # an error of meaning is none of the layout's business
+    expect(texo("fmt", "-", stdin=b"fn f(x) = nothing(x)"), 0, out=["fn f(x) = nothing(x)\n"])
+    if os.getuid() != 0:
+        os.chmod(folder, 0o500)
+        expect(texo("fmt", write(folder, "rough.tex", "const A  = 1")), 3, "cannot write")
+
+
+def test_fmt_json(folder):
+    bad, rough = write(folder, "bad.tex", "const A  =\n"), write(folder, "rough.tex", "const A  = 1")
+    said = json.loads(expect(texo("fmt", "--check", "--json", bad, rough), 1).out)
+    assert said["files"] == [{"file": rough, "differs": True}]
+    assert [(d["code"], d["file"], d["line"]) for d in said["diagnostics"]] == [("E0100", bad, 1)]
+    said = json.loads(texo("fmt", "--json", "-", stdin=b"const A  = 1").out)
+    assert said == {"files": [{"file": "<stdin>", "differs": True, "text": "const A = 1\n"}], "diagnostics": []}
+
+
+# --- inspect ---
+
+def test_inspect_text(folder):
+    path = write(folder, "g.tex", "graph g(x: f32[2*N + 1, M], k: i32, inout w: f32[N]) -> (y: f32[N, M])\n"
+                 "  where N mod 4 == 0, M ~ 64\n{\n  y[i, j] = x[2*i, j] + k\n  w[i] = w[i] + 1\n}\n")
+    ran = expect(texo("inspect", path), 0)
+    for line in ("1 graph", "graph g(x: f32[(N * 2) + 1, M], k: i32, inout w: f32[N]) -> (y: f32[N, M])", "dim N: axis 0 of w",
+                 "dim M: axis 1 of x, about 64", "must hold: N mod 4 == 0 (line 2)"):
+        assert line in ran.out, f"{line}\n{ran}"
+    said = json.loads(expect(texo("inspect", "--json", path), 0).out)
+    assert said["kind"] == "program text" and said["bytes"] == os.path.getsize(path)
+    (g,) = said["graphs"]
+    assert [(p["name"], p["kind"], p["dtype"], p["shape"]) for p in g["params"]] == [
+        ("x", "input", "f32", "[(N * 2) + 1, M]"), ("k", "scalar", "i32", ""), ("w", "inout", "f32", "[N]"),
+        ("y", "result", "f32", "[N, M]")]
+    assert g["levels"] == [] and g["checks"][0]["text"] == "N mod 4 == 0" and g["dims"][0]["hint"] == 64
+    solved = write(folder, "s.tex", "graph g(x: f32[2*N + 1]) -> (y: f32[N]) { y[i] = x[2*i] }\n")
+    expect(texo("inspect", solved), 0, out=["dim N: (axis 0 of x - 1) / 2"])
+    expect(texo("inspect", "-DN=3", solved), 0, out=["dim N: 3, fixed"])
+    expect(texo("inspect", write(folder, "bad.tex", "const A =\n")), 1, "E0100")
+    expect(texo("inspect", folder / "none"), 3, "No such file")
+    expect(texo("inspect", folder), 3, "is a directory")
+    expect(texo("inspect"), 2, "takes one file")
+
+
+def test_inspect_code(folder):
+    path, code = write(folder, "g.tex", "graph g(x: f32[2*N + 1], s: f32) -> (y: f32[N])\n  where N <= 1000\n{\n"
+                       "  y[i] = s * x[2*i]\n}\ngraph h(x: i8[N]) -> (y: i64) { y = sum[i](x[i]) }\n"), folder / "g"
+    expect(texo("build", path, "-o", code, "--target=cpu:x86-64-v3,cpu:x86-64", "--emit=obj,lib,so"), 0)
+    for ending, kind in ((".o", "object"), (".a", "library"), (".so", "shared library")):
+        said = json.loads(expect(texo("inspect", "--json", f"{code}{ending}"), 0).out)
+        assert said["kind"] == kind and [g["name"] for g in said["graphs"]] == ["g", "h"]
+        g = said["graphs"][0]
+        assert [(p["name"], p["kind"], p["dtype"], p["shape"]) for p in g["params"]] == [
+            ("x", "input", "f32", "[(N * 2) + 1]"), ("s", "scalar", "f32", ""),
+            ("y", "result", "f32", "[N]")]
+        assert g["dims"] == [{"name": "N", "param": "x", "axis": 0, "scale": 2, "offset": 1}]
+        assert [c["text"] for c in g["checks"]] == ["N <= 1000"]
+        assert [v["cpu"] for v in g["levels"]] == ["x86-64-v3", "x86-64"]
+        assert "avx2" in g["levels"][0]["features"] and g["levels"][1]["features"] == []
+        for level in g["levels"]:
+            assert level["tables_bytes"] > 0 and all(k["bytes"] > 0 for k in level["kernels"]) and level["kernels"]
+    expect(texo("inspect", f"{code}.o"), 0, out=["object", "graph h(x: i8[N]) -> (y: i64)", "x86-64-v3: 1 kernel,"])
+    subprocess.run(["strip", f"{code}.so"], check=True)
+    stripped = json.loads(expect(texo("inspect", "--json", f"{code}.so"), 0).out)["graphs"]
+    assert len(stripped) == 2 and stripped[0]["levels"][0]["kernels"][0]["bytes"] is None
+
+
+def test_inspect_damaged(folder):
+    path = write(folder, "g.tex", "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }\n")
+    expect(texo("build", path, "-o", folder / "g", "--target=cpu:x86-64"), 0)
+    whole = (folder / "g.o").read_bytes()
+    at = whole.index(b"TEXOIMG1")
+    bad = folder / "bad.o"
+    for k in range(0, 400, 7):
+        bad.write_bytes(whole[:at + k] + bytes([whole[at + k] ^ 0x41]) + whole[at + k + 1:])
+        expect(texo("inspect", bad), 1, "holds no graph that texo compiled")
+    for n in (16, 63, 64, 200, at + 8, at + 100, len(whole) // 2):
+        bad.write_bytes(whole[:n])
+        expect(texo("inspect", bad), 1)
+    bad.write_bytes(whole[at:])
+    expect(texo("inspect", bad), 0, out=["artefact", "graph g(x: f32[N]) -> (y: f32[N])"])
+    bad.write_bytes(whole[at:at + 16] + bytes(200))
+    expect(texo("inspect", bad), 1, "bad.o: ")
+    expect(texo("inspect", TEXO), 1, "holds no graph")
+
+
 def test_explain(folder):
     found = json.loads(expect(texo("explain", "--json", AXPY, "N=1000"), 0).out)
     assert set(found) >= {"graph", "target", "kernels", "bytes_unfused", "bytes_fused", "refused"}
@@ -497,6 +635,20 @@ def test_interrupt(folder):
     assert sorted(p.name for p in folder.iterdir()) == ["slow.tex"]
 
 
+def test_crash(folder):
+    if SANITIZED:
+        return  # its own handlers
+    slow = write(folder, "slow.tex", "graph g(x: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = sum[k](x[i, k] * x[k, j]) }\n")
+    for sig in (signal.SIGSEGV, signal.SIGABRT):
+        run = subprocess.Popen([TEXO, "run", slow, "N=3000", "--device=interp", "-q", "--out", f"y={folder}/y.npy"],
+                               stderr=subprocess.PIPE, text=True)
+        time.sleep(0.5)
+        run.send_signal(sig)
+        assert "Please report it" in run.communicate(timeout=10)[1]
+        assert run.returncode == 70
+    assert sorted(p.name for p in folder.iterdir()) == ["slow.tex"]
+
+
 def test_no_memory(folder):
     expect(texo("run", AXPY, "N=4611686018427387904"), 1, "larger than any memory")
     if SANITIZED:
@@ -520,9 +672,9 @@ def timed(args):
     return used.ru_utime + used.ru_stime
 
 
-def main():
+def main(names):
     failed = 0
-    tests = [(n, f) for n, f in globals().items() if n.startswith("test_") and
+    tests = [(n, f) for n, f in names.items() if n.startswith("test_") and
              (len(sys.argv) < 3 or any(w in n for w in sys.argv[2:]))]
     for name, test in tests:
         with tempfile.TemporaryDirectory(prefix="texo-test-") as folder:
@@ -536,4 +688,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(globals()))

@@ -69,12 +69,45 @@ dims_are_solved_from_shapes(void **state)
 	bench_close(&b);
 }
 
+/* x: f32[B*T + B], y: f32[B]; the result has T elements. */
+static void
+solved_turn(Bench *b, int64_t nx, int64_t ny, const float *x)
+{
+	bench_open(b, FP_RELAXED);
+	DimId t = new_dim(b, (Dim){.param = 0, .axis = 0, .turn = 1}, "T");
+	DimId n = new_dim(b, (Dim){.param = 1, .axis = 0, .scale = 1}, "B");
+	ExprId dim = expr_dim(b->g, n), extent = expr_dim(b->g, t);
+	ExprId both = expr_binary(b->g, OP_ADD, expr_binary(b->g, OP_MUL, dim, extent), dim);
+	vector_param(b, both, nx, x);
+	vector_param(b, dim, ny, x);
+	Node node = {.npar = 1, .body = expr_float(b->g, DT_F32, 1)};
+	bench_result(b, node_add(b->g, &node, 0, (Span){0}, DT_F32, &extent));
+}
+
+static void
+dims_are_solved_with_others(void **state)
+{
+	(void)state;
+	Bench b;
+	static const float x[16];
+	static const struct { int64_t nx, ny, t; } cases[] = {{12, 3, 3}, {3, 3, 0}, {13, 3, -1}, {0, 3, -1}, {0, 0, -1}, {5, 0, -1}};
+	for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+		solved_turn(&b, cases[k].nx, cases[k].ny, x);
+		assert_int_equal(bench_eval(&b), cases[k].t < 0 ? EVAL_BAD_INPUT : EVAL_OK);
+		if (cases[k].t < 0)
+			assert_non_null(strstr(b.out.message, "which does not say what T is"));
+		else
+			assert_int_equal(b.out.result[0].count, cases[k].t);
+		bench_close(&b);
+	}
+}
+
 static void
 dims_come_from_scalars_and_options(void **state)
 {
 	(void)state;
 	Bench b;
-	static const int32_t w = -3;
+	int32_t w = 3;
 	bench_open(&b, FP_RELAXED);
 	bench_input(&b, DT_I32, &w, 0, 0, 0);
 	DimId from = new_dim(&b, (Dim){.param = 0, .axis = -1}, "W");
@@ -82,7 +115,10 @@ dims_come_from_scalars_and_options(void **state)
 	Node node = {.body = expr_binary(b.g, OP_MUL, expr_dim(b.g, from), expr_dim(b.g, fixed))};
 	bench_result(&b, bench_node(&b, node, DT_I64, 0, 0));
 	assert_int_equal(bench_eval(&b), EVAL_OK);
-	assert_int_equal(bench_at(&b, 0, 0)->i, -21);
+	assert_int_equal(bench_at(&b, 0, 0)->i, 21);
+	w = -3;
+	assert_int_equal(bench_eval(&b), EVAL_BAD_INPUT);
+	assert_string_equal(b.out.message, "the dim W is -3");
 	bench_close(&b);
 }
 
@@ -250,6 +286,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(dims_are_solved_from_shapes),
+		cmocka_unit_test(dims_are_solved_with_others),
 		cmocka_unit_test(dims_come_from_scalars_and_options),
 		cmocka_unit_test(checks_fail_by_name),
 		cmocka_unit_test(limits_are_named),

@@ -1,4 +1,4 @@
-/* frontend_fuzz.c: lexer, parser and sema under libFuzzer. A finding is anything the sanitizers see,
+/* frontend_fuzz.c: lexer, parser, layout and sema under libFuzzer. A finding is anything the sanitizers see,
  * a bug() of ours, memory without bound, a diagnostic that points outside the text, a report that
  * can't be drawn, a graph that breaks a rule of ir/tg.h or whose text does not read back. */
 #include <stdio.h>
@@ -81,6 +81,19 @@ check_graph(const Graph *g, Names *names, Arena *a)
 		finding("graph_read", "prints otherwise");
 }
 
+/* What parses is laid out with the same meaning (a bug() else), and then stays as it is. */
+static void
+check_layout(Diags *d, Names *names, FileId file, Arena *a)
+{
+	size_t n, again;
+	const char *text = frontend_layout(a, names, d, file, &n);
+	if (!text)
+		return;
+	const char *twice = frontend_layout(a, names, d, diags_add_file(d, "fuzz.tex", text, n), &again);
+	if (twice && (again != n || memcmp(text, twice, n) != 0))
+		finding("layout", "not stable");
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -102,6 +115,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 			text_init(&out, &arena);
 			check_tree(&d, t, parse_file(t, file), &arena);
 			lex_print(t, file, &out);
+		} else if (n % 8 == 4) {
+			check_layout(&d, names, file, &arena);
 		} else {
 			FrontendOptions o = {.fp = FP_RELAXED};
 			Unit *u = frontend_compile(&arena, names, &d, file, &o);

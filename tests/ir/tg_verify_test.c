@@ -172,6 +172,45 @@ broken_text(void **state)
 	assert_true(n >= 60);
 }
 
+/* A dim with a turn is the one unknown of its axis then. */
+static void
+solved_dims(void **state)
+{
+	(void)state;
+	static const char good[] = "graph g strict\n"
+		"dim B param 1 axis 0 scale 1 offset 0\n"
+		"dim T param 0 axis 0 turn 1\n"
+		"dim U param 0 axis 1 turn 2\n"
+		"input %1 x : f32[(* $B $T), (+ $U $T)]\n"
+		"input %2 b : f32[$B]\n";
+	static const Break bad[] = {
+		{"axis 0 turn 1", "axis 0 turn 2", "dim 3 (U): is not solved from what is known at its turn"},
+		{"axis 1 turn 2", "axis 1 turn 1", "dim 3 (U): is not solved from what is known at its turn"},
+		{"axis 1 turn 2", "axis 0 turn 2", "dim 3 (U): is not solved from what is known at its turn"},
+		{"axis 1 turn 2", "axis 1 turn 9", "dim 3 (U): has a turn and no axis, or a turn too high"},
+		{"axis 0 scale 1 offset 0", "axis 0 scale 0 offset 0", "dim 1 (B): has scale 0"},
+	};
+	const char *error = NULL;
+	Fixture x;
+	start(&x, good);
+	if (!graph_verify(x.g, &x.arena, &error))
+		fail_msg("%s", error);
+	Text out;
+	text_init(&out, &x.arena);
+	graph_print(x.g, &out);
+	assert_string_equal(text_get(&out), good);
+	arena_free(&x.arena);
+	unsigned wrong = 0;
+	for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+		char text[sizeof good + 50];
+		const char *at = strstr(good, bad[k].from);
+		snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, bad[k].to, at + strlen(bad[k].from));
+		start(&x, text);
+		wrong += unrefused(&x, bad[k].error, bad[k].to);
+	}
+	assert_int_equal(wrong, 0);
+}
+
 /* What text cannot say. */
 #define BY_HAND(name, edit) \
 	static void name(Graph *g) { edit; }
@@ -259,6 +298,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_text),
+		cmocka_unit_test(solved_dims),
 		cmocka_unit_test(broken_by_hand),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,12 +19,35 @@ graph swapped(x: f32[N, M]) -> (y: f32[N, M]) {
 graph both(x: f32[N], z: f32[M]) -> (y: f32) {
   y = sum[i](x[i] * z[i])
 }
+graph shorter(x: f32[N]) -> (y: f32[N - 3], z: f32) {
+  y[i] = x[i + 3]
+  z = N >= 2 ? x[N - 2] : x[N - 3]
+}
+graph stated(x: f32[N]) -> (y: f32[N - 1], z: f32) where N >= 1 {
+  y[i] = x[i]
+  z = x[N - 1]
+}
+graph called(x: f32[N]) -> (y: f32) {
+  (a, b) = shorter(x)
+  y = sum[i](a[i]) + b + x[N - 3]
+}
+graph halves(x: f32[2*N + 2]) -> (y: f32[N]) {
+  y[i] = x[2*i]
+}
+graph uneven(x: f32[K]) -> (y: f32) {
+  (a) = halves(x)
+  y = sum[i](a[i])
+}
 """
 RUNS = [  # graph, dims, code and place or None
     ("facts", ["N=6"], ("E0702", 1, 45)), ("facts", ["N=8"], None),
     ("largest", ["N=2", "M=0"], ("E0703", 5, 10)), ("largest", ["N=2", "M=1"], None),
     ("swapped", ["N=2", "M=3"], ("E0704", 8, 15)), ("swapped", ["N=3", "M=3"], None),
     ("both", ["N=2", "M=3"], ("E0705", 11, 23)), ("both", ["N=3", "M=3"], None),
+    ("shorter", ["N=2"], ("E0707", 13, 37)), ("shorter", ["N=3"], None),
+    ("stated", ["N=0"], ("E0702", 17, 58)), ("stated", ["N=1"], None),
+    ("called", ["N=2"], ("E0707", 13, 37)), ("called", ["N=4"], None),
+    ("uneven", ["K=5"], ("E0705", 25, 14)), ("uneven", ["K=1"], ("E0705", 25, 21)), ("uneven", ["K=2"], None),
     ("facts", ["-D", "Q=3"], ("E0706", 1, 1)),
 ]
 

@@ -17,6 +17,7 @@ case_dim(Case *c, const char *name, int64_t value)
 {
 	Dim d = {.name = name_cstr(c->g->names, name), .fixed = true, .value = value};
 	vec_push(c->arena, &c->g->dim, d);
+	assert_true(c->g->dim.n <= sizeof c->dim / sizeof *c->dim);
 	c->dim[c->g->dim.n - 1] = value;
 	return expr_dim(c->g, c->g->dim.n - 1);
 }
@@ -295,6 +296,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	out->cut = got.cut;
 	out->kernels = p->kernel.n;
 	out->remarks = text_get(&log);
+	out->tmpl = (Template)p->kernel.at[0].plan.tmpl;
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;
 	out->serial = p->kernel.at[0].serial;
 	if (!got.fault && !want.fault) {
@@ -321,4 +323,33 @@ case_run(Arena *a, CaseFn *build)
 		case_run_one(a, build, k, &out);
 	assert_true(out.compared > 0 || out.fault);
 	return out;
+}
+
+/* --- one test, one arena --- */
+
+static Unwind unwind;
+static Arena arena;
+
+int
+case_setup(void **state)
+{
+	(void)state;
+	arena_init(&arena, &host_default()->memory, &unwind);
+	return 0;
+}
+
+int
+case_teardown(void **state)
+{
+	(void)state;
+	arena_free(&arena);
+	return 0;
+}
+
+CaseRun
+case_try(CaseFn *build)
+{
+	if (setjmp(unwind.env))
+		fail_msg("%s", unwind.text);
+	return case_run(&arena, build);
 }

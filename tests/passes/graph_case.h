@@ -11,7 +11,7 @@ enum { CASE_MAX_PARAM = 8 };
 typedef struct {
 	Arena *arena;
 	Graph *g;
-	int64_t dim[8];              /* values by DimId */
+	int64_t dim[16];             /* values by DimId */
 	int64_t lo[CASE_MAX_PARAM], hi[CASE_MAX_PARAM]; /* of random integers, by parameter */
 	const void *given[CASE_MAX_PARAM];              /* packed data instead of random data */
 	uint64_t seed;
@@ -42,6 +42,7 @@ ExprId gather_at(Case *c, AccessId id, TensorId t, unsigned n, ...);
 typedef struct {
 	uint32_t kernels;          /* of the last configuration */
 	bool map, serial;          /* of its first kernel: a MAP kernel; one task at a time */
+	Template tmpl;             /* and its template */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;
 	double ratio;              /* the largest distance from the oracle, as a part of what it allows */
@@ -55,5 +56,9 @@ CaseRun case_run(Arena *a, CaseFn *build);
 /* The same in configuration k alone, for long runs; the configurations' number is case_configs. */
 void case_run_one(Arena *a, CaseFn *build, unsigned k, CaseRun *out);
 extern const unsigned case_configs;
+/* cmocka's: an arena for each test, and case_run in it, where an unwinding fails the test. */
+int case_setup(void **state);
+int case_teardown(void **state);
+CaseRun case_try(CaseFn *build);
 
 #endif

@@ -24,6 +24,7 @@ typedef struct {
 	VEC(Memory *) all;
 	InterpRun *out;
 	uint64_t seed;
+	bool called;        /* the kernel at work, before */
 } Interp;
 
 /* --- launch expressions --- */
@@ -78,6 +79,19 @@ launch_value(const Interp *r, ExprId e)
 
 /* --- memory --- */
 
+/* Poisoned memory for n elements, between canaries. */
+static void
+memory_take(Interp *r, Memory *m, DType dtype, int64_t n)
+{
+	m->dtype = dtype;
+	if (!dtype_bytes(dtype, n, &m->bytes))
+		bug(r->a, "too large");
+	uint8_t *raw = arena_alloc(r->a, (size_t)m->bytes + 2 * CANARY);
+	memset(raw, POISON, (size_t)m->bytes + 2 * CANARY);
+	m->data = raw + CANARY;
+	vec_push(r->a, &r->all, m);
+}
+
 static Memory *
 memory_new(Interp *r, TensorId t, DType dtype, unsigned inner)
 {
@@ -85,18 +99,12 @@ memory_new(Interp *r, TensorId t, DType dtype, unsigned inner)
 	const Tensor *tensor = &r->g->tensor.at[t];
 	int64_t n = inner;
 	m->rank = tensor->rank;
-	m->dtype = dtype;
 	for (unsigned a = m->rank; a-- > 0;) {
 		m->extent[a] = launch_value(r, tensor->extent[a]);
 		m->stride[a] = n;
 		n *= m->extent[a];
 	}
-	if (!dtype_bytes(dtype, n, &m->bytes))
-		bug(r->a, "too large");
-	uint8_t *raw = arena_alloc(r->a, (size_t)m->bytes + 2 * CANARY);
-	memset(raw, POISON, (size_t)m->bytes + 2 * CANARY);
-	m->data = raw + CANARY;
-	vec_push(r->a, &r->all, m);
+	memory_take(r, m, dtype, n);
 	return m;
 }
 
@@ -160,6 +168,12 @@ place_tensors(Interp *r)
 static Memory *
 bound_memory(Interp *r, const BufferBind *b, DType dtype)
 {
+	if (b->kind == BIND_SCRATCH) {
+		Memory *m = ARENA_NEW(r->a, Memory);
+		int64_t n = launch_value(r, b->elements);
+		memory_take(r, m, dtype, n > 0 ? n : 0);
+		return m;
+	}
 	if (b->kind == BIND_WORK)
 		return memory_new(r, b->tensor, dtype, 1);
 	Memory **at = b->kind == BIND_DATA ? &r->home[b->tensor] : &r->plane[b->tensor];
@@ -201,9 +215,22 @@ scalar_value(Interp *r, const ScalarBind *b)
 	return v;
 }
 
+/* Whether a call gets scratch of its own, not what an earlier one left. */
+static bool
+starts_afresh(Interp *r)
+{
+	return !r->called || next_random(r) & 1;
+}
+
 static bool
 run_tasks(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi)
 {
+	for (uint32_t b = 0; b < k->buffer.n && starts_afresh(r); b++)
+		if (k->buffer.at[b].kind == BIND_SCRATCH) {
+			memset(run->buffer[b].data, POISON, (size_t)run->buffer[b].bytes);
+			memset(run->buffer[b].data, 0, run->buffer[b].bytes < 64 ? (size_t)run->buffer[b].bytes : 64);
+		}
+	r->called = true;
 	run->task_lo = lo;
 	run->task_hi = hi;
 	run->fault = run->cut = 0;
@@ -237,6 +264,7 @@ run_kernel(Interp *r, const Kernel *k)
 {
 	TirMemory *buffer = ARENA_ARRAY(r->a, TirMemory, k->buffer.n);
 	const void **scalar = ARENA_ARRAY(r->a, const void *, k->scalar.n);
+	r->called = false;
 	if (k->buffer.n != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
 		bug(r->a, "a kernel's binds are not its arguments");
 	for (uint32_t b = 0; b < k->buffer.n; b++) {

@@ -95,7 +95,7 @@ test_quiet(void **state)
 	Program *p = compile(&(PassOptions){.lanes = 8});
 	assert_int_equal(p->kernel.n, 2);
 	assert_int_equal(p->kernel.at[0].plan.tmpl, TMPL_MAP);
-	assert_int_equal(p->kernel.at[1].plan.tmpl, TMPL_NEST);
+	assert_int_equal(p->kernel.at[1].plan.tmpl, TMPL_FULLRED);
 	assert_string_equal(text_get(&text), "");
 	assert_int_equal(count_op(p, OP_EXP), 0);
 }
@@ -154,7 +154,7 @@ test_plan_text(void **state)
 	assert_string_equal(text_get(&text),
 		"graph g: 2 kernels\n"
 		"k0 map lanes=8 unroll=1 nodes=%2 # z tasks=(div (+ N 4095) 4096) buffers=2 scalars=4\n"
-		"k1 nest lanes=0 unroll=1 nodes=%3 # s tasks=1 buffers=2 scalars=2\n");
+		"k1 fullred lanes=8 unroll=4 nodes=%3 # s tasks=1 buffers=2 scalars=2\n");
 }
 
 static void
@@ -220,7 +220,7 @@ test_remarks(void **state)
 	(void)state;
 	compile(&(PassOptions){.lanes = 8, .remarks = true});
 	assert_string_equal(text_get(&text),
-		"remark[map_reduces]: s (%3, line 3) is not vectorised: it folds a reduced axis\n");
+		"remark[rows_differ]: s (%3, line 3) is not fused: it needs more than one row of what it reads\n");
 }
 
 static int64_t
@@ -262,6 +262,9 @@ test_kernel_plans(void **state)
 	static const struct { const char *text, *error; } rows[] = {
 		{"nest lanes=0 unroll=1 nodes=%7", NULL},
 		{"map lanes=16 unroll=4 nodes=%7,%8,%4294967295", NULL},
+		{"contract lanes=16 unroll=1 tile=14x32 block=224x768x768 tasks=4 nodes=%7", NULL},
+		{"contract lanes=16 unroll=1 tile=14x32 nodes=%7", 
+		 "expected tile=RxC block=RxCxT tasks=N after the unrolling"},
 		{"nets lanes=0 unroll=1 nodes=%7", "a plan starts with the name of a template"},
 		{"nest unroll=1 nodes=%7", "expected lanes=N after the template"},
 		{"nest lanes=65536 unroll=1 nodes=%7", "expected lanes=N after the template"},

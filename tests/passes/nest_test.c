@@ -11,33 +11,6 @@
 
 #include "graph_case.h"
 
-static Unwind unwind;
-static Arena arena;
-
-static int
-setup(void **state)
-{
-	(void)state;
-	arena_init(&arena, &host_default()->memory, &unwind);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
-
-static CaseRun
-run(CaseFn *build)
-{
-	if (setjmp(unwind.env))
-		fail_msg("%s", unwind.text);
-	return case_run(&arena, build);
-}
-
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 #define UN(op, a) expr_unary(c->g, OP_##op, a)
 
@@ -60,7 +33,7 @@ static void
 test_axpy(void **state)
 {
 	(void)state;
-	CaseRun r = run(build_axpy);
+	CaseRun r = case_try(build_axpy);
 	assert_true(r.map);
 	assert_int_equal(r.kernels, 1);
 }
@@ -78,7 +51,7 @@ static void
 test_long_row(void **state)
 {
 	(void)state;
-	assert_true(run(build_long_row).map);
+	assert_true(case_try(build_long_row).map);
 }
 
 /* z[i, j] = x[j, i] + w[i + j]: a transposed read is a gather, a sum of axes is not. */
@@ -97,7 +70,7 @@ static void
 test_views(void **state)
 {
 	(void)state;
-	assert_true(run(build_views).map);
+	assert_true(case_try(build_views).map);
 }
 
 static DType cast_from, cast_to;
@@ -121,11 +94,11 @@ test_nibbles(void **state)
 	(void)state;
 	cast_from = DT_F32;
 	cast_to = DT_U4;
-	CaseRun r = run(build_cast);
+	CaseRun r = case_try(build_cast);
 	assert_true(r.serial && !r.map);
-	assert_non_null(strstr(r.remarks, "remark[map_nibbles]: z "));
+	assert_non_null(strstr(r.remarks, "remark[rows_nibbles]: z "));
 	cast_to = DT_U8;
-	assert_false(run(build_cast).serial);
+	assert_false(case_try(build_cast).serial);
 }
 
 static void
@@ -138,7 +111,7 @@ test_every_dtype(void **state)
 				continue;
 			cast_from = (DType)from;
 			cast_to = (DType)to;
-			run(build_cast);
+			case_try(build_cast);
 		}
 }
 
@@ -174,8 +147,8 @@ static void
 test_demand(void **state)
 {
 	(void)state;
-	assert_true(run(build_guarded_read).map);
-	run(build_or_read);
+	assert_true(case_try(build_guarded_read).map);
+	case_try(build_or_read);
 }
 
 /* A deep chain of selects that share their operands: linear, not exponential. */
@@ -199,7 +172,7 @@ static void
 test_shared_arms(void **state)
 {
 	(void)state;
-	run(build_shared_arms);
+	case_try(build_shared_arms);
 }
 
 /* --- faults --- */
@@ -238,7 +211,7 @@ gather(int64_t lo, int64_t hi, bool hidden, bool stored, AccessId fault)
 	gather_hi = hi;
 	gather_hidden = hidden;
 	gather_stored = stored;
-	assert_int_equal(run(build_gather).fault, fault);
+	assert_int_equal(case_try(build_gather).fault, fault);
 }
 
 static void
@@ -285,7 +258,7 @@ test_monoids(void **state)
 				continue;
 			fold_monoid = (Monoid)m;
 			fold_dtype = types[t];
-			run(build_fold);
+			case_try(build_fold);
 		}
 }
 
@@ -328,8 +301,8 @@ static void
 test_ranges(void **state)
 {
 	(void)state;
-	run(build_ragged);
-	CaseRun r = run(build_bags);
+	case_try(build_ragged);
+	CaseRun r = case_try(build_bags);
 	assert_int_equal(r.cut, 1);
 	assert_int_equal(r.fault, 0);
 }
@@ -351,7 +324,7 @@ static void
 test_signed_zeros(void **state)
 {
 	(void)state;
-	const float *z = run(build_signed_sum).first_result;
+	const float *z = case_try(build_signed_sum).first_result;
 	assert_memory_equal(&z[0], (&(float){0.0f}), 4); /* of nothing */
 	assert_memory_equal(&z[1], (&(float){-0.0f}), 4);
 	assert_memory_equal(&z[2], (&(float){-0.0f}), 4);
@@ -375,11 +348,11 @@ test_arg(void **state)
 {
 	(void)state;
 	with_nan[3] = 0;
-	const int64_t *z = run(build_arg).first_result;
+	const int64_t *z = case_try(build_arg).first_result;
 	assert_int_equal(z[0], 1);
 	assert_int_equal(z[1], 0);
 	with_nan[3] = with_nan[4] = NAN;
-	z = run(build_arg).first_result;
+	z = case_try(build_arg).first_result;
 	assert_int_equal(z[0], 3);
 	assert_int_equal(z[1], 2);
 }
@@ -401,7 +374,7 @@ static void
 test_positions(void **state)
 {
 	(void)state;
-	run(build_positions);
+	case_try(build_positions);
 }
 
 /* --- strict sums of products: one fma a term, in order --- */
@@ -434,7 +407,7 @@ test_strict_dot(void **state)
 		separate = separate + product;
 		fused = fmaf(dot_a[k], dot_b[k], fused);
 	}
-	const float *s = run(build_dot).first_result; /* the first configuration is strict */
+	const float *s = case_try(build_dot).first_result; /* the first configuration is strict */
 	assert_memory_equal(s, &fused, 4);
 	assert_true(fused != separate); /* else the data shows nothing */
 }
@@ -456,28 +429,28 @@ static void
 test_ignored(void **state)
 {
 	(void)state;
-	assert_int_equal(run(build_ignored).fault, 1);
+	assert_int_equal(case_try(build_ignored).fault, 1);
 }
 
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_axpy, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_long_row, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_views, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nibbles, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_every_dtype, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_demand, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_shared_arms, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_gather, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_monoids, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_signed_zeros, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_arg, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_positions, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_strict_dot, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_ignored, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_axpy, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_long_row, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_views, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_nibbles, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_every_dtype, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_demand, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_shared_arms, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_gather, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_monoids, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_ranges, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_signed_zeros, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_arg, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_positions, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_strict_dot, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_ignored, case_setup, case_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,33 +12,6 @@
 
 #include "graph_case.h"
 
-static Unwind unwind;
-static Arena arena;
-
-static int
-setup(void **state)
-{
-	(void)state;
-	arena_init(&arena, &host_default()->memory, &unwind);
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
-
-static CaseRun
-run(CaseFn *build)
-{
-	if (setjmp(unwind.env))
-		fail_msg("%s", unwind.text);
-	return case_run(&arena, build);
-}
-
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 
 /* --- complex --- */
@@ -65,7 +38,7 @@ test_complex(void **state)
 	static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_FDIV, OP_NEG, OP_EQ, OP_NE, OP_RE, OP_IM, OP_CONJ};
 	for (size_t k = 0; k < sizeof ops / sizeof *ops; k++) {
 		complex_op = ops[k];
-		assert_true(run(build_complex).map);
+		assert_true(case_try(build_complex).map);
 	}
 }
 
@@ -90,7 +63,7 @@ static void
 test_complex_sum(void **state)
 {
 	(void)state;
-	run(build_complex_sum);
+	case_try(build_complex_sum);
 }
 
 /* --- roots of unity --- */
@@ -135,7 +108,7 @@ test_root(void **state)
 		for (size_t s = 0; s < sizeof step / sizeof *step; s++) {
 			root_n = order[n];
 			root_step = step[s];
-			const float *z = run(build_root).first_result;
+			const float *z = case_try(build_root).first_result;
 			for (int64_t k = 0; k < 53; k++)
 				check_root(z + 2 * k, (k - 20) * root_step, root_n);
 		}
@@ -170,9 +143,9 @@ test_random(void **state)
 	for (random_rank = 1; random_rank <= 4; random_rank++)
 		for (seed_value = -1; seed_value < 2; seed_value++) {
 			random_op = OP_RAND;
-			run(build_random);
+			case_try(build_random);
 			random_op = OP_RANDN;
-			run(build_random);
+			case_try(build_random);
 		}
 }
 
@@ -226,7 +199,7 @@ test_every_op(void **state)
 				continue;
 			any_op = (Op)op;
 			any_type = types[t];
-			run(build_any);
+			case_try(build_any);
 		}
 }
 
@@ -234,11 +207,11 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_complex, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_complex_sum, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_root, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_random, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_every_op, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_complex, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_complex_sum, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_root, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_random, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_every_op, case_setup, case_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,10 +90,10 @@ static const char *
 subscript(Gen *g, const Scope *sc, unsigned dim, bool plain_only, bool *optional)
 {
 	const Index *i = index_over(g, sc, dim);
-	if (i && (plain_only || chance(g, 70)))
+	if (i && (plain_only || chance(g, g->p->stray ? 40 : 70)))
 		return i->name;
 	const RpTensor *ids = plain_only ? NULL : positions(g, sc, dim);
-	if (ids && chance(g, 60)) {
+	if (ids && chance(g, g->p->stray ? 85 : 60)) {
 		trait(g, RP_GATHER);
 		return gen_read(g, ids, sc, true).text;
 	}
@@ -326,6 +326,46 @@ reduction(Gen *g, Cls c, const Scope *sc, unsigned depth)
 	return p;
 }
 
+/* An input over the dim alone, of the class; NULL when there is none. */
+static const RpTensor *
+line_over(const Gen *g, Cls c, unsigned dim)
+{
+	for (unsigned k = 0; k < g->p->ntensor; k++) {
+		const RpTensor *t = &g->p->tensor[k];
+		if (t->input && t->rank == 1 && t->dim[0] == dim && class_of(t->dtype) == c && !t->inout && t->into < 0)
+			return t;
+	}
+	return NULL;
+}
+
+/* sum[e in p[i]..q[j]](x[e] + …): the range is what positions say, and is cut to x where they stray. */
+static Piece
+ragged(Gen *g, Cls c, const Scope *sc, unsigned depth)
+{
+	static const char *const form[] = {[CLS_FLOAT] = "sum[%s in %s..%s](%s[%s] + %s)", [CLS_INT] = "sum[%s in %s..%s](%s[%s] * %s)",
+	                                   [CLS_BOOL] = "any[%s in %s..%s](%s[%s] || %s)"};
+	unsigned dim = below(g, g->p->ndim);
+	const RpTensor *from = positions(g, sc, dim), *to = positions(g, sc, dim), *x = line_over(g, c, dim);
+	if (!from || !x || c == CLS_COMPLEX)
+		return reduction(g, c, sc, depth);
+	Scope in = *sc;
+	const char *index = new_index(g, &in, dim, false);
+	const char *lo = arena_text(g->a, "i64(%s)", gen_read(g, from, sc, true).text);
+	const char *hi = chance(g, 40) ? arena_text(g->a, "i64(%s)", gen_read(g, to, sc, true).text)
+	                               : arena_text(g->a, "%s + %u", lo, below(g, 5));
+	Piece e = gen_expr(g, c, &in, depth - 1);
+	if (c == CLS_FLOAT)
+		e = tamed(g, e, g->p->exact ? 1e5 : 100);
+	trait(g, RP_REDUCTION);
+	trait(g, RP_DATA_RANGE);
+	trait(g, RP_GATHER);
+	if (e.reduced)
+		trait(g, RP_DEPENDENT);
+	Piece p = {.mag = (e.mag + x->magnitude) * ((double)g->p->size[dim] + 1), .absent = e.absent, .reduced = true};
+	p.text = arena_text(g->a, form[c], index, lo, hi, x->name, index, e.text);
+	return p;
+}
+
 /* softmax and other functions of the library, whose value still has the index: summed again. */
 static Piece
 library_reduction(Gen *g, const Scope *sc, unsigned depth)
@@ -365,6 +405,8 @@ gen_float(Gen *g, const Scope *sc, unsigned depth)
 	unsigned roll = below(g, 100);
 	if (roll < 18 && g->budget) {
 		g->budget--;
+		if (chance(g, g->p->stray ? 70 : 25))
+			return ragged(g, CLS_FLOAT, sc, depth);
 		return !g->p->exact && chance(g, 35) ? library_reduction(g, sc, depth) : reduction(g, CLS_FLOAT, sc, depth);
 	}
 	if (roll < 40)
@@ -391,7 +433,7 @@ gen_int(Gen *g, const Scope *sc, unsigned depth)
 	unsigned roll = below(g, 100);
 	if (roll < 15 && g->budget) {
 		g->budget--;
-		return reduction(g, CLS_INT, sc, depth);
+		return chance(g, g->p->stray ? 70 : 25) ? ragged(g, CLS_INT, sc, depth) : reduction(g, CLS_INT, sc, depth);
 	}
 	if (roll < 25)
 		return conditional(g, CLS_INT, sc, depth);

@@ -32,7 +32,7 @@ int_value(const RandomProgram *p, const RpTensor *t, uint64_t *rng)
 {
 	if (t->into >= 0) {
 		int64_t n = p->size[t->into];
-		if (n == 0 || (p->stray && rp_below(rng, 8) == 0))
+		if (n == 0 || (p->stray && rp_below(rng, 5) == 0))
 			return (int64_t)rp_below(rng, 60) - 20;
 		return rp_below(rng, (unsigned)n);
 	}

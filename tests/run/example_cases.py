@@ -340,6 +340,11 @@ case("fourier", "convolve", {"x": cplx(9), "y": cplx(9)},
 # --- products ---
 
 case("matmul", "matmul", {"x": real(9, 31), "w": real(31, 7)}, wide(lambda x, w: {"y": x @ w}), {"y": "f32"})
+case("matmul", "two_layers", {"x": real(9, 31), "w": real(31, 31), "v": real(31, 31)},
+     wide(lambda x, w, v: {"y": np.maximum(x @ w, 0) @ v}), {"y": "f32"})
+case("matmul", "linear", {"x": real(2, 9, 31), "w": real(7, 31)}, wide(lambda x, w: {"y": x @ w.T}), {"y": "f32"})
+case("matmul", "heads", {"x": ints(-9, 9, 2, 5, 20), "w": ints(-9, 9, 3, 2, 5, 33)},
+     lambda x, w: {"y": np.einsum("rks,hrkd->shd", x, w)}, {"y": "i32"})
 case("matmul", "matmul_gelu", {"x": real(9, 31), "w": real(31, 7), "b": real(7), "r": real(9, 7)},
      wide(lambda x, w, b, r: {"h": gelu(x @ w + b) + r}), {"h": "f32"}, rtol=5e-6)
 

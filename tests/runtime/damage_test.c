@@ -50,7 +50,7 @@ redigest(uint8_t *p, size_t n)
 static bool
 explore(const uint8_t *p, size_t n)
 {
-	static const char *const name[] = {"first", "second", NULL};
+	static const char *const name[] = {"first", "second", "turn", NULL};
 	texo_program *program;
 	texo_status s = texo_rt_load(rt, p, n, &program);
 	if (s) {
@@ -58,7 +58,9 @@ explore(const uint8_t *p, size_t n)
 		assert_null(program);
 		return false;
 	}
-	for (unsigned k = 0; k < 3; k++) {
+	int64_t rows = 4;
+	DLTensor code = {.device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLUInt, 32, 1}, .shape = &rows};
+	for (unsigned k = 0; k < 4; k++) {
 		texo_kernel *kernel;
 		const char *json;
 		size_t need;
@@ -70,6 +72,9 @@ explore(const uint8_t *p, size_t n)
 		(void)strlen(json);
 		(void)texo_kernel_workspace(kernel, f.arg, FIRST_ARGS, &need);
 		(void)texo_kernel_workspace(kernel, f.arg, SECOND_ARGS, &need);
+		f.shape_y[1] = 4;
+		texo_arg turn[TURN_ARGS] = {f.arg[0], {.tensor = &code}, f.arg[6]};
+		(void)texo_kernel_workspace(kernel, turn, TURN_ARGS, &need);
 	}
 	texo_program_destroy(program);
 	return true;

@@ -65,6 +65,31 @@ static const char pick_text[] =
 	"  %11 = for %1, %2, %3 { %12:i64 = blockarg 0\n"
 	"    %13:i4 = load %8, %12 %14:i4 = select %5, %13, %6 %15 = store %10, %14, %12 %16 = yield } }\n";
 
+static const char turn_text[] =
+	"kernel turn\n"
+	"buffer 0 x : f32\nbuffer 1 code : u32\nbuffer 2 y : f32 written\nbuffer 3 row : f32 written\n"
+	"buffer 4 count : i64 written\n"
+	"scalar 0 n : i64\nscalar 1 m : i64\nscalar 2 sx0 : i64\nscalar 3 sx1 : i64\n"
+	"scalar 4 sy0 : i64\nscalar 5 sy1 : i64\nscalar 6 sc : i64\nscalar 7 columns : i64\n"
+	"{ %1:i64 = task_lo %2:i64 = task_hi %3:i64 = const 1 %4:i64 = const 0\n"
+	"  %5:i64 = scalar 0 %6:i64 = scalar 1 %7:i64 = scalar 2 %8:i64 = scalar 3 %9:i64 = scalar 4\n"
+	"  %10:i64 = scalar 5 %11:i64 = scalar 6 %12:i64 = scalar 7\n"
+	"  %13 = buffer 0 %14:f32 = view %13, %5, %6, %7, %8\n"
+	"  %15 = buffer 1 %16:u32 = view %15, %5, %11\n"
+	"  %17 = buffer 2 %18:f32 = view %17, %5, %12, %9, %10\n"
+	"  %19 = buffer 3 %20:f32 = view %19, %6, %3\n"
+	"  %21 = buffer 4 %22:i64 = view %21, %3, %3\n"
+	"  %23 = store %22, %4, %4\n"
+	"  %24 = for %1, %2, %3 { %25:i64 = blockarg 0\n"
+	"    %26 = for %4, %6, %3 { %27:i64 = blockarg 0\n"
+	"      %28:f32 = load %14, %25, %27 %29 = store %20, %28, %27 %30 = yield }\n"
+	"    %31:i64 = load %22, %4 %32:i64 = + %31, %3 %33 = store %22, %32, %4\n"
+	"    %34 = for %4, %6, %3 { %35:i64 = blockarg 0\n"
+	"      %36:i64 = - %6, %35 %37:i64 = - %36, %3 %38:f32 = load %20, %37 %39 = store %18, %38, %25, %35\n"
+	"      %40 = yield }\n"
+	"    %41:f32 = cast %32 %42 = store %18, %41, %25, %6\n"
+	"    %43:u32 = load %16, %25 %44 = fault %43 %45 = yield } }\n";
+
 /* --- graphs --- */
 
 static Name
@@ -114,7 +139,7 @@ kernel(Program *p, const char *text, ExprId ntask)
 static void
 buffer(Program *p, Kernel *k, BindKind kind, TensorId t)
 {
-	vec_push(p->graph->arena, &k->buffer, ((BufferBind){kind, t}));
+	vec_push(p->graph->arena, &k->buffer, ((BufferBind){.kind = kind, .tensor = t}));
 }
 
 static void
@@ -203,11 +228,37 @@ second_program(Arena *a)
 	return p;
 }
 
+/* Parallel, in calls of two tasks or more, with scratch of two dtypes. */
+static Program *
+turn_program(Arena *a)
+{
+	Program *p = new_program(a, "turn");
+	Graph *g = p->graph;
+	ExprId n = dim(g, "N", 0, 0, 1, 0), m = dim(g, "M", 0, 1, 1, 0), one = constant(g, 1);
+	ExprId columns = expr_binary(g, OP_ADD, m, one);
+	TensorId x = param(g, TENSOR_INPUT, "x", DT_F32, 2, (ExprId[]){n, m});
+	TensorId code = param(g, TENSOR_INPUT, "code", DT_U32, 1, &n);
+	TensorId y = node(g, "y", DT_F32, 2, (ExprId[]){n, columns});
+	vec_push(a, &g->result, ((Result){named(g, "y"), {0}, y, 0}));
+	vec_push(a, &g->access, ((Access){ACCESS_GATHER, {.line = 2, .col = 1}, "one"}));
+	vec_push(a, &g->access, ((Access){ACCESS_GATHER, {.line = 3, .col = 1}, "two"}));
+	Kernel *turn = kernel(p, turn_text, n);
+	turn->serial = false;
+	turn->grain = constant(g, 2);
+	buffer(p, turn, BIND_DATA, x), buffer(p, turn, BIND_DATA, code), buffer(p, turn, BIND_DATA, y);
+	vec_push(a, &turn->buffer, ((BufferBind){.kind = BIND_SCRATCH, .elements = m}));
+	vec_push(a, &turn->buffer, ((BufferBind){.kind = BIND_SCRATCH, .elements = one}));
+	value(p, turn, n), value(p, turn, m), stride(p, turn, x, 0), stride(p, turn, x, 1);
+	stride(p, turn, y, 0), stride(p, turn, y, 1), stride(p, turn, code, 0), value(p, turn, columns);
+	return p;
+}
+
 void
-fixture_programs(Arena *a, Program *out[2])
+fixture_programs(Arena *a, Program *out[FIXTURE_GRAPHS])
 {
 	out[0] = first_program(a);
-	out[1] = second_program(a);
+	out[1] = turn_program(a);
+	out[2] = second_program(a);
 }
 
 void *
@@ -215,7 +266,7 @@ fixture_image(size_t *n)
 {
 	Arena *a = calloc(1, sizeof *a);
 	Unwind *u = calloc(1, sizeof *u);
-	Program *program[2];
+	Program *program[FIXTURE_GRAPHS];
 	CodegenResult r;
 	CodegenOptions o = {.cpu = "x86-64-v3", .opt_level = 2};
 	assert_true(a && u);
@@ -223,7 +274,7 @@ fixture_image(size_t *n)
 	if (setjmp(u->env))
 		fail_msg("unwound: %s", u->text);
 	fixture_programs(a, program);
-	if (codegen_cpu(a, (const Program *const *)program, 2, &o, &r) != CODEGEN_OK)
+	if (codegen_cpu(a, (const Program *const *)program, FIXTURE_GRAPHS, &o, &r) != CODEGEN_OK)
 		fail_msg("codegen: %s", r.message);
 	void *copy = malloc(r.image_size);
 	assert_non_null(copy);

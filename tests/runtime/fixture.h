@@ -6,17 +6,21 @@
  *   y[i, j] = t[i, j] + table[ids[i]]     (the gather faults as access 1, "table[ids[i]]", at 7:5)
  *   acc[i] = acc[i] + k + 0.25            (the constant is in read-only data)
  *
- *   graph second(z: i4[3*K - 2, 2], flag: bool) -> (w: i4[K, 2]):  w[i, j] = flag ? z[i, j] : 0 */
+ *   graph second(z: i4[3*K - 2, 2], flag: bool) -> (w: i4[K, 2]):  w[i, j] = flag ? z[i, j] : 0
+ *
+ *   graph turn(x: f32[N, M], code: u32[N]) -> (y: f32[N, M + 1])
+ *   y[i, j] = x[i, M - 1 - j]     (through a row of scratch); y[i, M] counts the tasks of the call so far
+ *                                 (in scratch too); code[i] is the task's fault word */
 #ifndef TEXO_TESTS_RUNTIME_FIXTURE_H
 #define TEXO_TESTS_RUNTIME_FIXTURE_H
 
 #include "codegen/codegen.h"
 #include "texo_rt.h"
 
-enum { FIRST_ARGS = 7, SECOND_ARGS = 3 };
+enum { FIRST_ARGS = 7, SECOND_ARGS = 3, TURN_ARGS = 3, FIXTURE_GRAPHS = 3 };
 
 /* The programs, in a. */
-void fixture_programs(Arena *a, Program *out[2]);
+void fixture_programs(Arena *a, Program *out[FIXTURE_GRAPHS]);
 /* The artefact, malloced, for "x86-64-v3". */
 void *fixture_image(size_t *n);
 

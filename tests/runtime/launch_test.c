@@ -16,7 +16,7 @@ static void *image;
 static size_t image_bytes;
 static texo_rt *rt;
 static texo_program *program;
-static texo_kernel *first, *second;
+static texo_kernel *first, *second, *turn;
 
 static int
 load(void **state)
@@ -27,6 +27,7 @@ load(void **state)
 		fail_msg("%s", texo_last_error());
 	texo_rt_destroy(rt); /* the program keeps it */
 	assert_int_equal(texo_program_get_kernel(program, "first", &first), TEXO_OK);
+	assert_int_equal(texo_program_get_kernel(program, "turn", &turn), TEXO_OK);
 	assert_int_equal(texo_program_get_kernel(program, NULL, &second), TEXO_OK);
 	return 0;
 }
@@ -158,7 +159,7 @@ runs_packed(void **state)
 	assert_memory_equal(w, "\0\0\0", 3);
 	shape_z[0] = 8;
 	assert_int_equal(texo_kernel_launch(second, arg, SECOND_ARGS, NULL, NULL), TEXO_INVALID);
-	assert_string_equal(texo_last_error(), "argument z: axis 0 has length 8, which is not 3*K + -2");
+	assert_string_equal(texo_last_error(), "argument z: axis 0 has length 8, which is not 3*K + -2 for any K >= 0");
 	shape_z[0] = 7;
 	int64_t turned[2] = {1, 7};
 	tz.strides = turned;
@@ -168,6 +169,36 @@ runs_packed(void **state)
 	shape_z[1] = shape_w[1] = 1;
 	assert_int_equal(texo_kernel_launch(second, arg, SECOND_ARGS, NULL, NULL), TEXO_INVALID);
 	assert_string_equal(texo_last_error(), "argument z: two elements share a byte, so the last axis must be even");
+}
+
+/* Scratch is there, aligned, and outside of all else. */
+static void
+uses_scratch(void **state)
+{
+	(void)state;
+	enum { ROWS = 9, COLUMNS = 21, CANARY = 0x5a };
+	float x[ROWS * COLUMNS], y[ROWS * (COLUMNS + 1)];
+	uint32_t code[ROWS] = {0};
+	int64_t shape_x[2] = {ROWS, COLUMNS}, shape_y[2] = {ROWS, COLUMNS + 1};
+	DLTensor tx = {.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape_x};
+	DLTensor tc = {.data = code, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLUInt, 32, 1}, .shape = shape_x};
+	DLTensor ty = {.data = y, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape_y};
+	texo_arg arg[TURN_ARGS] = {{.tensor = &tx}, {.tensor = &tc}, {.tensor = &ty}};
+	size_t bytes;
+	assert_int_equal(texo_kernel_workspace(turn, arg, TURN_ARGS, &bytes), TEXO_OK);
+	assert_true(bytes >= 192 && bytes % 192 == 0); /* 84 bytes take 128, 8 take 64; once for each call */
+	uint8_t *room = aligned_alloc(64, bytes + 64);
+	assert_non_null(room);
+	memset(room, CANARY, bytes + 64);
+	for (int i = 0; i < ROWS * COLUMNS; i++)
+		x[i] = (float)i;
+	assert_int_equal(texo_kernel_launch(turn, arg, TURN_ARGS, room, NULL), TEXO_OK);
+	for (int i = 0; i < ROWS; i++)
+		for (int j = 0; j < COLUMNS; j++)
+			assert_true(y[i * (COLUMNS + 1) + j] == x[i * COLUMNS + COLUMNS - 1 - j]);
+	for (int i = 0; i < 64; i++)
+		assert_int_equal(room[bytes + (size_t)i], CANARY);
+	free(room);
 }
 
 /* Inputs may share memory with one another. */
@@ -404,6 +435,7 @@ main(void)
 		cmocka_unit_test(takes_empty_tensors),
 		cmocka_unit_test(reports_faults),
 		cmocka_unit_test(runs_packed),
+		cmocka_unit_test(uses_scratch),
 		cmocka_unit_test(takes_shared_inputs),
 		cmocka_unit_test(keeps_the_float_environment),
 		cmocka_unit_test(runs_from_many_threads),

@@ -16,17 +16,24 @@ TABLES = {
     "ir/dtype.def": ("DTYPE", r"\bDT_{id}\b", "ir/README.md", 1),
     "ir/bugs.def": ("INJECTION", r"\bBUG\({id}\)", None, 0),
     "ir/codes.def": ("CODE", r"\bDIAG_{id}\b", None, 0),
-    "ir/templates.def": ("TEMPLATE", r"^passes/schedule/{lower}\.c$", None, 0),
+    "ir/templates.def": ("TEMPLATE", r"\bTMPL_{id}\b", None, 0),
     "frontend/ast.def": ("AST", r"\bAST_{id}\b", None, 0),
     "passes/passes.def": ("PASS", r"\bPASS_{id}\b", None, 0),
     "passes/remarks.def": ("REMARK", r"\bREMARK_{id}\b", None, 0),
+    "driver/api/forms.def": ("FORM", r"\bFORM_{id}\b", None, 2),
 }
 # Tables whose rows one function walks as a whole; the table says why they are all used.
 WALKED = {
     "frontend/calls.def": "sema looks every name up in it",
     "driver/options.def": "the command looks every option up in it",
+    "ir/image_ops.def": "the writer and the reader of launch expressions expand every row",
+    "ir/image_imports.def": "codegen allows and the loader resolves every row",
     "ir/cpu_features.def": "detection and target selection expand every row",
     "ir/tir_lanes.def": "the verifier expands every row",
+    "codegen/c_words.def": "names are looked up in it",
+    "codegen/link_imports.def": "imports are looked up in it",
+    "ir/layout_axes.def": "layouts are arrays over every row",
+    "ir/fragments.def": "fragments are looked up in it by name; tests/layout holds a definition against each",
     "codegen/cpus.def": "target names are looked up in it",
     "codegen/legal.def": "the legality check expands every row",
 }

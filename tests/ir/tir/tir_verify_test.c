@@ -73,7 +73,9 @@ static const Row rows[] = {
 	{"%14:i64 = splat %1", "%14 splat: goes from a scalar to a vector"},
 	{"%14:i32x4 = splat %1", "%14 splat: changes the type"},
 	{"%14:i64 = lane 4 %5", "%14 lane: there are 4 lanes"},
-	{"%14:i64 = lane 0 %1", "%14 lane: goes from a vector to a scalar"},
+	{"%14:i64 = lane 0 %1", "%14 lane: takes fewer lanes than its vector has"},
+	{"%14:i64x4 = lane 0 %5", "%14 lane: takes fewer lanes than its vector has"},
+	{"%14:i64x2 = lane 3 %5", "%14 lane: there are 4 lanes"},
 	/* views and accesses */
 	{"%14:f32 = view %1, %1, %2", "%14 view: operand 0 is no buffer"},
 	{"%14:f32 = view %10, %1, %3", "%14 view: operand 2 is no i64 scalar"},

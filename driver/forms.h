@@ -1,6 +1,6 @@
-/* emit.h: --emit, the forms of a program as text. */
-#ifndef TEXO_DRIVER_EMIT_H
-#define TEXO_DRIVER_EMIT_H
+/* forms.h: --emit, the forms of a program as text. */
+#ifndef TEXO_DRIVER_FORMS_H
+#define TEXO_DRIVER_FORMS_H
 
 #include "driver/compile.h"
 
@@ -8,8 +8,5 @@
  * without it). The unit need not be compiled yet: tokens and ast are written for a program in error
  * too, and its diagnostics are reported. */
 ExitCode emit_forms(Session *s, SourceUnit *u);
-
-/* The graph as Graphviz text: tensors as boxes, reads as arrows. */
-void dot_print(const Graph *g, Text *out);
 
 #endif

@@ -1,10 +1,10 @@
-/* emit.c: see emit.h. Each form says how far the program must have come for it. */
-#include "driver/emit.h"
+/* forms.c: see forms.h. Each form says how far the program must have come for it. */
+#include "driver/forms.h"
 #include "driver/output_file.h"
 
 #include <string.h>
 
-typedef enum { NEEDS_TEXT, NEEDS_GRAPH, NEEDS_PROGRAM, NEEDS_CODE, NOT_BUILT } Needs;
+typedef enum { NEEDS_TEXT, NEEDS_GRAPH, NEEDS_PROGRAM, NEEDS_CODE, NEEDS_BUILD, NOT_BUILT } Needs;
 
 static const struct {
 	const char *name;
@@ -12,8 +12,8 @@ static const struct {
 } forms[] = {
 	{"tokens", NEEDS_TEXT},  {"ast", NEEDS_TEXT},   {"tg", NEEDS_GRAPH},  {"dot", NEEDS_GRAPH},
 	{"plan", NEEDS_PROGRAM}, {"tir", NEEDS_PROGRAM}, {"llvm", NEEDS_CODE}, {"asm", NEEDS_CODE},
-	{"ptx", NOT_BUILT},      {"cubin", NOT_BUILT},  {"obj", NOT_BUILT},   {"lib", NOT_BUILT},
-	{"so", NOT_BUILT},       {"header", NOT_BUILT}, {"manifest", NOT_BUILT},
+	{"ptx", NOT_BUILT},      {"cubin", NOT_BUILT},  {"obj", NEEDS_BUILD}, {"lib", NEEDS_BUILD},
+	{"so", NEEDS_BUILD},     {"header", NEEDS_BUILD}, {"manifest", NEEDS_BUILD},
 };
 
 enum { NFORM = sizeof forms / sizeof forms[0] };
@@ -122,6 +122,8 @@ emit_all(Emission *e, Text *out)
 	for (unsigned k = 0; k < NFORM; k++) {
 		if (!option_lists(o, OPT_EMIT, forms[k].name))
 			continue;
+		if (forms[k].needs == NEEDS_BUILD)
+			return problem(&e->s->problem, EXIT_USAGE, "--emit=%s is for texo build", forms[k].name);
 		if (forms[k].needs == NOT_BUILT)
 			return problem(&e->s->problem, EXIT_INPUT, "--emit=%s is not built yet", forms[k].name);
 		bool first_graph = forms[k].needs == NEEDS_GRAPH && e->reached < NEEDS_GRAPH;

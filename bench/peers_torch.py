@@ -1,0 +1,137 @@
+"""torch, eager and compiled. Each case is written the way that suits torch best: its own fused function
+where it has one, and for sums over pairs the form that torch.compile turns into one kernel."""
+import logging
+import re
+import time
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from contender import Absent, Function, NoForm
+
+logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # that there is no CUDA is known
+
+
+def chain12(x, y):
+    t = torch.relu(x * y + x)
+    s = torch.abs(0.5 * t - y)
+    u = x / torch.sqrt(s + 1)
+    return u, torch.minimum(u, t) * s - y
+
+
+def layer_norm_residual(x, r, g, b):
+    s = x + r
+    return s, F.layer_norm(s, s.shape[-1:], g, b, 1e-5)
+
+
+def rms_norm_residual(x, r, g):
+    s = x + r
+    return s, F.rms_norm(s, s.shape[-1:], g, 1e-6)
+
+
+def attention(causal):
+    def run(q, k, v):
+        return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=causal)[0]
+    return run
+
+
+def squared_distance(x, z):
+    """By component, so that no axis of three is left to reduce over."""
+    return sum((x[:, None, d] - z[None, :, d]) ** 2 for d in range(x.shape[1]))
+
+
+def rbf_vector(x, z, a, gamma):
+    return (torch.exp(-gamma * squared_distance(x, z)) * a).sum(1)
+
+
+def rbf_vector_eager(x, z, a, gamma):
+    """By a matrix product: an eager torch is best at that."""
+    d = torch.addmm((x * x).sum(1)[:, None] + (z * z).sum(1), x, z.T, alpha=-2)
+    return d.mul_(-gamma).exp_() @ a
+
+
+def lj_forces(x):
+    i = torch.arange(x.shape[0])
+    d = [x[:, None, c] - x[None, :, c] for c in range(x.shape[1])]
+    r2 = torch.where(i[:, None] == i, torch.inf, sum(e * e for e in d))
+    r4 = (1 / r2) ** 4
+    w = 24 * (2 * r4 * (1 / r2) ** 3 - r4)
+    return torch.stack([(w * e).sum(1) for e in d], 1)
+
+
+FORMS = {
+    "triad": lambda x, y, s: torch.add(x, y, alpha=s),
+    "chain12": chain12,
+    "gelu_residual": lambda x, w, b, r: F.gelu(x * w + b) + r,
+    "softmax_rows": lambda x: torch.softmax(x, -1),
+    "log_softmax_rows": lambda x: torch.log_softmax(x, -1),
+    "cross_entropy_rows": lambda z, y: F.cross_entropy(z, y, reduction="none"),
+    "layer_norm_residual": layer_norm_residual,
+    "rms_norm_residual": rms_norm_residual,
+    "row_sum": lambda x: x.sum(1),
+    "column_sum": lambda x: x.sum(0),
+    "full_sum": lambda x: x.sum(),
+    "row_argmax": lambda x: x.argmax(1),
+    "row_cumsum": lambda x: x.cumsum(1),
+    "transpose": lambda x: x.t().contiguous(),
+    "embedding": lambda table, ids: F.embedding(ids, table),
+    "sgemm": torch.matmul,
+    "sgemm_gelu": lambda x, w, b, r: F.gelu(torch.addmm(b, x, w)) + r,
+    "bf16_product": torch.matmul,
+    "attention_f32": attention(False),
+    "attention_f32_causal": attention(True),
+    "attention_bf16": attention(False),
+    "attention_bf16_causal": attention(True),
+    "rbf_vector": rbf_vector,
+    "lj_forces": lj_forces,
+}
+EAGER = {"rbf_vector": rbf_vector_eager}
+
+
+def tensor(x):
+    """Of the same memory; a scalar is a number."""
+    if np.ndim(x) == 0:
+        return float(x)
+    t = torch.from_numpy(x)
+    return t.view(torch.bfloat16) if x.dtype == np.uint16 else t
+
+
+def array(t):
+    t = t.detach()
+    return (t.view(torch.uint16) if t.dtype == torch.bfloat16 else t).numpy()
+
+
+def version():
+    dnn = re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())
+    mkl = re.search(r"Kernel Library Version ([\d.]+)", torch.__config__.show())
+    return f"torch {torch.__version__} (oneDNN {dnn and dnn[1]}, MKL {mkl and mkl[1]})"
+
+
+def threads(n):
+    torch.set_num_threads(n)
+
+
+def form(case, forms):
+    if case.graph not in forms:
+        raise NoForm("no form of it here")
+    return forms[case.graph]
+
+
+def eager(case, inputs):
+    f = form(case, {**FORMS, **EAGER})
+    t = [tensor(x) for x in inputs.values()]
+    return Function(torch.inference_mode()(lambda: f(*t)), array)
+
+
+def compiled(case, inputs):
+    f = form(case, FORMS)
+    t = [tensor(x) for x in inputs.values()]
+    torch._dynamo.reset()
+    g = torch.compile(f, dynamic=False)
+    run = torch.inference_mode()(lambda: g(*t))
+    start = time.perf_counter()
+    try:
+        run()  # compiling is part of the first call
+    except Exception as e:
+        raise Absent(f"torch.compile failed: {str(e).splitlines()[0][:200]}") from e
+    return Function(run, array, time.perf_counter() - start)

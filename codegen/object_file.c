@@ -1,0 +1,294 @@
+/* object_file.c: see object_file.h. One LLVM module holds the kernels of every level, each with the
+ * instruction sets of its level as attributes, so that one object serves all processors; an artefact
+ * without code for each level, as constants; and the C functions. With `launch`, the runtime's part in
+ * a launch is linked in and nothing of it that isn't called is kept. */
+#include "codegen/object_file.h"
+
+#include <string.h>
+
+#include "codegen/c_signature.h"
+#include "codegen/emit.h"
+#include "codegen/image_write.h"
+#include "codegen/legal.h"
+#include "codegen/lower.h"
+#include "codegen/object_entry.h"
+#include "ir/image.h"
+
+typedef struct {
+	Arena *arena;
+	const ObjectInput *in;
+	ObjectLevel *level;     /* in->nlevel, those with most features first */
+	ObjectResult *out;
+	Target *target;         /* by level */
+	CSignature *signature;  /* by program */
+	LLVMTypeRef ptr, i32;
+	Emit emit;
+	Unwind unwind;
+} Job;
+
+static CodegenStatus
+failed(Job *j, const char *message)
+{
+	j->out->message = arena_text(j->arena, "%s", message);
+	return CODEGEN_FAILED;
+}
+
+const char *const *
+codegen_object_cpus(void)
+{
+	static const char *const best_first[] = {"sapphirerapids", "x86-64-v4", "x86-64-v3", "x86-64", NULL};
+	return best_first;
+}
+
+/* --- before LLVM --- */
+
+static unsigned
+feature_count(const char *cpu)
+{
+	Target t;
+	unsigned n = 0;
+	for (uint64_t f = target_named(cpu, &t) ? t.features : 0; f; f &= f - 1)
+		n++;
+	return n;
+}
+
+static void
+order_levels(Job *j)
+{
+	j->level = ARENA_ARRAY(j->arena, ObjectLevel, j->in->nlevel);
+	for (uint32_t n = 0; n < j->in->nlevel; n++) {
+		uint32_t at = n;
+		for (; at > 0 && feature_count(j->level[at - 1].cpu) < feature_count(j->in->level[n].cpu); at--)
+			j->level[at] = j->level[at - 1];
+		j->level[at] = j->in->level[n];
+	}
+}
+
+static CodegenStatus
+check_level(Job *j, uint32_t n)
+{
+	const ObjectLevel *level = &j->level[n];
+	if (strcmp(level->cpu, "host") == 0 || !target_named(level->cpu, &j->target[n]))
+		return failed(j, arena_text(j->arena, "no processor '%s' for an object", level->cpu));
+	for (uint32_t p = 0; p < j->in->nprogram; p++)
+		for (uint32_t k = 0; k < level->program[p]->kernel.n; k++) {
+			const TirKernel *tir = level->program[p]->kernel.at[k].tir;
+			const char *why = NULL;
+			if (!tir_verify(tir, j->arena, &why))
+				return failed(j, why);
+			if (!kernel_legal(tir, &j->target[n], j->arena, &j->out->message))
+				return CODEGEN_ILLEGAL;
+		}
+	return CODEGEN_OK;
+}
+
+static CodegenStatus
+check(Job *j)
+{
+	const ObjectInput *in = j->in;
+	const Program *const **program = ARENA_ARRAY(j->arena, const Program *const *, in->nlevel);
+	order_levels(j);
+	j->target = ARENA_ARRAY(j->arena, Target, in->nlevel);
+	j->signature = ARENA_ARRAY(j->arena, CSignature, in->nprogram);
+	for (uint32_t n = 0; n < in->nlevel; n++) {
+		CodegenStatus status = check_level(j, n);
+		if (status != CODEGEN_OK)
+			return status;
+		program[n] = j->level[n].program;
+	}
+	for (uint32_t p = 0; p < in->nprogram; p++)
+		if (!c_signature(j->arena, program, in->nlevel, p, &j->signature[p], &j->out->message))
+			return CODEGEN_ILLEGAL;
+	return c_names_differ(j->arena, j->signature, in->nprogram, &j->out->message) ? CODEGEN_OK : CODEGEN_ILLEGAL;
+}
+
+/* --- constants --- */
+
+static LLVMValueRef
+constant(Job *j, const char *name, LLVMValueRef value)
+{
+	LLVMValueRef g = LLVMAddGlobal(j->emit.module, LLVMTypeOf(value), name);
+	LLVMSetInitializer(g, value);
+	LLVMSetGlobalConstant(g, 1);
+	LLVMSetLinkage(g, LLVMInternalLinkage);
+	LLVMSetAlignment(g, 8);
+	return g;
+}
+
+/* The artefact of a level, without code. */
+static bool
+add_tables(Job *j, uint32_t n, const char *const *const *symbol, LLVMValueRef *out)
+{
+	ImageInput in = {j->level[n].program, j->in->nprogram, symbol, j->target[n].features, NULL, 0};
+	const void *bytes;
+	const char *why = NULL;
+	size_t size;
+	if (!image_write(j->arena, &in, &bytes, &size, &why)) {
+		failed(j, why);
+		return false;
+	}
+	LLVMValueRef text = LLVMConstStringInContext2(j->emit.ctx, bytes, size, 1);
+	*out = constant(j, arena_text(j->arena, "texo.tables.%u", n), text);
+	return true;
+}
+
+/* --- code --- */
+
+static void
+set_features(Job *j, LLVMValueRef f, const Target *t)
+{
+	const char *pair[2][2] = {{"target-cpu", "x86-64"}, {"target-features", target_feature_string(t, j->arena)}};
+	for (unsigned k = 0; k < 2; k++)
+		LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+		                        LLVMCreateStringAttribute(j->emit.ctx, pair[k][0], (unsigned)strlen(pair[k][0]),
+		                                                  pair[k][1], (unsigned)strlen(pair[k][1])));
+	LLVMSetLinkage(f, LLVMInternalLinkage);
+}
+
+/* The kernels of a level, and an ImageLevel in *out. */
+static bool
+add_level(Job *j, uint32_t n, LLVMValueRef *out)
+{
+	const ObjectLevel *level = &j->level[n];
+	const char ***symbol = ARENA_ARRAY(j->arena, const char **, j->in->nprogram);
+	VEC(LLVMValueRef) entry = {0};
+	for (uint32_t p = 0; p < j->in->nprogram; p++) {
+		const Program *from = level->program[p];
+		symbol[p] = ARENA_ARRAY(j->arena, const char *, from->kernel.n);
+		for (uint32_t k = 0; k < from->kernel.n; k++) {
+			symbol[p][k] = arena_text(j->arena, "%s.%u.%s", j->signature[p].name, k, level->cpu);
+			lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target[n], from->kernel.at[k].tir, symbol[p][k]);
+			LLVMValueRef f = LLVMGetNamedFunction(j->emit.module, symbol[p][k]);
+			set_features(j, f, &j->target[n]);
+			vec_push(j->arena, &entry, f);
+		}
+	}
+	LLVMValueRef field[2];
+	if (!add_tables(j, n, (const char *const *const *)symbol, &field[0]))
+		return false;
+	field[1] = constant(j, arena_text(j->arena, "texo.entry.%u", n), LLVMConstArray2(j->ptr, entry.at, entry.n));
+	*out = LLVMConstStructInContext(j->emit.ctx, field, 2, 0);
+	return true;
+}
+
+static bool
+add_object(Job *j)
+{
+	uint32_t nlevel = j->in->nlevel;
+	LLVMValueRef *level = ARENA_ARRAY(j->arena, LLVMValueRef, nlevel);
+	for (uint32_t n = 0; n < nlevel; n++)
+		if (!add_level(j, n, &level[n]))
+			return false;
+	LLVMValueRef field[3] = {LLVMConstInt(j->i32, IMAGE_VERSION, 0), LLVMConstInt(j->i32, nlevel, 0)};
+	field[2] = constant(j, "texo.levels", LLVMConstArray2(LLVMTypeOf(level[0]), level, nlevel));
+	LLVMValueRef object = constant(j, "texo.object", LLVMConstStructInContext(j->emit.ctx, field, 3, 0));
+	for (uint32_t p = 0; p < j->in->nprogram; p++)
+		entry_add(j->arena, j->emit.module, j->emit.builder, object, p, &j->signature[p]);
+	return true;
+}
+
+/* --- texts --- */
+
+static const char *
+level_names(Job *j)
+{
+	Text out;
+	text_init(&out, j->arena);
+	for (uint32_t n = 0; n < j->in->nlevel; n++)
+		text_printf(&out, "%s%s", n ? ", " : "", j->level[n].cpu);
+	return text_get(&out);
+}
+
+static void
+put_kernels(Job *j, uint32_t p, uint32_t n, Text *out)
+{
+	const ObjectLevel *level = &j->level[n];
+	const Program *from = level->program[p];
+	text_printf(out, "%s{\"cpu\":\"%s\",\"features\":\"%s\",\"kernels\":[", n ? "," : "", level->cpu,
+	            target_feature_words(j->target[n].features, j->arena));
+	for (uint32_t k = 0; k < from->kernel.n; k++) {
+		const Kernel *kernel = &from->kernel.at[k];
+		const char *name = name_text(kernel->tir->names, kernel->tir->name);
+		text_printf(out, "%s{\"name\":", k ? "," : "");
+		text_json(out, name, strlen(name));
+		text_printf(out, ",\"template\":\"%s\"}", template_info[kernel->plan.tmpl].text);
+	}
+	text_printf(out, "]}");
+}
+
+static const char *
+manifest(Job *j)
+{
+	Text out;
+	text_init(&out, j->arena);
+	text_printf(&out, "{\"format\":1,\"links\":\"%s\",\"graphs\":[", j->in->launch ? "m" : "texo-rt");
+	for (uint32_t p = 0; p < j->in->nprogram; p++) {
+		text_printf(&out, "%s{\"signature\":%s,\"levels\":[", p ? "," : "",
+		            signature_json(j->arena, j->signature[p].graph));
+		for (uint32_t n = 0; n < j->in->nlevel; n++)
+			put_kernels(j, p, n, &out);
+		text_printf(&out, "]}");
+	}
+	text_printf(&out, "]}\n");
+	return text_get(&out);
+}
+
+static void
+list_symbols(Job *j)
+{
+	static const char *const ending[] = {"", "_dl", "_workspace", "_signature_json"};
+	enum { ENDINGS = sizeof ending / sizeof *ending };
+	const char **symbol = ARENA_ARRAY(j->arena, const char *, j->in->nprogram * ENDINGS);
+	for (uint32_t p = 0; p < j->in->nprogram; p++)
+		for (unsigned e = 0; e < ENDINGS; e++)
+			symbol[j->out->nsymbol++] = arena_text(j->arena, "%s%s", j->signature[p].name, ending[e]);
+	j->out->symbol = symbol;
+}
+
+/* --- the whole --- */
+
+static CodegenStatus
+generate(Job *j)
+{
+	Target baseline;
+	target_named("x86-64", &baseline);
+	if (!emit_open(&j->emit, j->arena, &baseline, j->in->opt_level))
+		return failed(j, j->emit.error);
+	j->ptr = LLVMPointerTypeInContext(j->emit.ctx, 0);
+	j->i32 = LLVMInt32TypeInContext(j->emit.ctx);
+	for (const ObjectBitcode *b = j->in->launch; b && b->n; b++)
+		if (!emit_add_bitcode(&j->emit, b->bytes, b->n))
+			return failed(j, j->emit.error);
+	emit_make_internal(&j->emit);
+	if (!add_object(j))
+		return CODEGEN_FAILED;
+	if (!emit_drop_unused(&j->emit) || !emit_optimise(&j->emit) ||
+	    !emit_linkable(&j->emit, &j->out->object, &j->out->size))
+		return failed(j, j->emit.error);
+	j->out->header = c_header(j->arena, j->signature, j->in->nprogram, level_names(j));
+	j->out->manifest = manifest(j);
+	list_symbols(j);
+	return CODEGEN_OK;
+}
+
+CodegenStatus
+codegen_object(Arena *a, const ObjectInput *in, ObjectResult *out)
+{
+	Job *j = ARENA_NEW(a, Job); /* not a local: it changes between setjmp and longjmp */
+	*j = (Job){.arena = a, .in = in, .out = out};
+	*out = (ObjectResult){0};
+	CodegenStatus status = check(j);
+	if (status != CODEGEN_OK)
+		return status;
+	Unwind *const outer = a->unwind;
+	if (setjmp(j->unwind.env)) {
+		emit_close(&j->emit);
+		a->unwind = outer;
+		arena_unwind(a, j->unwind.why, "%s", j->unwind.text);
+	}
+	a->unwind = &j->unwind;
+	status = generate(j);
+	a->unwind = outer;
+	emit_close(&j->emit);
+	return status;
+}

@@ -1,0 +1,42 @@
+/* object_file.h: from lowered programs to a relocatable object of C functions and its header. */
+#ifndef TEXO_CODEGEN_OBJECT_FILE_H
+#define TEXO_CODEGEN_OBJECT_FILE_H
+
+#include "codegen/codegen.h"
+
+/* The graphs of an object as they are for one processor. */
+typedef struct {
+	const char *cpu;               /* a row of cpus.def */
+	const Program *const *program; /* the same graphs in the same order at every level */
+} ObjectLevel;
+
+typedef struct {
+	const void *bytes;
+	size_t n;
+} ObjectBitcode;
+
+typedef struct {
+	const ObjectLevel *level;      /* a call takes the best one that the processor can run */
+	uint32_t nlevel, nprogram;
+	/* What a launch needs, ending with one of 0 bytes; NULL: the object calls libtexo-rt for it. */
+	const ObjectBitcode *launch;
+	int opt_level;                 /* LLVM code generation level 0..3 */
+} ObjectInput;
+
+typedef struct {
+	const void *object;
+	size_t size;
+	const char *header, *manifest;
+	/* The functions and data that programs may name. */
+	const char *const *symbol;
+	uint32_t nsymbol;
+	const char *message;           /* when it failed */
+} ObjectResult;
+
+/* Everything in out is in a. The same input gives the same bytes. CODEGEN_ILLEGAL also where a graph's
+ * name can't be a C function's. */
+CodegenStatus codegen_object(Arena *a, const ObjectInput *in, ObjectResult *out);
+/* The processors that an object for plain "cpu" has code for, best first; ends with NULL. */
+const char *const *codegen_object_cpus(void);
+
+#endif

@@ -1,0 +1,130 @@
+/* context.c: what compilations share. Counted: the caller's hold, and one for each module. */
+#include "driver/api/objects.h"
+#include "driver/api/worker.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PATH = 4096, MAX_SECONDS = 3600 };
+#define DEFAULT_CACHE ((size_t)64 << 20)
+#define DEFAULT_COMPILE ((size_t)2048 << 20)
+
+uint32_t
+texo_api_version(void)
+{
+	return TEXO_API_VERSION;
+}
+
+const char *
+texo_version(void)
+{
+	return TEXO_VERSION;
+}
+
+static texo_status
+check_options(const texo_ctx_options *o)
+{
+	if (!o->alloc != !o->resize || !o->alloc != !o->release)
+		return texo_private_fail(TEXO_INVALID, "options: alloc, resize and release must be given together");
+	if (o->isolation != TEXO_IN_PROCESS && o->isolation != TEXO_WORKER)
+		return texo_private_fail(TEXO_INVALID, "options: isolation is %u, which is no way to isolate", o->isolation);
+	if (o->reserved)
+		return texo_private_fail(TEXO_INVALID, "options: reserved is not 0");
+	if (o->worker && strlen(o->worker) >= MAX_PATH)
+		return texo_private_fail(TEXO_INVALID, "options: worker is longer than %d bytes", MAX_PATH);
+	if (o->worker_seconds >= MAX_SECONDS)
+		return texo_private_fail(TEXO_INVALID, "options: worker_seconds is %u; it is less than %d", o->worker_seconds, MAX_SECONDS);
+	return TEXO_OK;
+}
+
+static void
+fill(texo_ctx *ctx, const texo_ctx_options *o)
+{
+	ctx->host = *host_default();
+	if (o->alloc)
+		ctx->host.memory = (HostMemory){o->alloc, o->resize, o->release, o->user};
+	ctx->log = o->log;
+	ctx->log_user = o->log_user;
+	ctx->compile_bytes = o->compile_bytes ? o->compile_bytes : DEFAULT_COMPILE;
+	ctx->isolation = o->isolation;
+	ctx->worker_seconds = o->worker_seconds ? o->worker_seconds : WORKER_SECONDS;
+	ctx->cache.limit = o->cache_bytes == TEXO_CACHE_OFF ? 0 : o->cache_bytes ? o->cache_bytes : DEFAULT_CACHE;
+	atomic_init(&ctx->refs, 1);
+}
+
+static texo_status
+make(const texo_ctx_options *o, texo_ctx **out)
+{
+	texo_ctx made;
+	char worker[MAX_PATH];
+	memset(&made, 0, sizeof made);
+	fill(&made, o);
+	if (o->worker)
+		memcpy(worker, o->worker, strlen(o->worker) + 1);
+	else
+		worker_default_path(worker, sizeof worker);
+	const HostMemory *m = &made.host.memory;
+	texo_rt_options ro = {.struct_size = sizeof ro, .threads = o->threads, .device = "cpu", .alloc = m->alloc,
+	                      .resize = m->resize, .release = m->release, .user = m->user,
+	                      .parallel_for = o->parallel_for, .parallel_user = o->parallel_user};
+	size_t n = strlen(worker) + 1;
+	texo_ctx *ctx = ctx_alloc(&made, sizeof *ctx + n);
+	if (!ctx)
+		return texo_private_fail(TEXO_NO_MEMORY, "out of memory");
+	memcpy(ctx, &made, sizeof made);
+	ctx->worker = memcpy(ctx + 1, worker, n);
+	texo_status s = texo_rt_create(&ro, &ctx->rt);
+	if (s) {
+		ctx_release(&made, ctx);
+		return s;
+	}
+	pthread_mutex_init(&ctx->cache.lock, NULL); /* can't fail with default attributes on Linux */
+	*out = ctx;
+	return TEXO_OK;
+}
+
+texo_status
+texo_ctx_create(const texo_ctx_options *options, texo_ctx **out)
+{
+	texo_ctx_options o = {.struct_size = sizeof o};
+	if (!out)
+		return texo_private_fail(TEXO_INVALID, "out is NULL");
+	*out = NULL;
+	texo_status s = TEXO_OK;
+	if (options)
+		s = texo_private_take_struct("options", options, offsetof(texo_ctx_options, parallel_for), sizeof o, &o);
+	if (!s)
+		s = check_options(&o);
+	return s ? s : make(&o, out);
+}
+
+void
+ctx_hold(texo_ctx *ctx)
+{
+	atomic_fetch_add(&ctx->refs, 1);
+}
+
+void
+texo_ctx_destroy(texo_ctx *ctx)
+{
+	if (!ctx || atomic_fetch_sub(&ctx->refs, 1) != 1)
+		return;
+	cache_clear(&ctx->cache);
+	pthread_mutex_destroy(&ctx->cache.lock);
+	texo_rt_destroy(ctx->rt);
+	ctx_release(ctx, ctx);
+}
+
+void
+ctx_log(const texo_ctx *ctx, texo_log_level level, const char *fmt, ...)
+{
+	char text[1024];
+	va_list ap;
+	if (!ctx->log)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	ctx->log(ctx->log_user, level, text);
+}

@@ -1,0 +1,222 @@
+/* inspect_code.c: the graphs in an object, library, program or artefact. Whatever the file is, what it knows
+ * of its graphs are the tables of a launch (ir/image.h), which say of themselves where they end and whether
+ * they are whole: they are found by how they begin, so that a stripped library is as good as an object.
+ * The sizes of kernels come from the symbols, where there are any. */
+#include "driver/inspection.h"
+#include "runtime/inside.h"
+
+#include <string.h>
+
+enum { MAX_DAMAGED = 16, MAX_SHAPE = 200 };
+
+typedef struct {
+	Session *s;
+	Inspection *out;
+	CodeSymbols symbols;
+	uint32_t damaged;
+} Search;
+
+/* --- launch expressions as text --- */
+
+static const char *
+infix_of(uint32_t op)
+{
+	switch (op) {
+	case IMG_ADD: return " + ";
+	case IMG_SUB: return " - ";
+	case IMG_MUL: return " * ";
+	case IMG_DIV: case IMG_UDIV: return " div ";
+	case IMG_MOD: case IMG_UMOD: return " mod ";
+	default: return NULL;
+	}
+}
+
+static const char *const op_name[IMG_OP_COUNT] = {
+#define IMAGE_OP(id, pops, what) #id,
+#include "ir/image_ops.def"
+};
+
+static const uint8_t op_pops[IMG_OP_COUNT] = {
+#define IMAGE_OP(id, pops, what) pops,
+#include "ir/image_ops.def"
+};
+
+/* A text on the stack, and whether it needs parentheses inside another. */
+typedef struct {
+	const char *text;
+	bool compound;
+} Term;
+
+static const char *
+inner(Arena *a, const Term *t)
+{
+	return t->compound ? arena_text(a, "(%s)", t->text) : t->text;
+}
+
+static Term
+operation(Arena *a, uint32_t op, const Term *arg)
+{
+	const char *between = infix_of(op), *list = "";
+	if (between)
+		return (Term){arena_text(a, "%s%s%s", inner(a, &arg[0]), between, inner(a, &arg[1])), true};
+	for (unsigned k = 0; k < op_pops[op]; k++)
+		list = arena_text(a, "%s%s%s", list, k ? ", " : "", arg[k].text);
+	char *text = arena_text(a, "%s(%s)", op_name[op], list);
+	for (char *c = text; *c != '('; c++)
+		*c |= 0x20;
+	return (Term){text, false};
+}
+
+/* The expression was checked: its stack never runs empty. */
+static const char *
+expression(Arena *a, const Image *im, const ImageGraph *g, uint32_t at)
+{
+	Term *stack = ARENA_ARRAY(a, Term, im->stack + 1);
+	uint32_t n = 0;
+	for (;; at++) {
+		uint32_t op = im->words[at] & 0xff, operand = im->words[at] >> 8;
+		if (op == IMG_END)
+			return stack[0].text;
+		n -= op_pops[op];
+		if (op == IMG_CONST) {
+			int64_t v = (int64_t)(im->words[at + 1] | (uint64_t)im->words[at + 2] << 32);
+			stack[n] = (Term){arena_text(a, "%lld", (long long)v), false};
+			at += 2;
+		} else if (op == IMG_DIM) {
+			stack[n] = (Term){im->text + im->dim[g->dim0 + operand].name, false};
+		} else if (op == IMG_PARAM) {
+			stack[n] = (Term){im->text + im->param[g->param0 + operand].name, false};
+		} else {
+			stack[n] = operation(a, op, &stack[n]);
+		}
+		if (strlen(stack[n].text) > MAX_SHAPE)
+			stack[n].text = "...";
+		n++;
+	}
+}
+
+/* --- one graph of one image --- */
+
+static void
+add_param(Arena *a, const Image *im, const ImageGraph *g, const ImageParam *p, InspectGraph *to)
+{
+	static const char *const kind[] = {
+		[IMG_INPUT] = "input", [IMG_INOUT] = "inout", [IMG_SCALAR] = "scalar", [IMG_RESULT] = "result"};
+	const char *shape = p->rank ? "[" : "";
+	for (uint32_t k = 0; k < p->rank; k++)
+		shape = arena_text(a, "%s%s%s", shape, k ? ", " : "", expression(a, im, g, p->extent[k]));
+	InspectParam param = {im->text + p->name, kind[p->kind], element_of(p->dtype)->text,
+	                      p->rank ? arena_text(a, "%s]", shape) : shape};
+	vec_push(a, &to->param, param);
+}
+
+static void
+describe(Arena *a, const Image *im, const ImageGraph *g, InspectGraph *to)
+{
+	*to = (InspectGraph){.name = im->text + g->name, .signature = im->text + g->signature};
+	for (uint32_t k = 0; k < g->nparam; k++)
+		add_param(a, im, g, &im->param[g->param0 + k], to);
+	for (uint32_t k = 0; k < g->ndim; k++) {
+		const ImageDim *d = &im->dim[g->dim0 + k];
+		InspectDim dim = {im->text + d->name, NULL, d->axis, d->scale, d->offset, d->value, 0, d->turn > 0};
+		if (d->param >= 0)
+			dim.param = im->text + im->param[g->param0 + (uint32_t)d->param].name;
+		vec_push(a, &to->dim, dim);
+	}
+	for (uint32_t k = 0; k < g->ncheck; k++) {
+		const ImageCheck *c = &im->check[g->check0 + k];
+		vec_push(a, &to->check, ((InspectCheck){im->text + c->text, c->line, c->col}));
+	}
+}
+
+static int64_t
+code_bytes(const CodeSymbols *symbols, const char *name)
+{
+	for (uint32_t k = 0; k < symbols->n; k++)
+		if (strcmp(symbols->at[k].name, name) == 0)
+			return (int64_t)symbols->at[k].bytes;
+	return -1;
+}
+
+static void
+add_level(Search *x, const Image *im, const ImageGraph *g, const CodeSymbols *symbols, InspectGraph *to)
+{
+	Arena *a = &x->s->arena;
+	InspectLevel level = {.cpu = "", .features = im->header->needs[0],
+	                      .tables = im->header->bytes - im->header->code.n};
+	for (uint32_t k = 0; k < g->nkernel; k++) {
+		const ImageKernel *from = &im->kernel[g->kernel0 + k];
+		const char *symbol = im->text + from->entry, *dot = strrchr(symbol, '.');
+		InspectKernel kernel = {im->text + from->name, im->text + from->template_name, symbol,
+		                        code_bytes(symbols, symbol)};
+		vec_push(a, &level.kernel, kernel);
+		if (dot && im->header->code.n == 0) /* an object's: graph.number.processor */
+			level.cpu = dot + 1;
+	}
+	vec_push(a, &to->level, level);
+}
+
+/* A graph is the same in all tables that hold it, one a processor. */
+static void
+add_graph(Search *x, const Image *im, const ImageGraph *g, const CodeSymbols *symbols)
+{
+	Inspection *out = x->out;
+	Arena *a = &x->s->arena;
+	InspectGraph *to = NULL;
+	for (uint32_t k = 0; k < out->graph.n; k++)
+		if (strcmp(out->graph.at[k].name, im->text + g->name) == 0 &&
+		    strcmp(out->graph.at[k].signature, im->text + g->signature) == 0)
+			to = &out->graph.at[k];
+	if (!to) {
+		vec_grow(a, &out->graph, 1);
+		to = &out->graph.at[out->graph.n - 1];
+		describe(a, im, g, to);
+	}
+	add_level(x, im, g, symbols, to);
+}
+
+/* --- finding them --- */
+
+/* Reads the tables that begin here; how many bytes they have, 0 when they can't be read. */
+static size_t
+read_image(Search *x, const uint8_t *at, size_t n)
+{
+	ImageHeader h;
+	Image im = {0};
+	if (n < sizeof h)
+		return 0;
+	memcpy(&h, at, sizeof h);
+	if (h.bytes > n || h.bytes < sizeof h)
+		return 0;
+	im.bytes = arena_copy(&x->s->data, at, (size_t)h.bytes); /* aligned */
+	if (image_read(&im, (size_t)h.bytes) != TEXO_OK)
+		return 0;
+	CodeSymbols own = {0};
+	code_symbols(&x->s->arena, im.code, (size_t)h.code.n, &own);
+	for (uint64_t k = 0; k < h.graph.n; k++)
+		add_graph(x, &im, &im.graph[k], h.code.n ? &own : &x->symbols);
+	return (size_t)h.bytes;
+}
+
+bool
+inspect_code(Session *s, const void *bytes, size_t n, Inspection *out)
+{
+	Search x = {.s = s, .out = out};
+	const uint8_t *at = bytes, *end = at + n;
+	const size_t magic = strlen(IMAGE_MAGIC);
+	code_symbols(&s->arena, bytes, n, &x.symbols);
+	while (x.damaged < MAX_DAMAGED && (at = memchr(at, IMAGE_MAGIC[0], (size_t)(end - at)))) {
+		size_t left = (size_t)(end - at), step = 1;
+		if (left >= magic && memcmp(at, IMAGE_MAGIC, magic) == 0) {
+			step = read_image(&x, at, left);
+			x.damaged += step == 0;
+			step += step == 0;
+		}
+		at += step;
+	}
+	if (out->graph.n)
+		return true;
+	if (x.damaged && strcmp(out->kind, "artefact") == 0)
+		return problem(&s->problem, EXIT_INPUT, "%s: %s", out->path, texo_last_error());
+	return problem(&s->problem, EXIT_INPUT, "%s holds no graph that texo compiled", out->path);
+}

@@ -1,0 +1,21 @@
+/* roof.h: what this machine can do with the same number of threads, measured here and now: the bytes
+ * that a triad moves and the operations of a loop of multiply-adds. */
+#ifndef TEXO_DRIVER_ROOF_H
+#define TEXO_DRIVER_ROOF_H
+
+#include "driver/session.h"
+
+typedef struct {
+	double gbps;   /* a[i] = b[i] + s * c[i] over memory, three arrays of f64 counted once each */
+	double tflops; /* f32 multiply-adds, each two operations, on registers */
+} Roof;
+
+bool roof_measure(Session *s, uint32_t threads, Roof *out);
+
+/* --- roof_x86.c --- */
+void roof_triad(double *a, const double *b, const double *c, double s, size_t n);
+/* Multiply-adds in the widest registers there are; returns how many operations that was, and in *sink
+ * something that depends on all of them. */
+double roof_multiply_add(size_t rounds, float *sink);
+
+#endif

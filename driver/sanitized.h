@@ -1,0 +1,17 @@
+/* sanitized.h: whether this is built with the address sanitizer, which has memory, system calls and signal
+ * handlers of its own. */
+#ifndef TEXO_DRIVER_SANITIZED_H
+#define TEXO_DRIVER_SANITIZED_H
+
+#if defined(__SANITIZE_ADDRESS__)
+#define IS_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define IS_SANITIZED 1
+#endif
+#endif
+#ifndef IS_SANITIZED
+#define IS_SANITIZED 0
+#endif
+
+#endif

@@ -1,0 +1,76 @@
+/* stages.c: see stages.h. */
+#include "driver/stages.h"
+
+#include <string.h>
+
+void
+unit_begin(Arena *a, const char *path, const char *text, size_t n, SourceUnit *out)
+{
+	*out = (SourceUnit){.path = path, .text = text, .n = n, .names = names_new(a)};
+	diags_init(&out->diags, a);
+	out->file = diags_add_file(&out->diags, path, text, n);
+}
+
+void
+unit_check(Arena *a, SourceUnit *u, const FrontendOptions *o, bool werror)
+{
+	u->unit = frontend_compile(a, u->names, &u->diags, u->file, o);
+	u->failed = u->diags.nerror > 0 || (werror && u->diags.nwarning > 0);
+	for (uint32_t i = 0; u->unit && i < u->unit->graph.n; i++)
+		graph_decide(u->unit->graph.at[i]);
+}
+
+bool
+fp_named(const char *text, FpMode *out)
+{
+	*out = FP_RELAXED;
+	if (!text || strcmp(text, "relaxed") == 0)
+		return true;
+	*out = strcmp(text, "fast") == 0 ? FP_FAST : FP_STRICT;
+	return *out == FP_FAST || strcmp(text, "strict") == 0;
+}
+
+bool
+fuse_named(const char *text, FuseMode *out)
+{
+	*out = FUSE_ALL;
+	if (!text || strcmp(text, "all") == 0)
+		return true;
+	*out = strcmp(text, "off") == 0 ? FUSE_OFF : FUSE_ELEMENTWISE;
+	return *out == FUSE_OFF || strcmp(text, "elementwise") == 0;
+}
+
+TargetKind
+target_parse(Arena *a, const char *target, const char **cpu)
+{
+	*cpu = "host";
+	if (!target || strcmp(target, "cpu") == 0)
+		return TARGET_CPU;
+	if (strncmp(target, "cpu:", 4) != 0)
+		return strncmp(target, "cuda", 4) == 0 ? TARGET_CUDA : TARGET_NONE;
+	*cpu = target + 4;
+	for (const char *n = codegen_cpu_names(a); *n; n += strspn(n, ", ")) {
+		size_t k = strcspn(n, ",");
+		if (k == strlen(*cpu) && memcmp(n, *cpu, k) == 0)
+			return TARGET_CPU;
+		n += k;
+	}
+	return TARGET_NO_SUCH_CPU;
+}
+
+void
+pass_options_for(const char *cpu, const Host *host, PassOptions *out)
+{
+	memset(out, 0, sizeof *out);
+	out->host = host;
+	codegen_cpu_features(cpu, &out->lanes, &out->has_fma);
+}
+
+const Program **
+programs_of(Arena *a, const Unit *u, const PassOptions *o, Text *log)
+{
+	const Program **p = ARENA_ARRAY(a, const Program *, u->graph.n + 1);
+	for (uint32_t g = 0; g < u->graph.n; g++)
+		p[g] = compile_graph(u->graph.at[g], o, log);
+	return p;
+}

@@ -1,0 +1,41 @@
+/* fragment.h: where the hardware's matrix operations want their operands: fragments.def as layouts. */
+#ifndef TEXO_IR_FRAGMENT_H
+#define TEXO_IR_FRAGMENT_H
+
+#include "ir/layout.h"
+
+typedef enum {
+#define FRAGMENT(id, text, bits, atom, what) FRAGMENT_##id,
+#include "ir/fragments.def"
+} Fragment;
+
+enum { /* kept out of Fragment, so that -Wswitch stays useful */
+	FRAGMENT_COUNT = 0
+#define FRAGMENT(id, text, bits, atom, what) +1
+#include "ir/fragments.def"
+};
+
+typedef struct {
+	const char *text;
+	unsigned bits;    /* of an element; 0: the layout is the same for any */
+	const char *atom; /* the smallest tile, as a layout's text */
+	const char *what;
+} FragmentInfo;
+
+extern const FragmentInfo fragment_info[FRAGMENT_COUNT];
+
+bool fragment_named(const char *text, size_t n, Fragment *f);
+/* The atom alone. */
+Layout fragment_atom(Arena *a, Fragment f);
+/* A tile of that shape: the atom repeated in registers along one dimension after the other, first along
+ * order[0]. False where the shape is no multiple of the atom's. */
+bool fragment_layout(Arena *a, Fragment f, const unsigned *shape, const unsigned *order, Layout *l);
+
+/* A tile rows x columns in shared memory as TMA writes and wgmma reads it: panels of span bytes of each
+ * row (32, 64 or 128; 16: no swizzle), row after row, panel after panel; in a panel the 16-byte units are
+ * xored with the row. Rows a multiple of 8, columns of the span. False where that does not divide. */
+bool swizzled_layout(unsigned rows, unsigned columns, unsigned bits, unsigned span, Layout *l);
+/* The widest span that divides rows of that many columns; 0 when none of 64 bytes or more does. */
+unsigned swizzle_span(unsigned columns, unsigned bits);
+
+#endif

@@ -1,0 +1,26 @@
+/* group.h: which nodes share a kernel. */
+#ifndef TEXO_PASSES_FUSE_GROUP_H
+#define TEXO_PASSES_FUSE_GROUP_H
+
+#include "passes/pass_ctx.h"
+
+typedef struct {
+	VEC(TensorId) member; /* in the graph's order */
+} Group;
+
+/* An edge between two kernels, and why it is there. */
+typedef struct {
+	TensorId from, to;
+	RemarkId why;
+} Unfused;
+
+typedef struct {
+	VEC(Unfused) unfused;
+	VEC(Group) group;
+	uint32_t *of;         /* by TensorId: 1 + its group; 0: a kernel of its own, of another template */
+} Groups;
+
+/* Groups the nodes of g that the ROWS template takes; results[t]: t is a result. In cx->scratch. */
+Groups group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results);
+
+#endif

@@ -1,0 +1,282 @@
+/* interval.c: see interval.h. What is read from a node is bounded by the node's own body; rounding to
+ * nearest keeps bounds that are numbers of the type, and bounds here are used as such or with room. */
+#include "passes/fuse/interval.h"
+
+#include <math.h>
+
+#include "ir/tg_types.h"
+
+enum { MAX_DEPTH = 40, MAX_STEPS = 2000 };
+
+typedef struct {
+	const Graph *g;
+	Interval acc; /* of ACC, in a finish */
+	unsigned steps;
+} Bounds;
+
+static const Interval anything = {-INFINITY, INFINITY};
+
+static Interval
+within(Bounds *b, ExprId e, unsigned depth);
+
+static Interval
+of_type(DType t)
+{
+	switch (dtype_info[t].kind) {
+	case KIND_BOOL:
+		return (Interval){0, 1};
+	case KIND_UINT:
+		return (Interval){0, ldexp(1, dtype_info[t].bits) - 1};
+	case KIND_INT:
+		return (Interval){-ldexp(1, dtype_info[t].bits - 1), ldexp(1, dtype_info[t].bits - 1)};
+	case KIND_FLOAT:
+		if (t == DT_E8M0)
+			return (Interval){0, INFINITY};
+		break;
+	case KIND_COMPLEX:
+		break;
+	}
+	return anything;
+}
+
+static Interval
+sum_of_many(Interval t)
+{
+	return (Interval){t.lo >= 0 ? 0 : -INFINITY, t.hi <= 0 ? 0 : INFINITY};
+}
+
+/* What the folding gives, of nothing too where that has a value. */
+static Interval
+folded(const Node *n, Interval t)
+{
+	switch (n->monoid) {
+	case MON_NONE: case MON_MAX: case MON_MIN:
+		return t;
+	case MON_SUM:
+		return sum_of_many(t);
+	case MON_PROD:
+		return (Interval){t.lo >= 0 ? 0 : -INFINITY, t.lo >= 0 && t.hi <= 1 ? 1 : INFINITY};
+	case MON_ANY: case MON_ALL:
+		return (Interval){0, 1};
+	case MON_ARGMAX: case MON_ARGMIN:
+		return (Interval){0, INFINITY};
+	}
+	return anything;
+}
+
+static Interval
+of_tensor(Bounds *b, TensorId t, unsigned depth)
+{
+	Interval type = of_type(b->g->tensor.at[t].dtype);
+	const Node *n = tensor_node(b->g, t);
+	if (!n || n->scatter || n->recur)
+		return type;
+	Interval v = folded(n, within(b, n->body, depth + 1));
+	if (n->finish) {
+		Interval outer = b->acc;
+		b->acc = v;
+		v = within(b, n->finish, depth + 1);
+		b->acc = outer;
+	}
+	return v;
+}
+
+/* 0 * inf is 0 here: an endpoint that is not attained, or attained by 0. */
+static double
+times(double a, double b)
+{
+	return a == 0 || b == 0 ? 0 : a * b;
+}
+
+static Interval
+product_of(Interval a, Interval b)
+{
+	double c[4] = {times(a.lo, b.lo), times(a.lo, b.hi), times(a.hi, b.lo), times(a.hi, b.hi)};
+	Interval r = {c[0], c[0]};
+	for (int k = 1; k < 4; k++)
+		r = (Interval){fmin(r.lo, c[k]), fmax(r.hi, c[k])};
+	return r;
+}
+
+static Interval
+inverse_of(Interval a)
+{
+	if (a.lo >= 0)
+		return (Interval){a.hi == INFINITY ? 0 : 1 / a.hi, a.lo == 0 ? INFINITY : 1 / a.lo};
+	if (a.hi < 0)
+		return (Interval){1 / a.hi, a.lo == -INFINITY ? 0 : 1 / a.lo};
+	return anything;
+}
+
+static Interval
+magnitude_of(Interval a)
+{
+	if (a.lo >= 0)
+		return a;
+	return (Interval){a.hi <= 0 ? -a.hi : 0, fmax(-a.lo, a.hi)};
+}
+
+static Interval
+rising(double (*f)(double), Interval a, double least)
+{
+	return (Interval){a.lo == -INFINITY || a.lo < least ? f(least) : f(a.lo), a.hi < least ? f(least) : f(a.hi)};
+}
+
+static Interval
+of_unary(Op op, Interval a)
+{
+	switch ((int)op) {
+	case OP_NEG: return (Interval){-a.hi, -a.lo};
+	case OP_ABS: return magnitude_of(a);
+	case OP_SIGN: case OP_ERF: case OP_TANH: return (Interval){a.lo >= 0 ? 0 : -1, a.hi <= 0 ? 0 : 1};
+	case OP_SIN: case OP_COS: return (Interval){-1, 1};
+	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: return (Interval){a.lo - 1, a.hi + 1};
+	case OP_SQRT: return rising(sqrt, a, 0);
+	case OP_RSQRT: return (Interval){0, a.lo > 0 ? 1 / sqrt(a.lo) : INFINITY};
+	case OP_EXP: return (Interval){exp(a.lo), exp(a.hi)};
+	case OP_EXP2: return (Interval){exp2(a.lo), exp2(a.hi)};
+	case OP_EXPM1: return (Interval){expm1(a.lo), expm1(a.hi)};
+	case OP_LOG: return rising(log, a, 0);
+	case OP_LOG2: return rising(log2, a, 0);
+	case OP_LOG1P: return rising(log1p, a, -1);
+	}
+	return anything;
+}
+
+static Interval
+of_binary(Op op, Interval a, Interval b, bool same)
+{
+	switch ((int)op) {
+	case OP_ADD: return (Interval){a.lo + b.lo, a.hi + b.hi};
+	case OP_SUB: return same ? anything : (Interval){a.lo - b.hi, a.hi - b.lo};
+	case OP_MUL: return same ? product_of(magnitude_of(a), magnitude_of(a)) : product_of(a, b);
+	case OP_FDIV: return product_of(a, inverse_of(b));
+	case OP_MIN: return (Interval){fmin(a.lo, b.lo), fmin(a.hi, b.hi)};
+	case OP_MAX: return (Interval){fmax(a.lo, b.lo), fmax(a.hi, b.hi)};
+	case OP_POW: return a.lo >= 0 || same ? (Interval){a.lo >= 0 ? 0 : -INFINITY, INFINITY} : anything;
+	}
+	return anything;
+}
+
+static Interval
+of_leaf(Bounds *b, const Expr *p, unsigned depth)
+{
+	DType t = (DType)p->dtype;
+	if (p->op == OP_CONST) {
+		double v = dtype_is_float(t) ? p->imm.f : (double)p->imm.i;
+		return isnan(v) ? anything : (Interval){v, v};
+	}
+	if (p->op == OP_READ)
+		return of_tensor(b, p->ref, depth);
+	if (p->op == OP_ACC)
+		return b->acc;
+	if (p->op == OP_RAND)
+		return (Interval){0, 1};
+	if (p->op == OP_DIM && b->g->dim.at[p->ref].axis >= 0 && b->g->dim.at[p->ref].scale == 1 &&
+	    b->g->dim.at[p->ref].offset <= 0)
+		return (Interval){0, INFINITY};
+	return of_type(t);
+}
+
+/* Integers wrap: only floats, where an overflow is an infinity, are followed through arithmetic. */
+static Interval
+within(Bounds *b, ExprId e, unsigned depth)
+{
+	const Expr *p = expr_get(b->g, e);
+	if (depth > MAX_DEPTH || b->steps == 0)
+		return of_type((DType)p->dtype);
+	b->steps--;
+	if (p->narg == 0 || p->op == OP_READ || p->op == OP_RAND)
+		return of_leaf(b, p, depth);
+	if (p->op == OP_CAST && dtype_is_float((DType)p->dtype)) {
+		Interval a = within(b, expr_arg(b->g, e, 0), depth + 1);
+		return (Interval){a.lo < 0 ? -INFINITY : a.lo == 0 ? 0 : tg_round((DType)p->dtype, a.lo),
+		                  a.hi > 0 ? INFINITY : 0};
+	}
+	if (!dtype_is_float((DType)p->dtype))
+		return of_type((DType)p->dtype);
+	if (p->op == OP_SELECT) {
+		Interval x = within(b, expr_arg(b->g, e, 1), depth + 1), y = within(b, expr_arg(b->g, e, 2), depth + 1);
+		return (Interval){fmin(x.lo, y.lo), fmax(x.hi, y.hi)};
+	}
+	ExprId a = expr_arg(b->g, e, 0), c = p->narg > 1 ? expr_arg(b->g, e, 1) : 0;
+	Interval x = within(b, a, depth + 1), r;
+	if (p->narg == 1)
+		r = of_unary((Op)p->op, x);
+	else
+		r = of_binary((Op)p->op, x, within(b, c, depth + 1), a == c);
+	return isnan(r.lo) || isnan(r.hi) ? anything : r;
+}
+
+Interval
+interval_of(const Graph *g, ExprId e)
+{
+	Bounds b = {.g = g, .acc = anything, .steps = MAX_STEPS};
+	return within(&b, e, 0);
+}
+
+static int
+opposite(int d)
+{
+	return d == 2 ? 2 : -d;
+}
+
+static int
+both_of(int a, int b)
+{
+	return a == 0 || a == b ? b : b == 0 ? a : 2;
+}
+
+/* The direction of k * f, by the sign of k. */
+static int
+scaled_by(const Graph *g, ExprId k, int d)
+{
+	Interval i = interval_of(g, k);
+	return d == 0 ? 0 : i.lo >= 0 ? d : i.hi <= 0 ? opposite(d) : 2;
+}
+
+static int
+direction_of_product(const Graph *g, ExprId a, ExprId b, int da, int db)
+{
+	if (da == 0)
+		return scaled_by(g, a, db);
+	return db == 0 ? scaled_by(g, b, da) : 2;
+}
+
+static int
+direction(const Graph *g, ExprId e, ExprId of, unsigned *steps)
+{
+	const Expr *p = expr_get(g, e);
+	if (e == of)
+		return 1;
+	if (p->narg == 0 || p->op == OP_READ || e < of)
+		return 0;
+	if (*steps == 0)
+		return 2;
+	--*steps;
+	ExprId a = expr_arg(g, e, 0), b = p->narg > 1 ? expr_arg(g, e, 1) : 0;
+	int da = direction(g, a, of, steps), db = b ? direction(g, b, of, steps) : 0;
+	if (p->narg > 2)
+		return both_of(both_of(da, db), direction(g, expr_arg(g, e, 2), of, steps)) == 0 ? 0 : 2;
+	if (da == 0 && db == 0)
+		return 0;
+	switch ((int)p->op) {
+	case OP_ADD: case OP_MIN: case OP_MAX: return both_of(da, db);
+	case OP_SUB: return both_of(da, opposite(db));
+	case OP_NEG: return opposite(da);
+	case OP_MUL: return direction_of_product(g, a, b, da, db);
+	case OP_FDIV: return db == 0 ? scaled_by(g, b, da) : 2;
+	case OP_EXP: case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_SQRT: case OP_TANH:
+	case OP_ERF: case OP_CAST:
+		return da;
+	case OP_RSQRT: return opposite(da);
+	}
+	return 2;
+}
+
+int
+direction_of(const Graph *g, ExprId e, ExprId of)
+{
+	unsigned steps = MAX_STEPS;
+	return direction(g, e, of, &steps);
+}

@@ -1,0 +1,232 @@
+/* contract_space.c: how the index spaces of a contraction are cut, and the memory of its stages.
+ *
+ * What follows from sizes alone (how many pieces, blocks, tasks) is launch expressions, so that
+ * scratch memory and tasks are known before the kernel runs; the kernel gets them as scalars.
+ *
+ * Blocks are balanced: block b of n has the pieces from b * pieces div n to (b + 1) * pieces div n. */
+#include "passes/schedule/contract.h"
+
+/* Packed columns that are kept from task to task: this many elements at most, 16 MB of f32. */
+enum { KEPT_ELEMENTS = 4 << 20, LEAST_COLUMN_PIECES = 4 };
+
+static ExprId
+number(Graph *g, int64_t v)
+{
+	return expr_int(g, DT_I64, v);
+}
+
+ExprId
+launch_ceil_div(Graph *g, ExprId a, int64_t b)
+{
+	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, a, number(g, b - 1)), number(g, b));
+}
+
+static ExprId
+product(Graph *g, const ExprId *e, unsigned n)
+{
+	ExprId p = number(g, 1);
+	for (unsigned k = 0; k < n; k++)
+		p = k ? expr_binary(g, OP_MUL, p, e[k]) : e[k];
+	return p;
+}
+
+/* --- spaces --- */
+
+static void
+bind_space(Contract *c, Space *s)
+{
+	Graph *g = c->l.g;
+	ExprId inner, outer = number(g, 1);
+	if (s->flat || s->naxis == 0) {
+		inner = product(g, s->count, s->naxis);
+	} else {
+		inner = s->count[s->naxis - 1];
+		outer = product(g, s->count, s->naxis - 1);
+	}
+	ExprId per = launch_ceil_div(g, inner, s->width);
+	s->npiece = s->flat || s->naxis < 2 ? per : expr_binary(g, OP_MUL, outer, per);
+	for (unsigned k = 0; k < s->naxis; k++)
+		s->extent[k] = point_launch_expr(&c->l, s->count[k]);
+	s->inner = point_launch_expr(&c->l, inner);
+	s->per = point_launch_expr(&c->l, per);
+	s->pieces = point_launch_expr(&c->l, s->npiece);
+}
+
+static void
+add_axis(Contract *c, Space *s, unsigned a)
+{
+	Graph *g = c->l.g;
+	const Node *n = c->l.node;
+	ExprId count;
+	if (a < n->npar) {
+		count = g->tensor.at[n->out].extent[a];
+	} else {
+		const ExprId lo = n->axis[a].lo, hi = n->axis[a].hi;
+		const Expr *from = expr_get(g, lo);
+		bool zero = from->op == OP_CONST && from->imm.i == 0;
+		count = zero ? hi : expr_binary(g, OP_SUB, hi, lo);
+		count = expr_binary(g, OP_MAX, count, number(g, 0));
+		s->from[s->naxis] = zero ? 0 : point_launch_expr(&c->l, lo);
+	}
+	s->axis[s->naxis] = (uint8_t)a;
+	s->count[s->naxis++] = count;
+}
+
+void
+contract_bind_spaces(Contract *c)
+{
+	const Node *n = c->l.node;
+	const Factors *f = &c->factors;
+	c->batch = (Space){.width = 1, .flat = true};
+	c->rows = (Space){.width = c->plan->tile_rows, .flat = f->rows_along_terms};
+	c->columns = (Space){.width = c->plan->tile_columns};
+	c->terms = (Space){.width = c->plan->lanes};
+	for (unsigned a = 0; a < n->npar; a++) {
+		bool row = f->row_axes >> a & 1, column = f->column_axes >> a & 1;
+		add_axis(c, row == column ? &c->batch : row ? &c->rows : &c->columns, a);
+	}
+	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++)
+		add_axis(c, &c->terms, a);
+	bind_space(c, &c->batch);
+	bind_space(c, &c->rows);
+	bind_space(c, &c->columns);
+	bind_space(c, &c->terms);
+}
+
+/* Sets axes[0..n) of a space from the number of a point among them. */
+static void
+decode(Point *l, const Space *s, unsigned n, ValId i)
+{
+	for (unsigned k = n; k-- > 0;) {
+		ValId at = k ? tir_binary(l->tir, OP_IMOD, i, s->extent[k]) : i;
+		if (k)
+			i = tir_binary(l->tir, OP_IDIV, i, s->extent[k]);
+		l->axis[s->axis[k]] = s->from[k] ? tir_binary(l->tir, OP_ADD, s->from[k], at) : at;
+	}
+}
+
+ValId
+space_enter(Point *l, const Space *s, ValId piece)
+{
+	if (!s->flat && s->naxis > 1) {
+		decode(l, s, s->naxis - 1, tir_binary(l->tir, OP_IDIV, piece, s->per));
+		piece = tir_binary(l->tir, OP_IMOD, piece, s->per);
+	}
+	return tir_binary(l->tir, OP_MUL, piece, tir_int(l->tir, DT_I64, s->width));
+}
+
+void
+space_at(Point *l, const Space *s, ValId i)
+{
+	if (s->flat) {
+		decode(l, s, s->naxis, i);
+		return;
+	}
+	unsigned k = s->naxis - 1;
+	l->axis[s->axis[k]] = s->from[k] ? tir_binary(l->tir, OP_ADD, s->from[k], i) : i;
+}
+
+/* --- blocks --- */
+
+/* a div b + 1: at most so many pieces has one of b blocks of a. */
+static ExprId
+share(Graph *g, ExprId a, ExprId b)
+{
+	return expr_binary(g, OP_ADD, expr_binary(g, OP_IDIV, a, b), number(g, 1));
+}
+
+/* The formulas are kept short: each launch evaluates them. */
+static void
+count_blocks(Contract *c)
+{
+	Graph *g = c->l.g;
+	const KernelPlan *p = c->plan;
+	ExprId rows = c->rows.npiece, columns = c->columns.npiece, terms = c->terms.npiece, one = number(g, 1);
+	unsigned most = p->block_rows / p->tile_rows;
+	c->row_pieces = expr_binary(g, OP_MIN, rows, number(g, most));
+	/* each block of rows is so many tasks */
+	ExprId tasks = expr_binary(g, OP_MUL, launch_ceil_div(g, rows, most), number(g, p->block_tasks));
+	c->nrow_task = expr_binary(g, OP_MIN, tasks, rows);
+	c->nterm_block = expr_binary(g, OP_MAX, launch_ceil_div(g, terms, p->block_terms / p->lanes), one);
+	c->term_pieces = share(g, terms, c->nterm_block);
+	/* no more columns than can be kept, if that are not too few */
+	int64_t kept = KEPT_ELEMENTS / (p->lanes * p->tile_columns);
+	ExprId few = launch_ceil_div(g, columns, p->block_columns / p->tile_columns);
+	ExprId deep = launch_ceil_div(g, expr_binary(g, OP_MUL, columns, terms), kept);
+	c->ncolumn_block = expr_binary(g, OP_MIN, expr_binary(g, OP_MAX, few, deep),
+	                               launch_ceil_div(g, columns, LEAST_COLUMN_PIECES));
+	c->column_pieces = share(g, columns, expr_binary(g, OP_MAX, c->ncolumn_block, one));
+	ExprId size = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, c->column_pieces, terms), one);
+	ExprId fits = expr_binary(g, OP_MIN, expr_binary(g, OP_IDIV, number(g, 2 * kept), size), one);
+	ExprId more = expr_binary(g, OP_SUB, c->nterm_block, one);
+	c->nslot = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, fits, more), one);
+}
+
+void
+contract_bind_blocks(Contract *c)
+{
+	count_blocks(c);
+	/* so that every region sees them */
+	const ExprId all[] = {c->nrow_task, c->ncolumn_block, c->nterm_block, c->row_pieces, c->column_pieces,
+	                      c->term_pieces, c->nslot};
+	for (unsigned k = 0; k < sizeof all / sizeof *all; k++)
+		point_launch_expr(&c->l, all[k]);
+}
+
+/* --- scratch memory --- */
+
+static ValId
+scratch_view(Contract *c, DType dtype, unsigned rank, const ExprId *extent, const ValId *stride)
+{
+	Point *l = &c->l;
+	ValId size[TIR_MAX_RANK];
+	BufferBind bind = {.kind = BIND_SCRATCH, .elements = product(l->g, extent, rank)};
+	unsigned k = tir_add_buffer(l->tir, 0, dtype, true);
+	vec_push(l->g->arena, &l->kernel->buffer, bind);
+	for (unsigned a = 0; a < rank; a++)
+		size[a] = point_launch_expr(l, extent[a]);
+	return tir_view(l->tir, k, rank, size, stride);
+}
+
+/* Row-major strides; the innermost two may change places. */
+static void
+strides(Contract *c, unsigned rank, const ExprId *extent, bool swap, ValId *stride)
+{
+	Point *l = &c->l;
+	ValId step = contract_int(c, 1);
+	for (unsigned k = rank; k-- > 0;) {
+		unsigned a = swap && k + 2 >= rank ? 2 * rank - 3 - k : k;
+		const Expr *e = expr_get(l->g, extent[a]);
+		const TirInst *s = tir_inst(l->tir, step);
+		stride[a] = step;
+		if (e->op == OP_CONST && s->op == OP_CONST)
+			step = contract_int(c, s->imm.i * e->imm.i);
+		else
+			step = tir_binary(l->tir, OP_MUL, step, point_launch_expr(l, extent[a]));
+	}
+}
+
+void
+contract_bind_scratch(Contract *c)
+{
+	Graph *g = c->l.g;
+	const KernelPlan *p = c->plan;
+	ExprId one = number(g, 1), lanes = number(g, p->lanes);
+	ExprId rows = number(g, p->tile_rows), columns = number(g, p->tile_columns);
+	ValId stride[TIR_MAX_RANK];
+	/* (piece, piece of terms, row, term) */
+	ExprId a[4] = {c->row_pieces, c->term_pieces, rows, lanes};
+	strides(c, 4, a, !c->factors.rows_along_terms, stride);
+	c->packed_rows = scratch_view(c, c->fold.type, 4, a, stride);
+	/* (block of terms that is kept, piece, piece of terms, term, column) */
+	ExprId b[5] = {c->nslot, c->column_pieces, c->term_pieces, lanes, columns};
+	strides(c, 5, b, false, stride);
+	c->packed_columns = scratch_view(c, c->fold.type, 5, b, stride);
+	/* (tile, row, column) */
+	ExprId t[3] = {expr_binary(g, OP_MUL, c->row_pieces, c->column_pieces), rows, columns};
+	strides(c, 3, t, false, stride);
+	c->tiles = scratch_view(c, c->fold.type, 3, t, stride);
+	ExprId w[1] = {one};
+	stride[0] = contract_int(c, 1);
+	c->word = scratch_view(c, DT_I64, 1, w, stride);
+}

@@ -1,0 +1,112 @@
+/* reduction_lanes.c: folds with an accumulator for each lane of a vector, and how accumulators of
+ * different terms are joined. The units of reduction.c make an accumulator that took no term neutral,
+ * but for arg, which asks. */
+#include "passes/schedule/schedule.h"
+
+static ValId
+widened(Point *l, ValId v)
+{
+	if (!v || tir_inst(l->tir, v)->type.lanes)
+		return v;
+	return tir_emit(l->tir, OP_SPLAT, tir_vector((DType)tir_inst(l->tir, v)->type.dtype, l->lanes), 0, &v, 1);
+}
+
+void
+reduction_widen(Point *l, Reduction *f)
+{
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut};
+	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
+		*all[k] = widened(l, *all[k]);
+}
+
+void
+reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bool always)
+{
+	const Reduction before = *f;
+	reduction_term(l, f, position, always);
+	reduction_widen(l, f);
+	if (!keep)
+		return;
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut};
+	const ValId old[REDUCTION_MAX_CARRIED] = {before.re, before.im, before.position, before.touched, before.fail,
+	                                          before.cut};
+	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
+		if (*all[k])
+			*all[k] = tir_select(l->tir, keep, *all[k], old[k]);
+}
+
+/* --- joining --- */
+
+/* Whether x, an extreme of some terms, is beyond y, that of others: a NaN is beyond all numbers. */
+static ValId
+beyond(Point *l, const Reduction *f, ValId x, ValId y)
+{
+	bool max = f->monoid == MON_ARGMAX;
+	ValId better = tir_binary(l->tir, OP_LT, max ? y : x, max ? x : y);
+	if (!dtype_is_float(f->type))
+		return better;
+	ValId nan = tir_unary(l->tir, OP_ISNAN, x), number = tir_unary(l->tir, OP_NOT, tir_unary(l->tir, OP_ISNAN, y));
+	return tir_binary(l->tir, OP_OR, better, tir_binary(l->tir, OP_AND, nan, number));
+}
+
+/* The better one wins, among equals the smaller position, and whatever took no term loses. */
+static void
+merge_arg(Point *l, Reduction *f, const Reduction *g)
+{
+	TirKernel *k = l->tir;
+	ValId worse = tir_unary(k, OP_NOT, beyond(l, f, f->re, g->re));
+	ValId first = tir_binary(k, OP_AND, worse, tir_binary(k, OP_LT, g->position, f->position));
+	ValId wins = tir_binary(k, OP_OR, beyond(l, f, g->re, f->re), first);
+	wins = tir_binary(k, OP_AND, g->touched, tir_binary(k, OP_OR, tir_unary(k, OP_NOT, f->touched), wins));
+	f->re = tir_select(k, wins, g->re, f->re);
+	f->position = tir_select(k, wins, g->position, f->position);
+}
+
+void
+reduction_merge(Point *l, Reduction *f, const Reduction *g)
+{
+	TirKernel *k = l->tir;
+	switch (f->monoid) {
+	case MON_NONE: break;
+	case MON_SUM:
+		f->re = tir_binary(k, OP_ADD, f->re, g->re);
+		f->im = f->im ? tir_binary(k, OP_ADD, f->im, g->im) : 0;
+		break;
+	case MON_PROD: f->re = tir_binary(k, OP_MUL, f->re, g->re); break;
+	case MON_MAX: f->re = tir_binary(k, OP_MAX, f->re, g->re); break;
+	case MON_MIN: f->re = tir_binary(k, OP_MIN, f->re, g->re); break;
+	case MON_ANY: f->re = tir_binary(k, OP_OR, f->re, g->re); break;
+	case MON_ALL: f->re = tir_binary(k, OP_AND, f->re, g->re); break;
+	case MON_ARGMAX: case MON_ARGMIN: merge_arg(l, f, g); break;
+	}
+	if (f->touched)
+		f->touched = tir_binary(k, OP_OR, f->touched, g->touched);
+	f->fail = point_word(l, f->fail, g->fail);
+	f->cut = point_word(l, f->cut, g->cut);
+}
+
+/* Lanes first .. first + n - 1 of every accumulator. */
+static Reduction
+lanes_of(Point *l, const Reduction *f, unsigned first, unsigned n)
+{
+	Reduction part = *f;
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&part.re, &part.im, &part.position, &part.touched, &part.fail, &part.cut};
+	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++) {
+		if (!*all[k] || !tir_inst(l->tir, *all[k])->type.lanes)
+			continue;
+		DType t = (DType)tir_inst(l->tir, *all[k])->type.dtype;
+		*all[k] = tir_emit(l->tir, OP_LANE, n > 1 ? tir_vector(t, n) : tir_scalar(t), first, all[k], 1);
+	}
+	return part;
+}
+
+/* The upper half onto the lower one, until one lane is left. */
+void
+reduction_across(Point *l, Reduction *f)
+{
+	for (unsigned n = l->lanes / 2; n > 0; n /= 2) {
+		Reduction low = lanes_of(l, f, 0, n), high = lanes_of(l, f, n, n);
+		reduction_merge(l, &low, &high);
+		*f = low;
+	}
+}

@@ -1,0 +1,72 @@
+/* rows.h: how several nodes share a kernel that computes them row by row.
+ *
+ * A row is a point of some axes that all members have, their row axes. What is left of a member's
+ * axes, and its reduced ranges, are loops inside the row. A member without loops of its own is a value
+ * of the row; a reduction over them too, once they have run; any other member is a row of values.
+ *
+ * Members are computed in phases. A phase is a nest of loops shared by its members; within an
+ * iteration a member may read what another computed for the same point. What needs a member's
+ * complete row or its folded value comes in a later phase.
+ *
+ * Vectors run along the innermost loop of a phase, with sums kept by lane and joined at its end; or
+ * along the last row axis, each lane a row. */
+#ifndef TEXO_PASSES_SCHEDULE_ROWS_H
+#define TEXO_PASSES_SCHEDULE_ROWS_H
+
+#include "ir/kp.h"
+#include "passes/pass_ctx.h"
+
+enum { ROWS_MAX_MEMBERS = 24, ROWS_MAX_PHASES = 32, ROWS_NO_AXIS = 0xff };
+
+typedef struct {
+	ExprId lo, hi;   /* over row axes; of a member's own axis 0 and its extent */
+	uint8_t nth;     /* among the loops with these ends of one member */
+	bool lanes;
+} RowLoop;
+
+typedef struct {
+	TensorId t;
+	Node node;                   /* its expressions are over the region's axes: the rows', then the loops' */
+	uint8_t axis[TG_MAX_AXES];   /* the region's axis of each of the node's */
+	uint8_t phase;
+	bool is_row;                 /* a row of values: it has axes of its own */
+	bool stored;                 /* has a place in memory: a result, or read by another kernel */
+	bool panel;                  /* is kept for later phases in memory of the call's own */
+	uint8_t npanel, panel_axis[TG_MAX_RANK];
+} RowMember;
+
+typedef struct {
+	uint8_t nloop;
+	uint8_t loop[TG_MAX_AXES];   /* the region's axes, outermost first; with lanes the last */
+	bool lanes;
+} RowPhase;
+
+typedef struct {
+	uint8_t nrow, nloop;
+	ExprId extent[TG_MAX_RANK];  /* of the row axes */
+	uint8_t row_axis[ROWS_MAX_MEMBERS][TG_MAX_RANK]; /* by member: its axis that is the k-th of the row */
+	Template tmpl;               /* MAP, ROWRED, COLRED or FULLRED, by its shape */
+	bool lanes_by_row;           /* vectors run along the last row axis: MAP and COLRED */
+	RowLoop loop[TG_MAX_AXES];   /* region axis nrow + k */
+	uint8_t block;               /* MAP: 1 + the row axis of which a task takes several values, or 0 */
+	unsigned copies;             /* vectors side by side */
+	unsigned nmember, nphase;
+	RowMember member[ROWS_MAX_MEMBERS];
+	RowPhase phase[ROWS_MAX_PHASES];
+} Rows;
+
+/* What the planner may ask of the graph and its use. By TensorId. */
+typedef struct {
+	const bool *stored; /* must be in memory */
+	const bool *faulty;
+	uint16_t lanes;     /* vector lanes; 0: none */
+} RowsFacts;
+
+/* Whether node t can be a member at all. */
+bool rows_takes(const Graph *g, TensorId t, uint16_t lanes, RemarkId *why);
+/* Plans the kernel of these nodes, in topological order, for this template, or for the best of them
+ * (TMPL_NONE); false with the reason. */
+bool rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Template tmpl,
+               Rows *out, RemarkId *why);
+
+#endif

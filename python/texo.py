@@ -1,0 +1,422 @@
+"""texo for Python: compile tensor expressions in this process and run them on NumPy arrays, torch
+tensors, or whatever else speaks DLPack. One file, ctypes alone.
+
+    import numpy, texo
+    softmax = texo.compile('''
+        use "std"
+        graph softmax_rows(x: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = softmax[j](x[i, j]) }
+    ''').kernel()
+    y = softmax(numpy.random.rand(4, 1000).astype("float32"))
+
+A kernel takes its inputs in the order of the source, and gives its results as arrays of the inputs'
+kind (torch when an input is a torch tensor, else NumPy), or writes them into `out=`. Nothing is copied.
+An inout is written in place. A bf16 tensor may be a torch.bfloat16 tensor or a NumPy array of uint16.
+`kernel.bind(...)` checks arguments once and gives an object to launch many times.
+
+libtexo is looked for in the variable TEXO_LIBRARY, beside this file, in the lib of the prefix that this
+file was installed under, and where the system's loader looks."""
+import ctypes
+import ctypes.util
+import json
+import mmap
+import os
+import re
+import struct
+import sys
+from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32, c_uint64, c_void_p
+from pathlib import Path
+
+__all__ = ["Context", "Module", "Kernel", "Launch", "Diagnostic", "Error", "CompileError", "compile", "compile_file"]
+
+
+class DLDevice(ctypes.Structure):
+    _fields_ = [("device_type", c_int32), ("device_id", c_int32)]
+
+
+class DLDataType(ctypes.Structure):
+    _fields_ = [("code", c_uint8), ("bits", c_uint8), ("lanes", c_uint16)]
+
+
+class DLTensor(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("device", DLDevice), ("ndim", c_int32), ("dtype", DLDataType),
+                ("shape", POINTER(c_int64)), ("strides", POINTER(c_int64)), ("byte_offset", c_uint64)]
+
+
+class _Managed(ctypes.Structure):
+    _fields_ = [("dl_tensor", DLTensor), ("manager_ctx", c_void_p), ("deleter", c_void_p)]
+
+
+class _ManagedVersioned(ctypes.Structure):
+    _fields_ = [("major", c_uint32), ("minor", c_uint32), ("manager_ctx", c_void_p), ("deleter", c_void_p),
+                ("flags", c_uint64), ("dl_tensor", DLTensor)]
+
+
+class _Arg(ctypes.Structure):
+    _fields_ = [("tensor", POINTER(DLTensor)), ("scalar", c_void_p)]
+
+
+class _CtxOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("threads", c_uint32), ("alloc", c_void_p), ("resize", c_void_p),
+                ("release", c_void_p), ("user", c_void_p), ("log", c_void_p), ("log_user", c_void_p),
+                ("cache_bytes", c_size_t), ("compile_bytes", c_size_t), ("isolation", c_uint32), ("reserved", c_uint32)]
+
+
+class _Options(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("target", c_char_p), ("fp", c_char_p), ("fuse", c_char_p),
+                ("statics", POINTER(c_char_p)), ("nstatics", c_size_t), ("flags", c_uint32)]
+
+
+class _Diagnostic(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("severity", c_uint32), ("code", c_char_p), ("file", c_char_p),
+                ("line", c_uint32), ("column", c_uint32), ("end_line", c_uint32), ("end_column", c_uint32),
+                ("message", c_char_p), ("help", c_char_p), ("rendered", c_char_p)]
+
+
+_COMPILE_ERROR = 2
+_READ_ONLY = 1  # DLPack's flag
+_BF16, _UINT = 4, 1  # DLPack's type codes
+_NO_CACHE, _WERROR, _NO_FILES = 1, 2, 4
+_FUNCTIONS = {
+    "texo_version": (c_char_p, []),
+    "texo_last_error": (c_char_p, []),
+    "texo_status_name": (c_char_p, [c_int]),
+    "texo_ctx_create": (c_int, [POINTER(_CtxOptions), POINTER(c_void_p)]),
+    "texo_ctx_destroy": (None, [c_void_p]),
+    "texo_compile_string": (c_int, [c_void_p, c_char_p, c_size_t, c_char_p, POINTER(_Options), POINTER(c_void_p)]),
+    "texo_compile_file": (c_int, [c_void_p, c_char_p, POINTER(_Options), POINTER(c_void_p)]),
+    "texo_module_destroy": (None, [c_void_p]),
+    "texo_module_diagnostic_count": (c_size_t, [c_void_p]),
+    "texo_module_get_diagnostic": (c_int, [c_void_p, c_size_t, POINTER(_Diagnostic)]),
+    "texo_module_emit": (c_int, [c_void_p, c_char_p, POINTER(c_void_p), POINTER(c_size_t)]),
+    "texo_module_get_kernel": (c_int, [c_void_p, c_char_p, POINTER(c_void_p)]),
+    "texo_kernel_get_signature": (c_int, [c_void_p, POINTER(c_char_p)]),
+    "texo_kernel_prepare": (c_int, [c_void_p, POINTER(_Arg), c_size_t]),
+    "texo_kernel_workspace": (c_int, [c_void_p, POINTER(_Arg), c_size_t, POINTER(c_size_t)]),
+    "texo_kernel_launch": (c_int, [c_void_p, POINTER(_Arg), c_size_t, c_void_p, c_void_p]),
+}
+
+
+def _load():
+    here = Path(__file__).resolve()
+    near = [p for p in (here.with_name("libtexo.so"), *(d / "lib/libtexo.so" for d in here.parents[2:3])) if p.exists()]
+    path = os.environ.get("TEXO_LIBRARY") or (str(near[0]) if near else ctypes.util.find_library("texo"))
+    if not path:
+        raise OSError("libtexo is not found: set TEXO_LIBRARY to the path of libtexo.so")
+    lib = ctypes.CDLL(path)
+    for name, (result, args) in _FUNCTIONS.items():
+        f = getattr(lib, name)
+        f.restype, f.argtypes = result, args
+    return lib
+
+
+_lib = _load()
+
+
+class Error(Exception):
+    """A call of libtexo failed. `status` is its name, such as "INVALID"."""
+
+    def __init__(self, code, text=None):
+        self.code, self.status = code, _lib.texo_status_name(code).decode()
+        super().__init__(text or f"{self.status}: {_lib.texo_last_error().decode() or 'no details'}")
+
+
+class Diagnostic:
+    """One finding about a program; str() is what a terminal would show."""
+
+    def __init__(self, d):
+        self.severity = ("error", "warning", "remark")[d.severity]
+        for name in ("code", "file", "message", "help", "rendered"):
+            setattr(self, name, getattr(d, name).decode())
+        self.line, self.column, self.end_line, self.end_column = d.line, d.column, d.end_line, d.end_column
+
+    def __str__(self):
+        return self.rendered
+
+    def __repr__(self):
+        return f"<{self.severity} {self.code} at {self.line}:{self.column}: {self.message}>"
+
+
+class CompileError(Error):
+    """The program is wrong; `diagnostics` says where and why."""
+
+    def __init__(self, code, diagnostics):
+        super().__init__(code, "\n".join(str(d) for d in diagnostics))
+        self.diagnostics = diagnostics
+
+
+def _check(code):
+    if code != 0:
+        raise Error(code)
+
+
+class Context:
+    """What compilations share: threads of a launch (0: one a processor) and the memory cache."""
+
+    def __init__(self, threads=0, cache_bytes=0):
+        self._handle = c_void_p()
+        o = _CtxOptions(struct_size=ctypes.sizeof(_CtxOptions), threads=threads, cache_bytes=cache_bytes)
+        _check(_lib.texo_ctx_create(byref(o), byref(self._handle)))
+
+    def __del__(self, destroy=_lib.texo_ctx_destroy):
+        destroy(self._handle)
+
+    def _options(self, target, fp, fuse, statics, cache, werror):
+        texts = [f"{k}={v}".encode() for k, v in (statics or {}).items()]
+        encode = lambda s: s.encode() if s else None
+        return _Options(ctypes.sizeof(_Options), encode(target), encode(fp), encode(fuse),
+                        (c_char_p * len(texts))(*texts), len(texts), (0 if cache else _NO_CACHE) | (_WERROR if werror else 0))
+
+    def _module(self, code, handle):
+        m = Module(self, handle) if handle else None
+        if code == _COMPILE_ERROR and m:
+            raise CompileError(code, m.diagnostics)
+        _check(code)
+        return m
+
+    def compile(self, source, name=None, *, target=None, fp=None, fuse=None, statics=None, cache=True, werror=False):
+        """The text of a program as a Module, or CompileError."""
+        text, out = source.encode(), c_void_p()
+        o = self._options(target, fp, fuse, statics, cache, werror)
+        code = _lib.texo_compile_string(self._handle, text, len(text), name.encode() if name else None, byref(o), byref(out))
+        return self._module(code, out)
+
+    def compile_file(self, path, *, target=None, fp=None, fuse=None, statics=None, cache=True, werror=False):
+        """The program in a file as a Module, or CompileError."""
+        out = c_void_p()
+        o = self._options(target, fp, fuse, statics, cache, werror)
+        return self._module(_lib.texo_compile_file(self._handle, os.fsencode(path), byref(o), byref(out)), out)
+
+
+class Module:
+    """A compiled program: its diagnostics and its kernels, one a graph."""
+
+    def __init__(self, context, handle):
+        self._context, self._handle = context, handle
+
+    def __del__(self, destroy=_lib.texo_module_destroy):
+        destroy(self._handle)
+
+    @property
+    def diagnostics(self):
+        found = []
+        for i in range(_lib.texo_module_diagnostic_count(self._handle)):
+            d = _Diagnostic(struct_size=ctypes.sizeof(_Diagnostic))
+            _check(_lib.texo_module_get_diagnostic(self._handle, i, byref(d)))
+            found.append(Diagnostic(d))
+        return found
+
+    def emit(self, kind):
+        """A form of the program as bytes: "tg", "plan", "tir", "llvm", "asm" and others."""
+        data, n = c_void_p(), c_size_t()
+        _check(_lib.texo_module_emit(self._handle, kind.encode(), byref(data), byref(n)))
+        return ctypes.string_at(data, n.value)
+
+    def kernel(self, graph=None):
+        """The kernel of a graph; without a name, of the only one, else of the last."""
+        out = c_void_p()
+        _check(_lib.texo_module_get_kernel(self._handle, graph.encode() if graph else None, byref(out)))
+        return Kernel(self, out)
+
+
+_SCALARS = {"f64": "d", "f32": "f", "f16": "e", "i64": "q", "i32": "i", "i16": "h", "i8": "b", "u64": "Q", "u32": "I",
+            "u16": "H", "u8": "B", "bool": "?"}
+_NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "uint16", "i64": "int64", "i32": "int32",
+          "i16": "int16", "i8": "int8", "u64": "uint64", "u32": "uint32", "u16": "uint16", "u8": "uint8", "bool": "bool",
+          "c64": "complex64"}
+_TORCH = {**_NUMPY, "bf16": "bfloat16"}
+
+
+def _scalar(value, dtype):
+    """The bytes of a number as the kernel reads them."""
+    if dtype == "bf16":
+        bits, = struct.unpack("<I", struct.pack("<f", value))
+        return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0)
+    if dtype not in _SCALARS:
+        raise TypeError(f"a scalar of dtype {dtype} is not supported from Python")
+    return struct.pack("<" + _SCALARS[dtype], value)
+
+
+_capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
+_capsule_pointer.restype, _capsule_pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+_capsule_valid = ctypes.pythonapi.PyCapsule_IsValid
+_capsule_valid.restype, _capsule_valid.argtypes = c_int, [ctypes.py_object, c_char_p]
+
+
+class _View:
+    """A DLTensor of somebody's array. The capsule is kept and not consumed: its owner frees it when it goes."""
+
+    def __init__(self, array, name, dtype, written):
+        try:
+            self.capsule = array.__dlpack__(max_version=(1, 0))
+        except TypeError:  # a producer from before versions
+            self.capsule = array.__dlpack__()
+        except AttributeError:
+            raise TypeError(f"{name}: {type(array).__name__} does not speak DLPack") from None
+        self.owner = array
+        if _capsule_valid(self.capsule, b"dltensor_versioned"):
+            m = _ManagedVersioned.from_address(_capsule_pointer(self.capsule, b"dltensor_versioned"))
+            if m.major != 1:
+                raise TypeError(f"{name}: DLPack {m.major}.{m.minor} is not understood")
+            if written and m.flags & _READ_ONLY:
+                raise ValueError(f"{name} is written, and the array is read-only")
+        else:
+            m = _Managed.from_address(_capsule_pointer(self.capsule, b"dltensor"))
+        self.tensor = DLTensor.from_buffer_copy(m.dl_tensor)  # shape and strides stay the capsule's
+        if dtype == "bf16" and (self.tensor.dtype.code, self.tensor.dtype.bits) == (_UINT, 16):
+            self.tensor.dtype.code = _BF16
+
+    @property
+    def shape(self):
+        return tuple(self.tensor.shape[k] for k in range(self.tensor.ndim))
+
+
+_AXIS = re.compile(r"[\w\s()+\-*,]*")
+
+
+def _extent(axis, dims, name):
+    """A signature's axis, a number or a text over the dims, for these dims."""
+    if isinstance(axis, int):
+        return axis
+    text = axis.replace(" div ", " // ")
+    if not _AXIS.fullmatch(axis.replace(" div ", " ").replace(" mod ", " ")) or "__" in axis:
+        raise ValueError(f"{name}: the extent {axis} can't be computed here; give out=")
+    try:
+        return int(eval(text.replace(" mod ", " % "), {"__builtins__": {}, "min": min, "max": max}, dims))
+    except (NameError, ArithmeticError, TypeError, SyntaxError):
+        raise ValueError(f"{name}: the extent {axis} does not follow from the shapes; give out=") from None
+
+
+_LARGE_PAGE = 2 << 20
+
+
+def _workspace(n):
+    """An owner of n bytes and their address, a multiple of 64; in large pages where that may be worth it."""
+    if n < _LARGE_PAGE:
+        room = ctypes.create_string_buffer(n + 64)
+        return room, (ctypes.addressof(room) + 63) // 64 * 64
+    pages = mmap.mmap(-1, n + _LARGE_PAGE)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        try:
+            pages.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:
+            pass  # a kernel without them
+    room = ctypes.c_char.from_buffer(pages)
+    return room, -(-ctypes.addressof(room) // _LARGE_PAGE) * _LARGE_PAGE
+
+
+class Launch:
+    """Checked arguments, ready to launch; `results` are the arrays that a launch writes."""
+
+    def __init__(self, kernel, views, scalars, results):
+        self._kernel, self._views, self._scalars, self.results = kernel, views, scalars, results
+        self._args = (_Arg * len(views))()
+        for arg, view, scalar in zip(self._args, views, scalars):
+            if view:
+                arg.tensor = ctypes.pointer(view.tensor)
+            else:
+                arg.scalar = ctypes.cast(scalar, c_void_p)
+        need, self._n = c_size_t(), len(views)
+        _check(_lib.texo_kernel_prepare(kernel._handle, self._args, self._n))
+        _check(_lib.texo_kernel_workspace(kernel._handle, self._args, self._n, byref(need)))
+        self._room, self._workspace = _workspace(need.value) if need.value else (None, None)
+        self._call = _lib.texo_kernel_launch
+
+    def __call__(self):
+        code = self._call(self._kernel._handle, self._args, self._n, self._workspace, None)
+        if code:
+            raise Error(code)
+
+
+class Kernel:
+    """A graph that can be called. `signature` is its parameters, results and dims."""
+
+    def __init__(self, module, handle):
+        self._module, self._handle = module, handle
+        text = c_char_p()
+        _check(_lib.texo_kernel_get_signature(handle, byref(text)))
+        self.signature = json.loads(text.value)
+
+    @property
+    def name(self):
+        return self.signature["graph"]
+
+    def _inputs(self, values):
+        params = self.signature["params"]
+        if len(values) != len(params):
+            raise TypeError(f"{self.name} takes {len(params)} inputs ({', '.join(p['name'] for p in params)}), not {len(values)}")
+        views, scalars, dims = [], [], {}
+        for p, value in zip(params, values):
+            if p["kind"] == "scalar":
+                value = value.item() if hasattr(value, "item") else value
+                views.append(None)
+                scalars.append(ctypes.create_string_buffer(_scalar(value, p["dtype"]), 16))
+                dims[p["name"]] = value
+                continue
+            view = _View(value, p["name"], p["dtype"], p["kind"] == "inout")
+            views.append(view)
+            scalars.append(None)
+            if len(view.shape) != len(p["shape"]):
+                raise TypeError(f"{p['name']} has rank {len(p['shape'])}, and the array {len(view.shape)}")
+            for axis, n in zip(p["shape"], view.shape):
+                if isinstance(axis, str):
+                    dims.setdefault(axis, n)
+        return views, scalars, dims
+
+    def _results(self, values, dims, out):
+        results = self.signature["results"]
+        if out is not None:
+            out = tuple(out) if isinstance(out, (tuple, list)) else (out,)
+            if len(out) != len(results):
+                raise TypeError(f"{self.name} has {len(results)} results, not {len(out)}")
+            return out
+        torch = sys.modules.get("torch")
+        is_torch = torch is not None and any(isinstance(v, torch.Tensor) for v in values)
+        made = []
+        for r in results:
+            shape = [_extent(axis, dims, r["name"]) for axis in r["shape"]]
+            names = _TORCH if is_torch else _NUMPY
+            if r["dtype"] not in names:
+                raise TypeError(f"{r['name']}: neither NumPy nor torch has dtype {r['dtype']}; give out=")
+            if is_torch:
+                made.append(torch.empty(shape, dtype=getattr(torch, names[r["dtype"]])))
+            else:
+                import numpy
+                made.append(numpy.empty(shape, dtype=names[r["dtype"]]))
+        return tuple(made)
+
+    def bind(self, *inputs, out=None):
+        """Checks arguments once and gives a Launch. The arrays must stay as they are while it is used."""
+        views, scalars, dims = self._inputs(inputs)
+        results = self._results(inputs, dims, out)
+        for r, array in zip(self.signature["results"], results):
+            views.append(_View(array, r["name"], r["dtype"], True))
+            scalars.append(None)
+        return Launch(self, views, scalars, results)
+
+    def __call__(self, *inputs, out=None):
+        """Runs the graph: its result, or a tuple of several; None when it writes inouts alone."""
+        launch = self.bind(*inputs, out=out)
+        launch()
+        if len(launch.results) == 1:
+            return launch.results[0]
+        return launch.results or None
+
+
+_default = None
+
+
+def _context():
+    global _default
+    if _default is None:
+        _default = Context()
+    return _default
+
+
+def compile(source, name=None, **options):
+    """Context.compile() in a context of the module's own."""
+    return _context().compile(source, name, **options)
+
+
+def compile_file(path, **options):
+    """Context.compile_file() in a context of the module's own."""
+    return _context().compile_file(path, **options)

@@ -1,0 +1,152 @@
+/* workspace.c: the workspace of a launch, and what a kernel's calls get of it.
+ *
+ * First the tensors and fault planes, then the scratch. Kernels run one after another, so they share
+ * the scratch: it is as large as the kernel that needs most. A kernel's scratch is one block for each
+ * call that may run at the same time, with its binds one after another in each. Everything begins at
+ * a multiple of 64 bytes, as the workspace does. */
+#include <string.h>
+
+#include "runtime/inside.h"
+#include "ir/bugs.h"
+
+bool
+row_major(const int64_t *extent, uint32_t rank, int64_t *stride, int64_t *count)
+{
+	int64_t span = 1; /* of the inner axes, an empty one counting 1 */
+	*count = 1;
+	for (uint32_t k = rank; k-- > 0;) {
+		stride[k] = span;
+		if (!checked_mul(span, extent[k] > 0 ? extent[k] : 1, &span))
+			return false;
+		*count = extent[k] > 0 ? *count : 0;
+	}
+	*count = *count ? span : 0;
+	return true;
+}
+
+static ExprEnv
+environment(texo_kernel *k)
+{
+	return (ExprEnv){k->program->image.words, k->frame.dim, k->frame.param, k->frame.stack};
+}
+
+/* The bytes of count elements, up to the next multiple of 64. */
+static bool
+piece_bytes(const Element *e, int64_t count, int64_t *bytes)
+{
+	if (!element_bytes(e, count, bytes) || !checked_add(*bytes, 63, bytes))
+		return false;
+	*bytes -= *bytes % 64;
+	return true;
+}
+
+/* The bytes of a scratch bind, or of anything else 0. */
+static bool
+scratch_bytes(const ExprEnv *env, const ImageBind *b, int64_t *bytes)
+{
+	*bytes = 0;
+	if (b->kind != IMG_BIND_SCRATCH)
+		return true;
+	int64_t count = expr_value(env, b->a);
+	return count <= 0 || piece_bytes(element_of(b->b), count, bytes);
+}
+
+/* The bytes of a call's scratch. */
+static bool
+call_bytes(const ExprEnv *env, const ImageKernel *kernel, const ImageBind *bind, int64_t *bytes)
+{
+	*bytes = 0;
+	for (uint32_t n = 0; n < kernel->nbuffer; n++) {
+		int64_t more;
+		if (!scratch_bytes(env, &bind[n], &more) || !checked_add(*bytes, more, bytes))
+			return false;
+	}
+	return true;
+}
+
+static bool
+lay_out(texo_kernel *k, int64_t *end)
+{
+	const Image *im = &k->program->image;
+	const ImageGraph *g = k->graph;
+	ExprEnv env = environment(k);
+	int64_t extent[IMAGE_MAX_RANK], stride[IMAGE_MAX_RANK], count, bytes, most = 0;
+	*end = 0;
+	for (uint32_t n = 0; n < g->ntensor; n++) {
+		const ImageTensor *t = &im->tensor[g->tensor0 + n];
+		for (uint32_t a = 0; a < t->rank; a++)
+			extent[a] = expr_value(&env, t->extent[a]);
+		k->frame.piece[n] = BUG(workspace_overlaps) ? 0 : (uint64_t)*end;
+		if (!row_major(extent, t->rank, stride, &count) || !piece_bytes(element_of(t->dtype), count, &bytes) ||
+		    !checked_add(*end, bytes, end))
+			return false;
+	}
+	k->frame.scratch = (uint64_t)*end;
+	for (uint32_t n = 0; n < g->nkernel; n++) {
+		const ImageKernel *kernel = &im->kernel[g->kernel0 + n];
+		if (!call_bytes(&env, kernel, im->bind + kernel->bind0, &bytes) ||
+		    !checked_mul(bytes, kernel->serial ? 1 : k->program->rt->calls, &bytes))
+			return false;
+		most = bytes > most ? bytes : most;
+	}
+	return checked_add(*end, most, end);
+}
+
+texo_status
+frame_lay_out(texo_kernel *k)
+{
+	int64_t end;
+	if (!lay_out(k, &end))
+		return rt_fail(TEXO_LIMIT, "graph %s needs more workspace than there are addresses",
+		               k->program->image.text + k->graph->name);
+	k->frame.workspace = (uint64_t)end;
+	return TEXO_OK;
+}
+
+/* --- a kernel's arguments --- */
+
+enum { SCRATCH_CLEARED = 64 }; /* bytes that are 0 for the first call: no bind takes less memory */
+
+/* The buffers of a call whose scratch begins at *scratch, which is moved behind it. */
+static void
+bind_buffers(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env, void **buffer, uint8_t *workspace,
+             uint64_t *scratch)
+{
+	const Frame *f = &k->frame;
+	const ImageBind *b = k->program->image.bind + kernel->bind0;
+	for (uint32_t n = 0; n < kernel->nbuffer; n++, b++) {
+		int64_t bytes;
+		if (b->kind == IMG_BIND_PARAM)
+			buffer[n] = f->arg[b->a].data;
+		else if (b->kind == IMG_BIND_TENSOR)
+			buffer[n] = workspace ? workspace + f->piece[b->a] : NULL;
+		else if (scratch_bytes(env, b, &bytes)) {
+			buffer[n] = workspace ? workspace + *scratch : NULL;
+			*scratch += (uint64_t)bytes;
+			if (bytes && workspace && !BUG(scratch_not_cleared))
+				memset(buffer[n], 0, SCRATCH_CLEARED);
+		}
+	}
+}
+
+void
+frame_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace, uint32_t calls)
+{
+	Frame *f = &k->frame;
+	ExprEnv env = environment(k);
+	uint64_t scratch = f->scratch;
+	for (uint32_t c = 0; c < calls; c++) {
+		if (BUG(scratch_shared))
+			scratch = f->scratch;
+		bind_buffers(k, kernel, &env, f->buffer + (size_t)c * f->nbuffer, workspace, &scratch);
+	}
+	const ImageBind *b = k->program->image.bind + kernel->bind0 + kernel->nbuffer;
+	for (uint32_t n = 0; n < kernel->nscalar; n++, b++) {
+		if (b->kind == IMG_BIND_EXPR)
+			f->scalar[n] = (uint64_t)expr_value(&env, b->a);
+		else if (b->kind == IMG_BIND_SCALAR)
+			f->scalar[n] = f->arg[b->a].word;
+		else
+			f->scalar[n] = (uint64_t)f->arg[b->a].stride[BUG(stride_of_first_axis) ? 0 : b->b];
+	}
+}

@@ -1,0 +1,156 @@
+"""Installs to a folder of its own and uses what is there as somebody else's program would.
+usage: use.py ROOT BUILD CMAKE CC"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT, BUILD, CMAKE, CC = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+FORMULA = ["y[i] = exp(x[i]) / sum[k](exp(x[k]))", "1", "2", "3"]
+RESULT = "0.0900306 0.244728 0.665241\n"
+SOFTMAX = "0.090031 0.244728 0.665241 = 1.000000\n0.333333 0.333333 0.333333 = 1.000000\n"
+# Names that the compiler has inside; a program that is linked with the archive may have them too.
+CLASH = """#include <texo.h>
+int arena_alloc(void); int graph_print(void); int rt_fail(void); int unit_check(void);
+int arena_alloc(void) { return 1; }
+int graph_print(void) { return 2; }
+int rt_fail(void) { return 3; }
+int unit_check(void) { return 4; }
+"""
+
+
+# The worker is found beside the library.
+WORKER = """#include <stdio.h>
+#include <string.h>
+#include <texo.h>
+int main(void) {
+	const char *text = "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }";
+	texo_ctx_options o = TEXO_INIT(texo_ctx_options);
+	texo_ctx *ctx; texo_module *m;
+	o.isolation = TEXO_WORKER;
+	texo_status s = texo_ctx_create(&o, &ctx);
+	if (!s) s = texo_compile_string(ctx, text, strlen(text), 0, 0, &m);
+	if (s) return puts(texo_last_error()), 1;
+	texo_module_destroy(m); texo_ctx_destroy(ctx);
+	return 0;
+}
+"""
+
+
+def run(*command, **kw):
+    done = subprocess.run([str(c) for c in command], text=True, capture_output=True, timeout=300, **kw)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def exports(library):
+    lines = run("nm", "-D", "--defined-only", library).splitlines()
+    return {line.split()[-1].split("@")[0] for line in lines if line.split()[-2] != "A"}
+
+
+def needed(library):
+    return re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", library))
+
+
+def declared(header):
+    text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.S)
+    return set(re.findall(r"^TEXO_API[^;]*?\b(texo_\w+)\(", text, re.M))
+
+
+def check_libraries(prefix):
+    rt, texo = prefix / "lib/libtexo-rt.so.0", prefix / "lib/libtexo.so.0"
+    functions = declared(prefix / "include/texo_rt.h")
+    private = {"texo_private_fail", "texo_private_take_struct"}
+    assert exports(rt) == functions | private, exports(rt) ^ (functions | private)
+    functions = declared(prefix / "include/texo.h")
+    assert exports(texo) == functions and len(functions) > 8, exports(texo) ^ functions
+    system = {"libm.so.6", "libc.so.6", "ld-linux-x86-64.so.2"}
+    assert set(needed(rt)) <= system, needed(rt)
+    assert set(needed(texo)) <= system | {"libtexo-rt.so.0"}, needed(texo)
+    for library, name in ((rt, "libtexo-rt.so.0"), (texo, "libtexo.so.0")):
+        assert f"[{name}]" in run("readelf", "-d", library)
+    run("strip", "-o", prefix / "stripped", rt)
+    assert (prefix / "stripped").stat().st_size < 300_000
+    return (prefix / "stripped").stat().st_size
+
+
+def check_headers(prefix, folder):
+    for header in ("texo.h", "texo_rt.h"):
+        for compiler, language, name in ((CC, "-std=c99", "a.c"), ("c++", "-std=c++11", "a.cc")):
+            source = folder / name
+            source.write_text(f"#include <{header}>\nint main(void) {{ texo_rt_options o = TEXO_INIT(texo_rt_options); "
+                              "return o.struct_size != sizeof o; }\n", encoding="utf-8")
+            run(compiler, language, "-pedantic", "-Wall", "-Wextra", "-Werror", f"-I{prefix}/include", "-fsyntax-only", source)
+
+
+def check_program(program, env=None):
+    assert run(program, *FORMULA, env=env) == RESULT
+    wrong = subprocess.run([program, "y[i] = x[i] + z[i]", "1"], capture_output=True, text=True, env=env)
+    assert wrong.returncode == 1 and "error[E0202]: `z` is not defined here\n  --> formula:3:" in wrong.stderr, wrong.stderr
+
+
+def pkg_config(prefix, *words):
+    env = {**os.environ, "PKG_CONFIG_PATH": str(prefix / "lib/pkgconfig")}
+    return run("pkg-config", *words, env=env).split()
+
+
+def with_pkg_config(prefix, folder):
+    program = folder / "formula"
+    flags = pkg_config(prefix, "--cflags", "--libs", "texo")
+    run(CC, "-Wall", "-Wextra", "-Werror", folder / "formula.c", *flags, "-o", program)
+    env = {**os.environ, "LD_LIBRARY_PATH": str(prefix / "lib")}
+    check_program(program, env)
+    (folder / "worker.c").write_text(WORKER, encoding="utf-8")
+    run(CC, folder / "worker.c", *flags, "-o", program)
+    run(program, env=env)
+    program.unlink()
+
+
+def with_archives(prefix, folder):
+    (folder / "clash.c").write_text(CLASH, encoding="utf-8")
+    flags = pkg_config(prefix, "--cflags", "texo")
+    system = [f for f in pkg_config(prefix, "--static", "--libs", "texo") if f not in ("-ltexo", "-ltexo-rt")]
+    program = folder / "formula"
+    run(CC, folder / "formula.c", folder / "clash.c", *flags, prefix / "lib/libtexo.a", prefix / "lib/libtexo-rt.a",
+        *system, "-o", program)
+    assert not [n for n in needed(program) if "texo" in n]
+    check_program(program)
+    program.unlink()
+
+
+def with_cmake(prefix, folder):
+    run(CMAKE, "-G", "Ninja", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}")
+    run(CMAKE, "--build", folder / "build")
+    check_program(folder / "build/formula")
+    assert run(folder / "build/aot_softmax") == SOFTMAX
+    assert not [n for n in needed(folder / "build/aot_softmax") if n == "libtexo.so.0"]
+
+
+def with_python(prefix, folder):
+    env = {**os.environ, "PYTHONPATH": str(prefix / "share/texo"), "PYTHONDONTWRITEBYTECODE": "1"}
+    env.pop("TEXO_LIBRARY", None)
+    program = folder / "formula.py"
+    assert run(sys.executable, program, *FORMULA, env=env, cwd=folder) == RESULT
+    wrong = subprocess.run([sys.executable, program, "y[i] = x[i] + z[i]", "1"], capture_output=True, text=True, env=env)
+    assert wrong.returncode == 1 and "error[E0202]: `z` is not defined here\n  --> formula:3:" in wrong.stderr, wrong.stderr
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="texo-install-") as temporary:
+        first, prefix, folder = Path(temporary, "first"), Path(temporary, "moved"), Path(temporary, "user/embed")
+        run(CMAKE, "--install", BUILD, "--prefix", first)
+        first.rename(prefix)  # nothing of it knows where it was
+        shutil.copytree(ROOT / "examples", folder.parent, dirs_exist_ok=True)
+        size = check_libraries(prefix)
+        check_headers(prefix, folder)
+        with_pkg_config(prefix, folder)
+        with_archives(prefix, folder)
+        with_cmake(prefix, folder)
+        with_python(prefix, folder)
+    print(f"libtexo-rt.so: {size} bytes stripped; built with pkg-config, with the archives, with CMake; run from Python")
+
+
+main()

@@ -1,0 +1,389 @@
+/* hostile_test.c: wrong arguments to every function: a status, a text that names the argument, and no
+ * result. What a launch refuses is in tests/runtime/launch_test.c; here is what a caller of the whole
+ * library meets too. */
+#include "tests/library/fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static texo_ctx *ctx;
+static texo_module *module;
+static const char text[] = "graph g(x: f32[N, M], k: i32) -> (y: f32[N, M]) { y[i, j] = x[i, j] * k }\n";
+
+static int
+setup(void **state)
+{
+	(void)state;
+	return texo_ctx_create(NULL, &ctx) != TEXO_OK || !(module = fixture_compile(ctx, text));
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	texo_module_destroy(module);
+	texo_ctx_destroy(ctx);
+	return 0;
+}
+
+#define REFUSES(call, status, words)                                    \
+	do {                                                            \
+		assert_int_equal((call), (status));                     \
+		if (!strstr(texo_last_error(), (words)))                \
+			fail_msg("%s, not %s", texo_last_error(), words); \
+	} while (0)
+
+/* --- contexts --- */
+
+static void *
+no_alloc(void *user, size_t n)
+{
+	(void)user;
+	(void)n;
+	return NULL;
+}
+
+static void
+context_options(void **state)
+{
+	(void)state;
+	texo_ctx *made = ctx;
+	texo_ctx_options o = TEXO_INIT(texo_ctx_options);
+	REFUSES(texo_ctx_create(&o, NULL), TEXO_INVALID, "out is NULL");
+	o.struct_size = 0;
+	REFUSES(texo_ctx_create(&o, &made), TEXO_INVALID, "options: struct_size is 0");
+	assert_null(made);
+	o.struct_size = 40;
+	REFUSES(texo_ctx_create(&o, &made), TEXO_INVALID, "options: struct_size is 40");
+	o.struct_size = UINT32_MAX;
+	REFUSES(texo_ctx_create(&o, &made), TEXO_INVALID, "options: struct_size is 4294967295");
+	o = TEXO_INIT(texo_ctx_options);
+	o.alloc = no_alloc;
+	REFUSES(texo_ctx_create(&o, &made), TEXO_INVALID, "options: alloc, resize and release");
+	o = TEXO_INIT(texo_ctx_options);
+	o.isolation = 7;
+	REFUSES(texo_ctx_create(&o, &made), TEXO_INVALID, "options: isolation is 7");
+	o.isolation = 0;
+	o.reserved = 1;
+	REFUSES(texo_ctx_create(&o, &made), TEXO_INVALID, "options: reserved");
+	o.reserved = 0;
+	o.worker_seconds = 4000;
+	REFUSES(texo_ctx_create(&o, &made), TEXO_INVALID, "options: worker_seconds is 4000");
+}
+
+/* What a later release's caller sends: fine while its new fields are zero. */
+static void
+later_structs(void **state)
+{
+	(void)state;
+	struct {
+		texo_ctx_options known;
+		uint64_t later;
+	} o = {.known = {.struct_size = sizeof o}};
+	texo_ctx *made;
+	assert_int_equal(texo_ctx_create(&o.known, &made), TEXO_OK);
+	texo_ctx_destroy(made);
+	o.later = 1;
+	REFUSES(texo_ctx_create(&o.known, &made), TEXO_INVALID, "options: struct_size");
+	struct {
+		texo_rt_options known;
+		uint64_t later;
+	} r = {.known = {.struct_size = sizeof r}, .later = 1};
+	texo_rt *rt;
+	REFUSES(texo_rt_create(&r.known, &rt), TEXO_INVALID, "options: struct_size");
+}
+
+/* --- compiling --- */
+
+static texo_status
+compile(const texo_options *o)
+{
+	texo_module *m = module;
+	texo_status s = texo_compile_string(ctx, text, sizeof text - 1, "a.tex", o, &m);
+	assert_null(m);
+	return s;
+}
+
+static void
+compile_arguments(void **state)
+{
+	(void)state;
+	texo_module *m = module;
+	REFUSES(texo_compile_string(ctx, text, 5, NULL, NULL, NULL), TEXO_INVALID, "out is NULL");
+	REFUSES(texo_compile_string(NULL, text, 5, NULL, NULL, &m), TEXO_INVALID, "ctx is NULL");
+	assert_null(m);
+	REFUSES(texo_compile_string(ctx, NULL, 5, NULL, NULL, &m), TEXO_INVALID, "src is NULL");
+	REFUSES(texo_compile_string(ctx, text, SIZE_MAX, NULL, NULL, &m), TEXO_LIMIT, "len is 18446744073709551615");
+	REFUSES(texo_compile_file(ctx, NULL, NULL, &m), TEXO_INVALID, "path is NULL");
+	REFUSES(texo_compile_file(NULL, "a", NULL, &m), TEXO_INVALID, "ctx is NULL");
+	REFUSES(texo_compile_file(ctx, "a", NULL, NULL), TEXO_INVALID, "out is NULL");
+	REFUSES(texo_compile_file(ctx, "/nowhere/a.tex", NULL, &m), TEXO_IO, "path: cannot read /nowhere/a.tex");
+	REFUSES(texo_compile_file(ctx, "-", NULL, &m), TEXO_IO, "path: cannot read -"); /* no standard input */
+	assert_int_equal(texo_compile_string(ctx, NULL, 0, NULL, NULL, &m), TEXO_OK); /* nothing is a program */
+	texo_module_destroy(m);
+}
+
+static void
+compile_options(void **state)
+{
+	(void)state;
+	texo_options o = TEXO_INIT(texo_options);
+	o.struct_size = 3;
+	REFUSES(compile(&o), TEXO_INVALID, "options: struct_size is 3");
+	o = TEXO_INIT(texo_options);
+	o.target = "gpu";
+	REFUSES(compile(&o), TEXO_INVALID, "options: target is 'gpu'");
+	o.target = "cpu:z80";
+	REFUSES(compile(&o), TEXO_INVALID, "options: target is 'cpu:z80'; the processors are host, ");
+	o.target = "cuda:sm_90a";
+	REFUSES(compile(&o), TEXO_NOT_BUILT, "options: target is 'cuda:sm_90a'");
+	o = TEXO_INIT(texo_options);
+	o.fp = "sloppy";
+	REFUSES(compile(&o), TEXO_INVALID, "options: fp is 'sloppy'");
+	o = TEXO_INIT(texo_options);
+	o.fuse = "some";
+	REFUSES(compile(&o), TEXO_INVALID, "options: fuse is 'some'");
+	o = TEXO_INIT(texo_options);
+	o.flags = 1u << 31;
+	REFUSES(compile(&o), TEXO_INVALID, "options: flags has unknown bits: 0x80000000");
+}
+
+static void
+compile_statics(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"", "N", "N=", "=4", "N=-1", "N=4x", "N = 4", "N=99999999999999999999"};
+	texo_options o = TEXO_INIT(texo_options);
+	texo_module *m;
+	o.nstatics = 1;
+	REFUSES(compile(&o), TEXO_INVALID, "options: statics is NULL");
+	for (unsigned k = 0; k < sizeof bad / sizeof *bad; k++) {
+		o.statics = &bad[k];
+		REFUSES(compile(&o), TEXO_INVALID, "options: statics[0] is '");
+	}
+	const char *list[] = {"N=4", NULL};
+	o.statics = list;
+	o.nstatics = 2;
+	REFUSES(compile(&o), TEXO_INVALID, "options: statics[1] is NULL");
+	o.nstatics = SIZE_MAX;
+	REFUSES(compile(&o), TEXO_INVALID, "options: nstatics");
+	list[0] = "Q=4"; /* well-formed, and about no dim of the program: the program's diagnostics say so */
+	o.nstatics = 1;
+	assert_int_equal(texo_compile_string(ctx, text, sizeof text - 1, NULL, &o, &m), TEXO_COMPILE_ERROR);
+	texo_module_destroy(m);
+}
+
+/* Texts that are no programs end with diagnostics. */
+static void
+hostile_texts(void **state)
+{
+	(void)state;
+	enum { N = 100000 };
+	char *long_text = malloc(N);
+	texo_module *m;
+	const char *const fill[] = {"(", "-", "[", "a", "1", "\"", "\n", "\377", "graph g("};
+	for (unsigned k = 0; k < sizeof fill / sizeof *fill; k++) {
+		size_t n = strlen(fill[k]);
+		for (size_t i = 0; i + n <= N; i += n)
+			memcpy(long_text + i, fill[k], n);
+		texo_status s = texo_compile_string(ctx, long_text, N / n * n, "hostile", NULL, &m);
+		assert_int_equal(s, *fill[k] == '\n' ? TEXO_OK : TEXO_COMPILE_ERROR);
+		assert_true(s == TEXO_OK || texo_module_diagnostic_count(m) > 0);
+		texo_module_destroy(m);
+	}
+	memset(long_text, 0, N);
+	assert_int_equal(texo_compile_string(ctx, long_text, N, "zeros", NULL, &m), TEXO_COMPILE_ERROR);
+	texo_module_destroy(m);
+	free(long_text);
+}
+
+/* --- modules --- */
+
+static void
+module_arguments(void **state)
+{
+	(void)state;
+	texo_diagnostic d = TEXO_INIT(texo_diagnostic);
+	texo_kernel *k = (texo_kernel *)&d;
+	const void *bytes = &d;
+	size_t n = 1;
+	assert_int_equal(texo_module_diagnostic_count(NULL), 0);
+	REFUSES(texo_module_get_diagnostic(NULL, 0, &d), TEXO_INVALID, "module is NULL");
+	REFUSES(texo_module_get_diagnostic(module, 0, NULL), TEXO_INVALID, "out is NULL");
+	REFUSES(texo_module_get_diagnostic(module, 0, &d), TEXO_INVALID, "i is 0");
+	d.struct_size = 1;
+	REFUSES(texo_module_get_diagnostic(module, 0, &d), TEXO_INVALID, "out: struct_size is 1");
+	REFUSES(texo_module_emit(NULL, "tg", &bytes, &n), TEXO_INVALID, "module is NULL");
+	assert_true(!bytes && !n);
+	REFUSES(texo_module_emit(module, NULL, &bytes, &n), TEXO_INVALID, "kind is NULL");
+	REFUSES(texo_module_emit(module, "tg", NULL, &n), TEXO_INVALID, "bytes is NULL");
+	REFUSES(texo_module_emit(module, "tg", &bytes, NULL), TEXO_INVALID, "n is NULL");
+	REFUSES(texo_module_emit(module, "mlir", &bytes, &n), TEXO_INVALID, "kind is 'mlir'");
+	REFUSES(texo_module_get_kernel(NULL, NULL, &k), TEXO_INVALID, "module is NULL");
+	assert_null(k);
+	REFUSES(texo_module_get_kernel(module, NULL, NULL), TEXO_INVALID, "out is NULL");
+	REFUSES(texo_module_get_kernel(module, "h", &k), TEXO_NOT_FOUND, "h");
+	texo_module_destroy(NULL);
+	texo_ctx_destroy(NULL);
+}
+
+/* --- launches --- */
+
+typedef struct {
+	DLTensor tensor[2];
+	int64_t shape[2][2], stride[2];
+	int32_t k;
+	texo_arg arg[3];
+	float memory[64];
+} Call;
+
+static texo_status
+launch(Call *c)
+{
+	texo_kernel *k;
+	assert_int_equal(texo_module_get_kernel(module, NULL, &k), TEXO_OK);
+	return texo_kernel_launch(k, c->arg, 3, NULL, NULL);
+}
+
+static void
+prepare(Call *c)
+{
+	memset(c, 0, sizeof *c);
+	for (int t = 0; t < 2; t++) {
+		c->shape[t][0] = c->shape[t][1] = 4;
+		c->tensor[t] = (DLTensor){.data = c->memory + 32 * t, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1},
+		                          .shape = c->shape[t]};
+	}
+	c->k = 3;
+	c->arg[0].tensor = &c->tensor[0];
+	c->arg[1].scalar = &c->k;
+	c->arg[2].tensor = &c->tensor[1];
+}
+
+static void
+launch_arguments(void **state)
+{
+	(void)state;
+	Call c;
+	prepare(&c);
+	assert_int_equal(launch(&c), TEXO_OK);
+	c.tensor[0].dtype.bits = 64;
+	REFUSES(launch(&c), TEXO_INVALID, "argument x: the dtype is f64");
+	prepare(&c);
+	c.tensor[1].ndim = 3;
+	REFUSES(launch(&c), TEXO_INVALID, "argument y: the rank is 3");
+	prepare(&c);
+	c.tensor[1].device.device_type = kDLCUDA;
+	REFUSES(launch(&c), TEXO_INVALID, "argument y: the tensor is not in this processor's memory");
+	prepare(&c);
+	c.tensor[1].data = c.memory + 8;
+	REFUSES(launch(&c), TEXO_INVALID, "argument y is written and shares memory with argument x");
+	prepare(&c);
+	c.tensor[0].byte_offset = 2;
+	REFUSES(launch(&c), TEXO_INVALID, "argument x: the data is not aligned");
+	prepare(&c);
+	c.shape[0][0] = c.shape[0][1] = c.shape[1][0] = c.shape[1][1] = INT64_C(1) << 40;
+	REFUSES(launch(&c), TEXO_INVALID, "argument x: the number of elements overflows");
+	prepare(&c);
+	c.stride[0] = INT64_MAX / 2;
+	c.stride[1] = 1;
+	c.tensor[0].strides = c.stride;
+	REFUSES(launch(&c), TEXO_INVALID, "argument x: its strides reach outside");
+	prepare(&c);
+	c.arg[1].scalar = NULL;
+	REFUSES(launch(&c), TEXO_INVALID, "argument k: a scalar is expected");
+	prepare(&c);
+	c.arg[0].tensor = NULL;
+	REFUSES(launch(&c), TEXO_INVALID, "argument x: a tensor is expected");
+}
+
+/* What a graph takes for granted of its dims is checked: a value below 0 would reach outside of x. */
+static void
+launch_dims(void **state)
+{
+	(void)state;
+	static const char dims[] = "graph g(x: f32[K], m: i64) -> (y: f32[m], z: f32) where m + 3 < K {\n"
+	                           "  y[i] = 1\n  z = x[m + 3]\n}\n"
+	                           "graph h(x: f32[T*B + 1], b: f32[B]) -> (y: f32[T, B]) { y[t, j] = x[t*B + j + 1] }\n";
+	float x[16] = {0, 1, 2, 3, 4, 5, 6}, y[16], z;
+	int64_t n = 7, b = 3, m, rows[2] = {2, 3}, big = 16;
+	DLTensor tx = {.data = x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &n}, ty = tx, tz = tx, tb = tx;
+	texo_arg g_arg[4] = {{.tensor = &tx}, {.scalar = &m}, {.tensor = &ty}, {.tensor = &tz}};
+	texo_arg h_arg[3] = {{.tensor = &tx}, {.tensor = &tb}, {.tensor = &ty}};
+	texo_module *made = fixture_compile(ctx, dims);
+	texo_kernel *g, *h;
+	assert_int_equal(texo_module_get_kernel(made, "g", &g), TEXO_OK);
+	assert_int_equal(texo_module_get_kernel(made, "h", &h), TEXO_OK);
+	ty.data = y;
+	ty.shape = &big;
+	tz.data = &z;
+	tz.ndim = 0;
+	for (m = -1; m > -1000000; m *= 10)
+		REFUSES(texo_kernel_launch(g, g_arg, 4, NULL, NULL), TEXO_INVALID, "argument m: the value is -1");
+	m = 3;
+	big = 3;
+	assert_int_equal(texo_kernel_launch(g, g_arg, 4, NULL, NULL), TEXO_OK);
+	assert_true(z == 6);
+	tb.shape = &b;
+	tb.data = x + 8;
+	ty.ndim = 2;
+	ty.shape = rows;
+	assert_int_equal(texo_kernel_launch(h, h_arg, 3, NULL, NULL), TEXO_OK);
+	assert_true(y[0] == 1 && y[5] == 6);
+	n = 8;
+	REFUSES(texo_kernel_launch(h, h_arg, 3, NULL, NULL), TEXO_INVALID,
+	        "argument x: axis 0 has length 8, which is not 3*T + 1 for any T >= 0");
+	n = 1;
+	b = rows[1] = 0;
+	REFUSES(texo_kernel_launch(h, h_arg, 3, NULL, NULL), TEXO_INVALID,
+	        "argument x: axis 0 has length 1, which doesn't say what T is");
+	texo_module_destroy(made);
+}
+
+/* --- what comes too late --- */
+
+static void
+kernel_after_its_module(void **state)
+{
+	(void)state;
+	texo_options o = TEXO_INIT(texo_options);
+	texo_fault fault = TEXO_INIT(texo_fault);
+	texo_module *m;
+	texo_kernel *k;
+	const char *json;
+	size_t bytes;
+	Call c;
+	prepare(&c);
+	o.flags = TEXO_NO_CACHE;
+	assert_int_equal(texo_compile_string(ctx, text, sizeof text - 1, NULL, &o, &m), TEXO_OK);
+	assert_int_equal(texo_module_get_kernel(m, NULL, &k), TEXO_OK);
+	texo_module_destroy(m);
+	for (int n = 0; n < 2; n++) {
+		REFUSES(texo_kernel_launch(k, c.arg, 3, NULL, NULL), TEXO_INVALID, "k: the program or module");
+		REFUSES(texo_kernel_prepare(k, c.arg, 3), TEXO_INVALID, "k: the program or module");
+		REFUSES(texo_kernel_workspace(k, c.arg, 3, &bytes), TEXO_INVALID, "k: the program or module");
+		REFUSES(texo_kernel_status(k, &fault), TEXO_INVALID, "k: the program or module");
+		REFUSES(texo_kernel_get_signature(k, &json), TEXO_INVALID, "k: the program or module");
+		texo_module *other = fixture_compile(ctx, text); /* others come and go meanwhile */
+		texo_module_destroy(other);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(context_options),
+		cmocka_unit_test(later_structs),
+		cmocka_unit_test(compile_arguments),
+		cmocka_unit_test(compile_options),
+		cmocka_unit_test(compile_statics),
+		cmocka_unit_test(hostile_texts),
+		cmocka_unit_test(module_arguments),
+		cmocka_unit_test(launch_arguments),
+		cmocka_unit_test(launch_dims),
+		cmocka_unit_test(kernel_after_its_module),
+	};
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

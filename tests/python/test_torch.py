@@ -1,0 +1,73 @@
+"""python/texo.py on torch tensors, in one process with torch's own libraries. Without torch it exits
+with 77, which CTest shows as skipped. usage: test_torch.py (TEXO_LIBRARY names libtexo.so)"""
+import sys
+import unittest
+from pathlib import Path
+
+try:
+    import torch
+except ImportError as e:
+    print(f"skipped: {e} (bench/run.sh --setup installs it under build/bench/venv)")
+    sys.exit(77)
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
+import texo  # noqa: E402
+
+SOFTMAX = 'use "std"\ngraph softmax_rows(x: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = softmax[j](x[i, j]) }\n'
+LINEAR = """graph linear(x: bf16[M, K], w: bf16[K, N]) -> (y: bf16[M, N]) {
+  y[m, n] = sum[k](x[m, k] * w[k, n])
+}
+"""
+
+
+class Tensors(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+
+    def test_result_is_a_tensor(self):
+        x = torch.randn(5, 37)
+        y = texo.compile(SOFTMAX).kernel()(x)
+        self.assertIsInstance(y, torch.Tensor)
+        torch.testing.assert_close(y, torch.softmax(x, 1))
+
+    def test_strided(self):
+        x = torch.randn(8, 40)
+        for view in (x.T, x[::2], x[:, 3:17], x.expand(3, 8, 40)[1]):
+            torch.testing.assert_close(texo.compile(SOFTMAX).kernel()(view), torch.softmax(view, 1))
+
+    def test_out(self):
+        x, out = torch.randn(5, 37), torch.empty(5, 37)
+        self.assertIs(texo.compile(SOFTMAX).kernel()(x, out=out), out)
+        torch.testing.assert_close(out, torch.softmax(x, 1))
+
+    def test_bf16(self):
+        x, w = torch.randn(9, 33).bfloat16(), torch.randn(33, 20).bfloat16()
+        y = texo.compile(LINEAR).kernel()(x, w)
+        self.assertEqual(y.dtype, torch.bfloat16)
+        torch.testing.assert_close(y.float(), x.float() @ w.float(), rtol=1e-2, atol=1e-2)
+
+    def test_scalar_tensor_and_inout(self):
+        k = texo.compile("graph step(inout w: f32[N], g: f32[N], lr: f32) -> () { w[i] = w[i] - lr * g[i] }").kernel()
+        w, g = torch.randn(11), torch.randn(11)
+        want = w - 0.5 * g
+        k(w, g, torch.tensor(0.5))
+        torch.testing.assert_close(w, want)
+
+    def test_beside_numpy(self):
+        k = texo.compile("graph f(x: f32[N], y: f32[N]) -> (z: f32[N]) { z[i] = x[i] + y[i] }").kernel()
+        x, y = torch.randn(5), torch.randn(5)
+        torch.testing.assert_close(k(x, y.numpy()), x + y)
+
+    def test_gradient_is_not_lost_in_silence(self):
+        with self.assertRaisesRegex((BufferError, RuntimeError), "grad"):
+            texo.compile(SOFTMAX).kernel()(torch.randn(3, 4, requires_grad=True))
+
+    def test_threads_of_both(self):
+        """Theirs and ours, in turns."""
+        k, x = texo.compile(SOFTMAX).kernel(), torch.randn(256, 1024)
+        for _ in range(20):
+            torch.testing.assert_close(k(x), torch.softmax(x, 1))
+
+
+if __name__ == "__main__":
+    unittest.main()
