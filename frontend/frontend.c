@@ -92,6 +92,8 @@ frontend_compile(Arena *a, Names *names, Diags *diags, FileId file, const Fronte
 		if (kind != AST_GRAPH || gaps || ast_get(s->ast, ast_kid(s->ast, id, 4))->flag)
 			continue;
 		Graph *g = sema_graph(s, id, module);
+		if (!g && diags->nerror == 0)
+			bug(a, "sema: the graph %s was refused without a word", name_text(names, ast_get(s->ast, id)->name));
 		if (g && syntax_ok)
 			vec_push(a, &u->graph, g);
 	}

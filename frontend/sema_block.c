@@ -311,7 +311,7 @@ pass_tensor(Sema *s, Scope *sc, Scope *inner, AstId param, AstId arg)
 	unsigned rank;
 	const ExprId *extent;
 	if (!have || !entity_shape(s, have, &rank, &extent)) {
-		if (!have || have->kind != ENT_DEF || !have->def->failed)
+		if (!have || have->kind != ENT_DEF || (have->def && !have->def->failed))
 			diag_add(s->diags, DIAG_E0608, a.at, "the called graph takes a whole tensor here: give its name");
 		return false;
 	}

@@ -465,6 +465,16 @@ add_attributes(Sema *s, AstId attrs)
 }
 
 static void
+all_defined(Sema *s, const Scope *sc)
+{
+	for (uint32_t r = 0; r < sc->result.n; r++) {
+		const ResultDecl *d = &sc->result.at[r];
+		if (d->entity && !d->entity->def)
+			diag_add(s->diags, DIAG_E0233, d->at, "the result `%s` is never defined", text_of(s, d->name));
+	}
+}
+
+static void
 hand_out(Sema *s, Scope *sc)
 {
 	Graph *g = s->g;
@@ -479,11 +489,7 @@ hand_out(Sema *s, Scope *sc)
 	}
 	for (uint32_t r = 0; r < sc->result.n; r++) {
 		const ResultDecl *d = &sc->result.at[r];
-		if (!d->entity)
-			continue;
-		if (!d->entity->def)
-			diag_add(s->diags, DIAG_E0233, d->at, "the result `%s` is never defined", text_of(s, d->name));
-		else if (d->entity->def->tensor)
+		if (d->entity && d->entity->def && d->entity->def->tensor)
 			vec_push(s->arena, &g->result, ((Result){d->name, d->at, d->entity->def->tensor, 0}));
 	}
 }
@@ -528,6 +534,7 @@ sema_graph(Sema *s, AstId id, uint32_t module)
 		add_facts(s, sc, ast_kid(s->ast, id, 3));
 		result_extents(s, sc);
 		ok = scope_definitions(s, sc);
+		all_defined(s, sc); /* also where a reader of such a result failed: this is why */
 	}
 	if (ok)
 		hand_out(s, sc);

@@ -38,7 +38,9 @@ for k in 1 2; do
 done
 echo "executions: $done_runs"
 if [ "$status" != 0 ] || [ "$done_runs" -lt "$total" ]; then
-  tail -40 "$work"/log?
+  for k in 1 2; do
+    tail -n 40 "$work/log$k"
+  done
   for f in "$work"/finding-*; do
     [ -e "$f" ] && { echo "finding: $f"; base64 "$f"; }
   done
