@@ -1,0 +1,204 @@
+/* rows_order.c: the loops of a kernel by rows, the phases they run in, and what is kept from one phase
+ * for the next (rows.h). */
+#include "passes/schedule/rows_plan.h"
+
+#include "passes/expr_map.h"
+
+#include <string.h>
+
+/* --- loops: the region's axes --- */
+
+static bool
+add_loop(RowsPlan *p, ExprId lo, ExprId hi, unsigned nth, bool lanes, uint8_t *axis)
+{
+	Rows *r = p->r;
+	for (unsigned k = 0; k < r->nloop; k++) {
+		const RowLoop *have = &r->loop[k];
+		if (have->lo == lo && have->hi == hi && have->nth == nth && have->lanes == lanes) {
+			*axis = (uint8_t)(r->nrow + k);
+			return true;
+		}
+	}
+	if (r->nrow + r->nloop == TG_MAX_AXES)
+		return rows_refuse(p, REMARK_rows_many_loops);
+	*axis = (uint8_t)(r->nrow + r->nloop);
+	r->loop[r->nloop++] = (RowLoop){.lo = lo, .hi = hi, .nth = (uint8_t)nth, .lanes = lanes};
+	return true;
+}
+
+static ExprId
+over_region(RowsPlan *p, const RowMember *m, ExprId e)
+{
+	ExprId sub[TG_MAX_AXES];
+	unsigned n = (unsigned)m->node.npar + m->node.nred;
+	for (unsigned k = 0; k < n; k++)
+		sub[k] = expr_axis(p->g, m->axis[k]);
+	return e ? expr_subst_axes(p->g, e, sub, n) : 0;
+}
+
+/* The loops of member m, its ranges in the order of its axes, and its expressions over them. Range
+ * ends use only axes before theirs, which have their place by then. */
+static bool
+place_axes(RowsPlan *p, unsigned index)
+{
+	Rows *r = p->r;
+	RowMember *m = &r->member[index];
+	Node *n = &m->node;
+	unsigned lane = r->lanes_by_row ? ROWS_NO_AXIS : rows_inner_lane(p, index), all = (unsigned)n->npar + n->nred;
+	ExprId lo[TG_MAX_AXES], hi[TG_MAX_AXES], zero = expr_int(p->g, DT_I64, 0);
+	for (unsigned k = 0; k < r->nrow; k++)
+		m->axis[r->row_axis[index][k]] = (uint8_t)k;
+	for (unsigned a = 0; a < all; a++) {
+		if (a < n->npar && rows_is_row_axis(r, index, a))
+			continue;
+		bool own = a < n->npar;
+		lo[a] = own ? zero : over_region(p, m, n->axis[a].lo);
+		hi[a] = own ? p->g->tensor.at[m->t].extent[a] : over_region(p, m, n->axis[a].hi);
+		unsigned nth = 0;
+		for (unsigned b = 0; b < a; b++)
+			if (!(b < n->npar && rows_is_row_axis(r, index, b)) && lo[b] == lo[a] && hi[b] == hi[a])
+				nth++;
+		if (n->axis[a].clamp && !own)
+			nth = 100 + index; /* a cut range is its member's alone */
+		if (!add_loop(p, lo[a], hi[a], nth, a == lane, &m->axis[a]))
+			return false;
+		if (!own) {
+			n->axis[a].lo = lo[a];
+			n->axis[a].hi = hi[a];
+			n->axis[a].clamp = over_region(p, m, n->axis[a].clamp);
+		}
+	}
+	n->domain = over_region(p, m, n->domain);
+	n->guard = over_region(p, m, n->guard);
+	n->body = over_region(p, m, n->body);
+	n->finish = over_region(p, m, n->finish);
+	return true;
+}
+
+/* --- phases --- */
+
+/* The loops that member m shares with its phase: its own axes or, without, its ranges. */
+static void
+phase_loops(const Rows *r, unsigned index, RowPhase *out)
+{
+	const RowMember *m = &r->member[index];
+	unsigned lo = m->is_row ? 0 : m->node.npar, hi = m->is_row ? m->node.npar : (unsigned)m->node.npar + m->node.nred;
+	*out = (RowPhase){0};
+	for (int lanes = 0; lanes < 2; lanes++)
+		for (unsigned a = lo; a < hi; a++) {
+			if (m->axis[a] < r->nrow || r->loop[m->axis[a] - r->nrow].lanes != (bool)lanes)
+				continue;
+			out->loop[out->nloop++] = m->axis[a];
+			out->lanes = lanes;
+		}
+}
+
+typedef struct {
+	RowsPlan *p;
+	unsigned m;
+	unsigned earliest; /* phase */
+} Order;
+
+/* Whether the read is of the element that its own tensor's member computes at the same point. */
+static bool
+reads_same_point(const Graph *g, const RowMember *from, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	for (unsigned k = 0; k < p->narg; k++) {
+		const Expr *sub = expr_get(g, expr_arg(g, e, k));
+		if (sub->op != OP_AXIS || sub->ref != from->axis[k])
+			return false;
+	}
+	return true;
+}
+
+static void
+order_read(void *user, ExprId e)
+{
+	Order *o = user;
+	Rows *r = o->p->r;
+	const Expr *p = expr_get(o->p->g, e);
+	int at = p->op == OP_READ ? rows_member_of(r, p->ref) : -1;
+	if (at < 0 || at >= (int)o->m)
+		return;
+	RowMember *from = &r->member[at];
+	bool folded = !from->is_row && from->node.nred > 0;
+	bool same = !folded && !p->access && reads_same_point(o->p->g, from, e);
+	unsigned phase = from->phase + (same ? 0u : 1u);
+	if (phase > o->earliest)
+		o->earliest = phase;
+}
+
+static bool
+place_member(RowsPlan *p, unsigned index)
+{
+	Rows *r = p->r;
+	RowPhase loops;
+	Order o = {p, index, 0};
+	phase_loops(r, index, &loops);
+	node_walk(p->g, p->scratch, &r->member[index].node, order_read, &o);
+	for (unsigned f = o.earliest; f < r->nphase; f++)
+		if (r->phase[f].nloop == loops.nloop && memcmp(r->phase[f].loop, loops.loop, loops.nloop) == 0) {
+			r->member[index].phase = (uint8_t)f;
+			return true;
+		}
+	if (r->nphase == ROWS_MAX_PHASES)
+		return rows_refuse(p, REMARK_rows_many_phases);
+	r->member[index].phase = (uint8_t)r->nphase;
+	r->phase[r->nphase++] = loops;
+	return true;
+}
+
+/* --- what must be kept for later --- */
+
+static void
+keep_read(void *user, ExprId e)
+{
+	Order *o = user;
+	Rows *r = o->p->r;
+	const Expr *p = expr_get(o->p->g, e);
+	int at = p->op == OP_READ ? rows_member_of(r, p->ref) : -1;
+	if (at < 0 || !r->member[at].is_row)
+		return;
+	RowMember *from = &r->member[at];
+	if (from->phase != r->member[o->m].phase && !from->stored)
+		from->panel = true;
+}
+
+static bool
+find_panels(RowsPlan *p)
+{
+	Rows *r = p->r;
+	for (unsigned m = 0; m < r->nmember; m++) {
+		Order o = {p, m, 0};
+		node_walk(p->g, p->scratch, &r->member[m].node, keep_read, &o);
+	}
+	for (unsigned index = 0; index < r->nmember; index++) {
+		RowMember *m = &r->member[index];
+		if (!m->panel)
+			continue;
+		if (rows_own_axes(r, index) > 1)
+			return rows_refuse(p, REMARK_rows_large_panel);
+		if (p->facts->faulty[m->t])
+			return rows_refuse(p, REMARK_rows_faulty_panel);
+		for (unsigned a = 0; a < m->node.npar; a++)
+			if (!rows_is_row_axis(r, index, a))
+				m->panel_axis[m->npanel++] = (uint8_t)a;
+	}
+	return true;
+}
+
+bool
+rows_order_members(RowsPlan *p)
+{
+	Rows *r = p->r;
+	for (unsigned m = 0; m < r->nmember; m++) {
+		r->member[m].is_row = rows_own_axes(r, m) > 0;
+		if (!place_axes(p, m))
+			return false;
+	}
+	for (unsigned m = 0; m < r->nmember; m++)
+		if (!place_member(p, m))
+			return false;
+	return find_panels(p);
+}

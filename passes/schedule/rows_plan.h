@@ -1,0 +1,75 @@
+/* rows_plan.h: what the files that plan a kernel by rows (rows.h) share. rows_plan.c finds the rows, then
+ * asks the others, in this order: rows_lanes.c which axes vectors run along, rows_work.c how much is done
+ * side by side, rows_order.c the loops, the phases, and what is kept between them. */
+#ifndef TEXO_PASSES_SCHEDULE_ROWS_PLAN_H
+#define TEXO_PASSES_SCHEDULE_ROWS_PLAN_H
+
+#include "passes/schedule/rows.h"
+#include "passes/schedule/schedule.h"
+
+typedef struct {
+	Graph *g;
+	Arena *scratch;
+	const RowsFacts *facts;
+	Rows *r;
+	RemarkId why;
+} RowsPlan;
+
+static inline bool
+rows_refuse(RowsPlan *p, RemarkId why)
+{
+	p->why = why;
+	return false;
+}
+
+/* The member that computes t; -1: none. */
+static inline int
+rows_member_of(const Rows *r, TensorId t)
+{
+	for (unsigned m = 0; m < r->nmember; m++)
+		if (r->member[m].t == t)
+			return (int)m;
+	return -1;
+}
+
+/* The row axis that is axis a of member m's node; nrow: none. */
+static inline unsigned
+rows_axis_of(const Rows *r, unsigned m, unsigned a)
+{
+	unsigned k = 0;
+	while (k < r->nrow && r->row_axis[m][k] != a)
+		k++;
+	return k;
+}
+
+static inline bool
+rows_is_row_axis(const Rows *r, unsigned m, unsigned a)
+{
+	return rows_axis_of(r, m, a) < r->nrow;
+}
+
+/* The axes of member m that are loops inside the row. */
+static inline unsigned
+rows_own_axes(const Rows *r, unsigned m)
+{
+	return r->member[m].node.npar - (unsigned)r->nrow;
+}
+
+/* --- lanes (rows_lanes.c) --- */
+/* Puts the row axis last that vectors by row run along. */
+void rows_order_axes(RowsPlan *p);
+/* The template whose reads cost least. */
+void rows_choose_template(RowsPlan *p);
+/* The node's axis along which member m's own loops would be vectors; ROWS_NO_AXIS: none. */
+unsigned rows_inner_lane(const RowsPlan *p, unsigned m);
+
+/* --- work (rows_work.c) --- */
+/* Rows.block and Rows.copies. */
+unsigned rows_choose_block(const RowsPlan *p);
+unsigned rows_choose_copies(const RowsPlan *p);
+
+/* --- order (rows_order.c) --- */
+/* The loops of every member, its expressions over the region's axes, its phase, and the panels. */
+bool rows_order_members(RowsPlan *p);
+
+#endif

@@ -1,0 +1,89 @@
+/* rows_work.c: how much of a kernel by rows is done side by side: the block of a task, the copies of a
+ * vector (rows.h). */
+#include "passes/schedule/rows_plan.h"
+
+#include "passes/expr_map.h"
+
+/* --- blocks --- */
+
+typedef struct {
+	const RowsPlan *p;
+	unsigned m;
+	unsigned votes[TG_MAX_RANK]; /* by row axis */
+} Block;
+
+static void
+vote(void *user, ExprId e)
+{
+	Block *b = user;
+	const Rows *r = b->p->r;
+	const Graph *g = b->p->g;
+	const Expr *p = expr_get(g, e);
+	uint32_t lane = 1u << r->row_axis[b->m][r->nrow - 1];
+	if (p->op != OP_READ || p->narg < 2)
+		return;
+	uint32_t last = expr_axes(g, b->p->scratch, expr_arg(g, e, p->narg - 1u)), before = 0;
+	for (unsigned k = 0; k + 1u < p->narg; k++)
+		before |= expr_axes(g, b->p->scratch, expr_arg(g, e, k));
+	if (!(before & lane) || (last & lane))
+		return;
+	for (unsigned a = 0; a < b->p->r->member[b->m].node.npar; a++)
+		if ((last >> a & 1) && rows_axis_of(r, b->m, a) < r->nrow)
+			b->votes[rows_axis_of(r, b->m, a)]++;
+}
+
+/* What is read across the lanes brings a cache line for each lane: the next values of the axis that runs
+ * along those lines come next. */
+unsigned
+rows_choose_block(const RowsPlan *p)
+{
+	Rows *r = p->r;
+	Block b = {.p = p};
+	unsigned best = 0;
+	if (r->tmpl != TMPL_MAP || r->nrow < 2)
+		return 0;
+	for (b.m = 0; b.m < r->nmember; b.m++)
+		node_walk(p->g, p->scratch, &r->member[b.m].node, vote, &b);
+	for (unsigned k = 0; k + 1u < r->nrow; k++)
+		if (b.votes[k] > (best ? b.votes[best - 1] : 0))
+			best = k + 1;
+	return best;
+}
+
+/* --- copies --- */
+
+typedef struct {
+	const Graph *g;
+	unsigned ops;
+} BodyOps;
+
+static void
+count_op(void *user, ExprId e)
+{
+	BodyOps *c = user;
+	const Expr *p = expr_get(c->g, e);
+	if (op_info[p->op].flags & F_MATH)
+		c->ops += 12;
+	else if (op_info[p->op].cls == CLASS_MAP && p->dtype != DT_I64)
+		c->ops++;
+}
+
+enum { FEW_OPS = 6, SOME_OPS = 14 };
+
+/* An addition takes four cycles, and its next one waits for it: a body of few operations needs four
+ * accumulators to keep the machine busy, a long one none but its own. Columns also share what they read
+ * from rows. */
+unsigned
+rows_choose_copies(const RowsPlan *p)
+{
+	const Rows *r = p->r;
+	BodyOps c = {.g = p->g};
+	if (r->tmpl == TMPL_MAP)
+		return 1;
+	for (unsigned m = 0; m < r->nmember; m++)
+		if (r->member[m].node.nred)
+			expr_walk(p->g, p->scratch, r->member[m].node.body, count_op, &c);
+	if (r->tmpl == TMPL_COLRED && c.ops <= FEW_OPS)
+		return 8;
+	return c.ops <= FEW_OPS ? 4 : c.ops <= SOME_OPS || r->tmpl == TMPL_COLRED ? 2 : 1;
+}
