@@ -154,7 +154,8 @@ typedef struct Frame {
 	VEC(IvarId) ivar; /* bound by this frame */
 	VEC(Obligation) duty;
 	Def *def;
-	bool proved;      /* something was proved here, perhaps from the range of an outer index */
+	uint32_t inner;   /* the facts from this mark on are its own */
+	bool leans;       /* something was proved here from the range of an outer index */
 } Frame;
 
 typedef struct {
@@ -340,7 +341,7 @@ typedef struct {
 	Dom outward;   /* its own conditions without a bound index: what it reads may rely on them */
 	Dom path;      /* the conditions around it; may be cut to what its axes can say */
 	bool need_all; /* path must hold: an access was proved with it */
-	bool proved;   /* outer indices must have a value: something was proved from their ranges */
+	bool leans;    /* outer indices must have a value: something was proved from their ranges */
 	Name name;
 	Span at;
 } Reduction;

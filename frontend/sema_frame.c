@@ -42,17 +42,23 @@ frame_push(Sema *s, Frame *f, Def *def)
 	*f = (Frame){.up = s->frame, .def = def ? def : s->frame ? s->frame->def : NULL};
 	facts_pop(s->facts, s->base);
 	push_ranges(s, s->frame);
+	f->inner = facts_mark(s->facts);
 	s->frame = f;
 }
 
 void
 frame_pop(Sema *s)
 {
-	s->frame = s->frame->up;
+	Frame *f = s->frame->up;
+	s->frame = f;
 	facts_pop(s->facts, s->base);
-	push_ranges(s, s->frame);
-	if (s->frame)
-		push_path(s, s->frame->path);
+	if (!f)
+		return;
+	push_ranges(s, f->up);
+	f->inner = facts_mark(s->facts);
+	for (uint32_t i = 0; i < f->ivar.n; i++)
+		push_range(s, f->ivar.at[i]);
+	push_path(s, f->path);
 }
 
 void
@@ -128,8 +134,10 @@ in_bounds(Sema *s, const Obligation *o)
 bool
 frame_prove(Sema *s, ExprId cond)
 {
+	Frame *f = s->frame;
 	bool ok = prove(s->facts, cond);
-	s->frame->proved |= ok;
+	if (ok && !f->leans && f->inner > s->base)
+		f->leans = !prove_without(s->facts, s->base, f->inner, cond);
 	return ok;
 }
 

@@ -1,6 +1,7 @@
 /* sema_reduce.c: reductions, each a node of its own over the indices it depends on.
  *
- * A reduction absorbs the conjuncts in which one of its indices occurs and passes the others on. A
+ * A reduction absorbs the conjuncts in which one of its indices occurs and passes the others on; what
+ * has its value only within the range is passed on as asked for where there is a term. A
  * max, min, mean or arg of nothing is absent: it adds the conjunct nonempty, a READ of an ANY node
  * over the same range and conditions. */
 #include "frontend/sema.h"
@@ -112,7 +113,7 @@ free_ivars(Sema *s, const Reduction *r, IvarSet *set)
 		expr_ivars(s, v.lo, &all);
 		expr_ivars(s, v.hi, &all);
 	}
-	for (const Frame *f = r->proved ? s->frame : NULL; f; f = f->up)
+	for (const Frame *f = r->leans ? s->frame : NULL; f; f = f->up)
 		for (uint32_t i = 0; i < f->ivar.n; i++) {
 			Ivar v = s->ivar.at[f->ivar.at[i]];
 			if (v.in_range) {
@@ -198,7 +199,7 @@ domain_of(Sema *s, const Reduction *r, const IvarSet *set)
 		d = expr_and(s->g, d, expr_binary(s->g, OP_LE, v.lo, self));
 		d = expr_and(s->g, d, expr_binary(s->g, OP_LT, self, v.hi));
 	}
-	for (const Frame *f = r->proved ? s->frame : NULL; f; f = f->up)
+	for (const Frame *f = r->leans ? s->frame : NULL; f; f = f->up)
 		for (uint32_t i = 0; i < f->ivar.n; i++)
 			if (!ivar_set_has(set, f->ivar.at[i]))
 				d = expr_and(s->g, d, has_value(s, r, set, f->ivar.at[i]));
@@ -422,7 +423,7 @@ typedef struct {
 	Val v;
 	Dom conds;  /* absorbed */
 	Dom outward, path;
-	bool need_all, proved;
+	bool need_all, leans;
 } Red;
 
 static ExprId
@@ -430,7 +431,7 @@ one_node(Sema *s, const Red *r, Monoid m, ExprId body, DType t)
 {
 	Reduction x = {.monoid = m, .body = body, .dtype = t, .bound = r->b.ivar, .nbound = r->b.n, .guard = r->conds,
 	               .outward = r->outward, .path = r->path, .need_all = r->need_all,
-	               .proved = r->proved, .at = r->at};
+	               .leans = r->leans, .at = r->at};
 	return hoist(s, &x);
 }
 
@@ -530,23 +531,84 @@ is_false(Sema *s, ExprId c)
 	return set.n == 0 && !expr_has_read(s, c) && prove(s->facts, cond_not(s, c));
 }
 
-/* Splits the term's conjuncts into those with a bound index and the others. */
-static Dom
+/* That no value of the bound indices meets what has been absorbed so far. */
+static ExprId
+no_term(Sema *s, const Red *r)
+{
+	ExprId any = 0;
+	bool plain = r->conds.n == 0;
+	for (unsigned k = 0; k < r->b.n; k++) {
+		Ivar v = s->ivar.at[r->b.ivar[k]];
+		plain &= !v.in_range;
+		ExprId empty = expr_binary(s->g, OP_LE, v.hi, v.lo);
+		any = any ? expr_binary(s->g, OP_OR, any, empty) : empty;
+	}
+	if (plain)
+		return any;
+	any = one_node(s, r, MON_ANY, expr_int(s->g, DT_BOOL, 1), DT_BOOL);
+	return any ? cond_not(s, any) : 0;
+}
+
+typedef struct {
+	Sema *s;
+	bool ok;
+} Outside;
+
+static void
+read_outside(void *user, ExprId e)
+{
+	Outside *c = user;
+	Graph *g = c->s->g;
+	Expr p = *expr_get(g, e);
+	if (p.op != OP_READ || p.access)
+		return;
+	for (unsigned a = 0; a < p.narg && c->ok; a++) {
+		ExprId sub = expr_arg(g, e, a), zero = expr_int(g, DT_I64, 0);
+		c->ok = prove(c->s->facts, expr_binary(g, OP_LE, zero, sub)) &&
+		        prove(c->s->facts, expr_binary(g, OP_LT, sub, g->tensor.at[p.ref].extent[a]));
+	}
+	const Node *n = tensor_node(g, p.ref);
+	if (c->ok && n && n->domain) {
+		ExprId sub[TG_MAX_RANK];
+		for (unsigned a = 0; a < p.narg; a++)
+			sub[a] = expr_arg(g, e, a);
+		c->ok = prove(c->s->facts, expr_subst_axes(g, n->domain, sub, p.narg));
+	}
+}
+
+/* Every read of the conjunct has its value outside of the reduction too, where those before it hold. */
+static bool
+has_value_outside(Sema *s, ExprId cond, Dom before)
+{
+	Outside c = {s, true};
+	uint32_t mark = facts_mark(s->facts);
+	for (uint32_t i = 0; i < before.n; i++)
+		facts_push(s->facts, before.at[i]);
+	expr_walk(s->g, s->arena, cond, read_outside, &c);
+	facts_pop(s->facts, mark);
+	return c.ok;
+}
+
+/* Splits the term's conjuncts into those with a bound index and the others. What of those has its value only inside
+ * of the range, as x[0] where an index runs over x, is asked where there is a term. */
+static void
 absorb(Sema *s, Red *r, Dom all, AstId where)
 {
 	bool named = where && names_bound(s, where, &r->b);
-	Dom outward = r->b.outward;
-	for (uint32_t i = 0; i < all.n; i++)
-		if (expr_has_ivar(s, all.at[i], r->b.ivar, r->b.n) || (named && is_false(s, all.at[i]))) {
-			if (!BUG(conjunct_dropped))
-				r->conds = dom_append(s, r->conds, all.at[i]);
-			if (BUG(absorbed_outward))
-				outward = dom_join(s, outward, (Dom){1, &all.at[i]});
-		} else if (BUG(outward_absorbed))
-			r->conds = dom_append(s, r->conds, all.at[i]);
-		else
-			outward = dom_join(s, outward, (Dom){1, &all.at[i]});
-	return outward;
+	r->outward = r->b.outward;
+	for (uint32_t i = 0; i < all.n; i++) {
+		ExprId c = all.at[i];
+		bool own = expr_has_ivar(s, c, r->b.ivar, r->b.n) || (named && is_false(s, c));
+		if (own ? !BUG(conjunct_dropped) : BUG(outward_absorbed))
+			r->conds = dom_append(s, r->conds, c);
+		if (own ? !BUG(absorbed_outward) : BUG(outward_absorbed))
+			continue;
+		if (!own && !has_value_outside(s, c, r->outward)) {
+			ExprId none = no_term(s, r);
+			c = none ? expr_binary(s->g, OP_OR, none, c) : c;
+		}
+		r->outward = dom_join(s, r->outward, dom_append(s, dom_none, c));
+	}
 }
 
 Val
@@ -577,13 +639,13 @@ elab_reduce(Sema *s, AstId id, Env *env)
 	bool bad = val_bad(&r.v) || (where && !cond);
 	all = bad ? all : dom_join(s, all, r.v.dom);
 	r.need_all = !bad && frame_settle(s, all);
-	r.proved = f.proved;
+	r.leans = f.leans;
 	frame_pop(s);
 	if (bad)
 		return val_error;
-	Dom outward = absorb(s, &r, all, where);
-	r.outward = outward;
 	r.path = outer_path(s);
+	absorb(s, &r, all, where);
+	Dom outward = r.outward;
 	ExprId e = reduce_value(s, &r, arg);
 	if (!e)
 		return val_error;

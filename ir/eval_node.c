@@ -111,6 +111,9 @@ need_results(Needed *d)
 	const Graph *g = d->r->g;
 	for (uint32_t k = 0; k < g->result.n; k++)
 		need_tensor(d, g->result.at[k].tensor);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		if (g->node.at[i].reports)
+			need_tensor(d, g->node.at[i].out);
 	while (d->todo.n) {
 		const NodeRun *nr = d->node[d->todo.at[--d->todo.n]];
 		for (uint32_t k = 0; k < nr->reads.n; k++)

@@ -2,6 +2,8 @@
 #include "ir/prove_facts.h"
 #include "ir/bugs.h"
 
+#include <string.h>
+
 enum { MAX_NESTING = 200 };
 
 Facts *
@@ -215,6 +217,23 @@ prove(Facts *f, ExprId cond)
 {
 	f->steps = PROVE_STEPS;
 	return prove_literal(f, cond, true, PROVE_DEPTH, 0);
+}
+
+bool
+prove_without(Facts *f, uint32_t from, uint32_t to, ExprId cond)
+{
+	uint32_t n = f->entry.n, hidden = to - from;
+	Entry *kept = ARENA_ARRAY(f->arena, Entry, hidden);
+	for (uint32_t k = 0; k < hidden; k++)
+		kept[k] = f->entry.at[from + k];
+	memmove(f->entry.at + from, f->entry.at + to, (n - to) * sizeof *kept);
+	f->entry.n -= hidden;
+	bool proved = prove(f, cond);
+	memmove(f->entry.at + to, f->entry.at + from, (n - to) * sizeof *kept);
+	for (uint32_t k = 0; k < hidden; k++)
+		f->entry.at[from + k] = kept[k];
+	f->entry.n = n;
+	return proved;
 }
 
 bool

@@ -23,6 +23,8 @@ void facts_pop(Facts *f, uint32_t mark);
 
 /* True only if cond (comparisons of integers under && || !) holds wherever the facts do. */
 bool prove(Facts *f, ExprId cond);
+/* The same without the facts pushed between the two marks. */
+bool prove_without(Facts *f, uint32_t from, uint32_t to, ExprId cond);
 /* True only if the facts contradict one another. */
 bool prove_absurd(Facts *f);
 /* An expression without IVAR, AXIS and reads (but of rank-0 parameters) that is >= e (upper) or <= e

@@ -334,7 +334,8 @@ print_node(Printer *p, const Node *n)
 		root[m++] = n->target[a];
 	root[m++] = n->init;
 	begin_statement(p, root, m);
-	text_printf(p->out, "node %%%" PRIu32 " %s%s\n", n->out, monoid_info[n->monoid].text, n->scatter ? " scatter" : "");
+	text_printf(p->out, "node %%%" PRIu32 " %s%s%s\n", n->out, monoid_info[n->monoid].text,
+	            n->scatter ? " scatter" : "", n->reports ? " reports" : "");
 	print_axes(p, n);
 	print_line(p, "  domain", n->domain, 0);
 	print_line(p, "  guard", n->guard, 0);

@@ -201,6 +201,7 @@ read_node(Reader *r)
 	n.npar = g->tensor.at[n.out].rank;
 	n.monoid = read_monoid(r);
 	n.scatter = reader_accept(r, "scatter");
+	n.reports = reader_accept(r, "reports");
 	while (read_node_part(r, &n, &ntarget))
 		;
 	if (reader_accept(r, "recur"))

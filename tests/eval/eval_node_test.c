@@ -450,6 +450,31 @@ scatter_adds_in_order(void **state)
 	}
 }
 
+/* A scatter that no result reads: its failure is met where the node reports, and nowhere else. */
+static void
+what_reports_is_evaluated(void **state)
+{
+	(void)state;
+	static const float x[2] = {1, 2};
+	static const int32_t bad[2] = {0, 9};
+	for (int reports = 0; reports < 2; reports++) {
+		Bench b;
+		bench_open(&b, FP_RELAXED);
+		TensorId tx = bench_input(&b, DT_F32, x, 1, 2, 0), ti = bench_input(&b, DT_I32, bad, 1, 2, 0);
+		AccessId access = bench_access(&b, ACCESS_SCATTER, "g[ids[t]]");
+		Node n = {.npar = 1, .monoid = MON_SUM, .scatter = true, .target_access = {access}, .reports = reports};
+		ExprId t = bench_reduced(&b, &n, 2);
+		n.target[0] = index_of(&b, ti, t);
+		n.body = bench_read(&b, tx, 1, t, 0, 0);
+		bench_node(&b, n, DT_F32, 3, 0);
+		Node copy = {.npar = 1, .body = bench_read(&b, tx, 1, expr_axis(b.g, 0), 0, 0)};
+		bench_result(&b, bench_node(&b, copy, DT_F32, 2, 0));
+		assert_int_equal(bench_eval(&b), EVAL_OK);
+		assert_int_equal(b.out.fault, reports ? access : 0);
+		bench_close(&b);
+	}
+}
+
 /* m[ids[t]] max= x[t] else -7, with a condition on t. */
 static void
 scatter_fills_untouched_targets(void **state)
@@ -637,6 +662,7 @@ main(void)
 		cmocka_unit_test(absence_travels),
 		cmocka_unit_test(narrow_tensors_round_once),
 		cmocka_unit_test(scatter_adds_in_order),
+		cmocka_unit_test(what_reports_is_evaluated),
 		cmocka_unit_test(scatter_fills_untouched_targets),
 		cmocka_unit_test(recurrences_step_in_their_direction),
 		cmocka_unit_test(later_steps_are_absent),
