@@ -24,6 +24,7 @@ demo: deps
 # the address and undefined-behaviour sanitizers, the fuzzers among them; there the random tests run
 # short.
 check: deps
+	$(CONFIGURE) -S . -B $(BUILD)
 	$(MAKE) build
 	$(MAKE) sanitize
 	ctest --test-dir $(CHECKED) -j$(JOBS) --output-on-failure -E '_(long|many)$$'
