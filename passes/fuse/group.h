@@ -23,4 +23,8 @@ typedef struct {
 /* Groups the nodes of g that the ROWS template takes; results[t]: t is a result. In cx->scratch. */
 Groups group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results);
 
+/* Adds to each group what its phases would compute twice, as a node of its own (share.c). Such a node comes
+ * after its readers in the graph, and before them in its group. */
+void share_in_groups(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *groups);
+
 #endif

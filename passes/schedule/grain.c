@@ -5,16 +5,10 @@
  * that depends on data or on an index counts as its clamp, or as SOME_TERMS.
  *
  * Factors are kept below 2^31, so that no product wraps. */
+#include "passes/schedule/op_cost.h"
 #include "passes/schedule/schedule.h"
 
-enum { CALL_NS = 20000, UNITS_A_NS = 16, SOME_TERMS = 16, TASK_UNITS = 64 };
-
-/* In units of 1/16 ns, for one element: as a scalar, and as one of a vector's. */
-typedef struct {
-	uint16_t scalar, vector;
-} Cost;
-
-static const Cost cost_cheap = {4, 1}, cost_dear = {48, 8}, cost_math = {160, 16}, cost_read = {8, 4};
+enum { CALL_NS = 20000, SOME_TERMS = 16, TASK_UNITS = 64 };
 
 typedef struct {
 	const Graph *g;
@@ -27,15 +21,7 @@ static void
 add_cost(void *user, ExprId e)
 {
 	Estimate *s = user;
-	Op op = (Op)expr_get(s->g, e)->op;
-	const OpInfo *info = &op_info[op];
-	Cost c = {0, 0};
-	if (op == OP_READ)
-		c = cost_read;
-	else if (info->flags & F_MATH)
-		c = cost_math;
-	else if (info->cls == CLASS_MAP)
-		c = info->flags & F_CHEAP ? cost_cheap : cost_dear;
+	OpCost c = op_cost((Op)expr_get(s->g, e)->op);
 	s->units += s->vector ? c.vector : c.scalar;
 }
 
@@ -87,7 +73,7 @@ task_grain(Graph *g, Arena *scratch, const KernelPlan *plan, ExprId elements)
 	ExprId sum = expr_int(g, DT_I64, 0), one = expr_int(g, DT_I64, 1);
 	for (unsigned k = 0; k < plan->nnode; k++) {
 		const Node n = *tensor_node(g, plan->node[k]);
-		Estimate s = {.g = g, .vector = plan->lanes > 1, .units = cost_read.scalar};
+		Estimate s = {.g = g, .vector = plan->lanes > 1, .units = op_cost_read.scalar};
 		node_walk(g, scratch, &n, add_cost, &s);
 		ExprId cost = expr_int(g, DT_I64, s.units < INT32_MAX ? s.units : INT32_MAX);
 		sum = expr_binary(g, OP_ADD, sum, times(g, cost, terms(g, scratch, &s, &n)));

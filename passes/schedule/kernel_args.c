@@ -212,22 +212,22 @@ point_declare_local(Point *l, TensorId t)
 }
 
 void
-point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, bool lanes)
+point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, unsigned vectors)
 {
 	const Tensor tensor = l->g->tensor.at[t];
 	DType dtype = tensor.dtype == DT_C64 ? DT_F32 : tensor.dtype;
 	ExprId extent[POINT_MAX_RANK], count = expr_int(l->g, DT_I64, tensor.dtype == DT_C64 ? 2 : 1);
 	ValId size[POINT_MAX_RANK], stride[POINT_MAX_RANK];
-	unsigned rank = naxis + lanes;
+	unsigned rank = naxis + (vectors > 0);
 	TensorArg *arg = point_tensor(l, t);
 	arg->npanel = (uint8_t)naxis;
-	arg->panel_lanes = lanes;
+	arg->panel_lanes = vectors > 0;
 	for (unsigned k = 0; k < naxis; k++) {
 		arg->panel_axis[k] = axis[k];
 		extent[k] = tensor.extent[axis[k]];
 	}
-	if (lanes)
-		extent[naxis] = expr_int(l->g, DT_I64, l->lanes);
+	if (vectors)
+		extent[naxis] = expr_int(l->g, DT_I64, (int64_t)vectors * l->lanes);
 	ExprId below = expr_int(l->g, DT_I64, 1);
 	for (unsigned k = rank; k-- > 0;) {
 		size[k] = point_launch_expr(l, extent[k]);

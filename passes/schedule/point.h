@@ -50,7 +50,7 @@ typedef struct {
 	ValId dense;       /* data with a last stride of 1, when that is not known of `data` itself */
 	PointVal value[POINT_MAX_COPIES];
 	uint8_t npanel, panel_axis[TG_MAX_RANK]; /* the tensor's axes that index the panel */
-	bool panel_lanes;  /* the panel has a last axis more, of one vector */
+	bool panel_lanes;  /* the panel has a last axis more, of a vector for each copy */
 } TensorArg;
 
 typedef enum { AT_VECTOR, AT_BASE, AT_COUNT } PointAt; /* AT_BASE: scalars, the lane axis at lane 0 */
@@ -121,9 +121,9 @@ void point_declare_exprs(Point *l, const Node *n);
 void point_declare_node(Point *l, TensorId t);
 /* A tensor of the kernel's own: its extents, and no memory. Before any expression that reads it. */
 void point_declare_local(Point *l, TensorId t);
-/* Gives a local tensor memory of the call's own, indexed by these of its axes and, with lanes, by the
- * lane as well. */
-void point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, bool lanes);
+/* Gives a local tensor memory of the call's own, indexed by these of its axes and, if lanes are not along
+ * one of them, by the lane of `vectors` vectors side by side as well (0: none). */
+void point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, unsigned vectors);
 TensorArg *point_tensor(Point *l, TensorId t);
 /* Whether, as launched, every view that a dense one stands for has it; 0: none is in question. */
 ValId point_all_dense(Point *l);

@@ -124,6 +124,13 @@ plane_words(Point *l, ValId w)
 	                .cut = tir_binary(l->tir, OP_SHR, w, tir_int(l->tir, DT_U32, 16))};
 }
 
+/* Where the vector of the copy at work begins on a panel's last axis. */
+static ValId
+panel_lane(Point *l)
+{
+	return tir_int(l->tir, DT_I64, BUG(copies_share_panel) ? 0 : (int64_t)l->copy * l->lanes);
+}
+
 /* The subscripts that index the panel. */
 static void
 keep_panel_axes(Point *l, const TensorArg *arg, ReadAt *r)
@@ -136,7 +143,7 @@ keep_panel_axes(Point *l, const TensorArg *arg, ReadAt *r)
 	}
 	r->rank = arg->npanel;
 	if (arg->panel_lanes) {
-		r->index[r->rank] = tir_int(l->tir, DT_I64, 0);
+		r->index[r->rank] = panel_lane(l);
 		kept = l->lanes ? (int)r->rank : -1;
 		r->rank++;
 		r->lanes = l->lanes;
@@ -208,7 +215,7 @@ point_put_panel(Point *l, TensorId t, PointVal v, const ValId *p, int along)
 			lane = (int)k;
 	}
 	if (arg->panel_lanes) {
-		index[rank] = tir_int(l->tir, DT_I64, 0);
+		index[rank] = panel_lane(l);
 		lane = l->lanes ? (int)rank : -1;
 		rank++;
 	}

@@ -182,7 +182,8 @@ declare(RowBuild *b)
 	for (unsigned k = 0; k < r->nmember; k++) {
 		point_declare_exprs(l, &r->member[k].node);
 		if (r->member[k].panel)
-			point_bind_panel(l, r->member[k].t, r->member[k].panel_axis, r->member[k].npanel, r->lanes_by_row);
+			point_bind_panel(l, r->member[k].t, r->member[k].panel_axis, r->member[k].npanel,
+			                 r->lanes_by_row ? b->copies : 0);
 	}
 	for (unsigned k = 0; k < r->nmember; k++)
 		for (unsigned a = 0; a < r->member[k].node.npar; a++)

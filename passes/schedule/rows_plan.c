@@ -132,11 +132,11 @@ rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node
 	else
 		out->tmpl = tmpl;
 	out->lanes_by_row = out->tmpl == TMPL_MAP || out->tmpl == TMPL_COLRED;
-	if (ok) {
-		out->copies = rows_choose_copies(&p);
+	if (ok)
 		out->block = (uint8_t)rows_choose_block(&p);
-	}
 	ok = ok && rows_order_members(&p);
+	if (ok)
+		out->copies = rows_choose_copies(&p);
 	*why = p.why;
 	return ok;
 }

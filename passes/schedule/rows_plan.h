@@ -64,7 +64,7 @@ void rows_choose_template(RowsPlan *p);
 unsigned rows_inner_lane(const RowsPlan *p, unsigned m);
 
 /* --- work (rows_work.c) --- */
-/* Rows.block and Rows.copies. */
+/* Rows.block, and, once the phases are known, Rows.copies. */
 unsigned rows_choose_block(const RowsPlan *p);
 unsigned rows_choose_copies(const RowsPlan *p);
 

@@ -68,6 +68,22 @@ count_op(void *user, ExprId e)
 		c->ops++;
 }
 
+/* The operations of an iteration of the phase, if it folds. */
+static unsigned
+phase_ops(const RowsPlan *p, unsigned phase)
+{
+	BodyOps c = {.g = p->g};
+	bool folds = false;
+	for (unsigned m = 0; m < p->r->nmember; m++) {
+		const RowMember *member = &p->r->member[m];
+		if (member->phase != phase)
+			continue;
+		folds |= member->node.nred > 0;
+		expr_walk(p->g, p->scratch, member->node.body, count_op, &c);
+	}
+	return folds ? c.ops : 0;
+}
+
 enum { FEW_OPS = 6, SOME_OPS = 14 };
 
 /* An addition takes four cycles, and its next one waits for it: a body of few operations needs four
@@ -77,13 +93,12 @@ unsigned
 rows_choose_copies(const RowsPlan *p)
 {
 	const Rows *r = p->r;
-	BodyOps c = {.g = p->g};
+	unsigned ops = 0;
 	if (r->tmpl == TMPL_MAP)
 		return 1;
-	for (unsigned m = 0; m < r->nmember; m++)
-		if (r->member[m].node.nred)
-			expr_walk(p->g, p->scratch, r->member[m].node.body, count_op, &c);
-	if (r->tmpl == TMPL_COLRED && c.ops <= FEW_OPS)
+	for (unsigned f = 0; f < r->nphase; f++)
+		ops = phase_ops(p, f) > ops ? phase_ops(p, f) : ops;
+	if (r->tmpl == TMPL_COLRED && ops <= FEW_OPS)
 		return 8;
-	return c.ops <= FEW_OPS ? 4 : c.ops <= SOME_OPS || r->tmpl == TMPL_COLRED ? 2 : 1;
+	return ops <= FEW_OPS ? 4 : ops <= SOME_OPS || r->tmpl == TMPL_COLRED ? 2 : 1;
 }

@@ -261,7 +261,9 @@ group(Schedule *s)
 	bool *results = ARENA_ARRAY(scratch, bool, s->g->tensor.n);
 	for (uint32_t r = 0; r < s->g->result.n; r++)
 		results[s->g->result.at[r].tensor] = true;
-	s->groups = group_nodes(s->g, s->cx, graph_may_fault(s->g, scratch), results);
+	const bool *faulty = graph_may_fault(s->g, scratch);
+	s->groups = group_nodes(s->g, s->cx, faulty, results);
+	share_in_groups(s->g, s->cx, faulty, results, &s->groups);
 	s->ngrouped = s->g->tensor.n;
 }
 
@@ -275,8 +277,8 @@ plan_schedule(Graph *g, PassCtx *cx)
 	p->graph = g;
 	check_limits(g);
 	own_results(g, cx);
-	collect_reads(&s);
 	group(&s);
+	collect_reads(&s);
 	order_units(&s);
 	uint32_t nnode = g->node.n;
 	stage_inouts(g, cx, s.unit);

@@ -295,6 +295,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	out->fault = got.fault;
 	out->cut = got.cut;
 	out->kernels = p->kernel.n;
+	out->members = p->kernel.at[0].plan.nnode;
 	out->remarks = text_get(&log);
 	out->tmpl = (Template)p->kernel.at[0].plan.tmpl;
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;

@@ -1,0 +1,298 @@
+/* share.c: what two phases of a kernel by rows would both compute at the same point, and what costs more
+ * than a store and a load, is computed by the first and kept for the other: the exponentials of a softmax,
+ * which are summed and then divided by the sum.
+ *
+ * in     groups of nodes, each with a kernel by rows (group.c)
+ * out    the shared expressions are nodes, members of their groups, which nothing else reads
+ * fp     exact: a node has the type of its expression, so nothing is rounded on the way
+ * tests  tests/fuse/phases_test.c, tests/fuse/kernels.tex, tests/random
+ *
+ * Phases are of region points (rows.h), over which equal expressions have equal ids, whatever axes their
+ * nodes have. A node of its own is evaluated at every point, so an expression may only become one if
+ * nothing it reads can be out of bounds or fault: each subscript is an axis that runs along the
+ * tensor's own extent. */
+#include "passes/fuse/group.h"
+
+#include "ir/bugs.h"
+#include "ir/bugs.h"
+#include "passes/expr_map.h"
+#include "passes/schedule/op_cost.h"
+#include "passes/schedule/rows.h"
+#include "passes/schedule/schedule.h"
+
+enum { KEEPING_UNITS = 2 * 4 /* a store and a load of a vector's element */ };
+
+typedef struct {
+	ExprId e;
+	uint32_t phases; /* that compute it, as bits */
+	unsigned first;  /* the first member that does */
+} Seen;
+
+typedef struct {
+	Graph *g;
+	Arena *scratch;
+	const RowsFacts *facts;
+	const Rows *r;
+	unsigned member; /* at work */
+	VEC(Seen) seen;
+} Share;
+
+/* --- what may be a node --- */
+
+typedef struct {
+	const Share *s;
+	uint32_t axes;    /* of the region, that it depends on */
+	bool fits, along; /* reads only what is there everywhere; and something along the loop */
+} Fit;
+
+/* The extent of an axis of the region that starts at 0; 0: none such. */
+static ExprId
+axis_extent(const Share *s, unsigned axis)
+{
+	if (axis < s->r->nrow)
+		return s->r->extent[axis];
+	const RowLoop *loop = &s->r->loop[axis - s->r->nrow];
+	const Expr *lo = expr_get(s->g, loop->lo);
+	return lo->op == OP_CONST && lo->imm.i == 0 ? loop->hi : 0;
+}
+
+static void
+fit_expr(void *user, ExprId e)
+{
+	Fit *f = user;
+	const Graph *g = f->s->g;
+	const Expr *p = expr_get(g, e);
+	if (p->op == OP_ACC || p->op == OP_TOUCHED || p->op == OP_IVAR)
+		f->fits = false;
+	if (p->op != OP_READ || g->tensor.at[p->ref].kind == TENSOR_SCALAR)
+		return;
+	f->fits &= !p->access && !f->s->facts->faulty[p->ref];
+	for (unsigned k = 0; k < p->narg; k++) {
+		const Expr *sub = expr_get(g, expr_arg(g, e, k));
+		bool own = sub->op == OP_AXIS && axis_extent(f->s, sub->ref) == g->tensor.at[p->ref].extent[k];
+		f->fits &= own;
+		f->along |= own && sub->ref >= f->s->r->nrow;
+	}
+}
+
+/* The only loop that e depends on; 0: e can't be a node. A kernel of a single row keeps nothing, as that
+ * row may be larger than any cache; so axis 0 is a row's. */
+static unsigned
+loop_of(const Share *s, ExprId e)
+{
+	uint32_t loops = expr_axes(s->g, s->scratch, e) >> s->r->nrow;
+	Fit f = {.s = s, .fits = true};
+	if (!s->r->nrow || !loops || (loops & (loops - 1)))
+		return 0;
+	expr_walk(s->g, s->scratch, e, fit_expr, &f);
+	unsigned axis = s->r->nrow;
+	while (!(loops & 1))
+		loops >>= 1, axis++;
+	return (f.fits || BUG(shared_beyond_bounds)) && f.along ? axis : 0;
+}
+
+typedef struct {
+	const Share *s;
+	unsigned units;
+} Units;
+
+static void
+add_units(void *user, ExprId e)
+{
+	Units *u = user;
+	if (expr_axes(u->s->g, u->s->scratch, e) >> u->s->r->nrow)
+		u->units += op_cost((Op)expr_get(u->s->g, e)->op).vector;
+}
+
+/* What e costs at each point of its loop. */
+static unsigned
+units_of(const Share *s, ExprId e)
+{
+	Units u = {s, 0};
+	expr_walk(s->g, s->scratch, e, add_units, &u);
+	return u.units;
+}
+
+/* --- what is computed twice --- */
+
+static void
+see(void *user, ExprId e)
+{
+	Share *s = user;
+	const Expr *p = expr_get(s->g, e);
+	if (op_info[p->op].cls != CLASS_MAP || !dtype_is_float((DType)p->dtype))
+		return;
+	for (uint32_t k = 0; k < s->seen.n; k++)
+		if (s->seen.at[k].e == e) {
+			s->seen.at[k].phases |= 1u << s->r->member[s->member].phase;
+			return;
+		}
+	vec_push(s->scratch, &s->seen, ((Seen){e, 1u << s->r->member[s->member].phase, s->member}));
+}
+
+/* Members with ranges of their own inside a row's element compute at points that no phase has. */
+static bool
+has_phase_points(const RowMember *m)
+{
+	return !(m->is_row && m->node.nred);
+}
+
+/* The dearest expression that pays; false: none. */
+static bool
+find_shared(Share *s, Seen *best)
+{
+	unsigned most = KEEPING_UNITS;
+	bool found = false;
+	s->seen.n = 0;
+	for (s->member = 0; s->member < s->r->nmember; s->member++)
+		if (has_phase_points(&s->r->member[s->member]))
+			expr_walk(s->g, s->scratch, s->r->member[s->member].node.body, see, s);
+	for (uint32_t k = 0; k < s->seen.n; k++) {
+		const Seen *x = &s->seen.at[k];
+		if (!(x->phases & (x->phases - 1)) || !loop_of(s, x->e))
+			continue;
+		unsigned units = units_of(s, x->e);
+		if (units > most) {
+			most = units;
+			*best = *x;
+			found = true;
+		}
+	}
+	return found;
+}
+
+/* --- the node --- */
+
+/* e, over the region's axes, as the value of a node of the row axes and the loop's. */
+static TensorId
+add_node(const Share *s, const Seen *x)
+{
+	Graph *g = s->g;
+	const Tensor *reader = &g->tensor.at[s->r->member[x->first].t];
+	unsigned loop = loop_of(s, x->e), nrow = s->r->nrow;
+	ExprId sub[TG_MAX_AXES], extent[TG_MAX_RANK];
+	Node n = {.npar = (uint8_t)(nrow + 1)};
+	if (nrow + 1 > TG_MAX_RANK)
+		return 0;
+	for (unsigned k = 0; k < TG_MAX_AXES; k++)
+		sub[k] = expr_axis(g, k < nrow ? k : nrow);
+	for (unsigned k = 0; k <= nrow; k++)
+		extent[k] = axis_extent(s, k < nrow ? k : loop);
+	n.body = expr_subst_axes(g, x->e, sub, TG_MAX_AXES);
+	return node_add(g, &n, 0, reader->at, (DType)expr_get(g, x->e)->dtype, extent);
+}
+
+typedef struct {
+	ExprId from, to;
+} Swap;
+
+static ExprId
+swap_expr(void *user, Graph *g, ExprId e)
+{
+	const Swap *w = user;
+	(void)g;
+	return e == w->from ? w->to : e;
+}
+
+/* The body of a member, over the axes of its node, with the shared expression read from t. */
+static ExprId
+body_with(const Share *s, unsigned index, const Seen *x, TensorId t)
+{
+	Graph *g = s->g;
+	const RowMember *m = &s->r->member[index];
+	unsigned nrow = s->r->nrow, loop = loop_of(s, x->e);
+	ExprId sub[TG_MAX_AXES];
+	for (unsigned k = 0; k <= nrow; k++)
+		sub[k] = expr_axis(g, k < nrow ? k : loop);
+	Swap w = {x->e, expr_read(g, t, sub, nrow + 1, 0)};
+	ExprId e = expr_map(g, s->scratch, m->node.body, swap_expr, &w);
+	for (unsigned k = 0; k < TG_MAX_AXES; k++)
+		sub[k] = expr_axis(g, k);
+	for (unsigned a = 0; a < (unsigned)m->node.npar + m->node.nred; a++)
+		sub[m->axis[a]] = expr_axis(g, a);
+	return expr_subst_axes(g, e, sub, TG_MAX_AXES);
+}
+
+static bool
+plan(const Share *s, const TensorId *member, unsigned n, Rows *rows)
+{
+	RemarkId why = REMARK_NONE;
+	return rows_plan(s->g, s->scratch, s->facts, member, n, TMPL_NONE, rows, &why);
+}
+
+/* Makes the expression a member, if the kernel stays what it was but for that. */
+static bool
+share_one(Share *s, Group *group, const Seen *x)
+{
+	Graph *g = s->g;
+	TensorId member[ROWS_MAX_MEMBERS + 1];
+	ExprId old[ROWS_MAX_MEMBERS];
+	unsigned n = s->r->nmember;
+	TensorId t = n < ROWS_MAX_MEMBERS ? add_node(s, x) : 0;
+	if (!t)
+		return false;
+	for (unsigned k = 0, at = 0; k < n; k++) {
+		Node *node = &g->node.at[g->tensor.at[s->r->member[k].t].node];
+		if (k == x->first)
+			member[at++] = t;
+		member[at++] = s->r->member[k].t;
+		old[k] = node->body;
+		if (has_phase_points(&s->r->member[k]))
+			node->body = body_with(s, k, x, t);
+	}
+	Rows *after = ARENA_NEW(s->scratch, Rows);
+	if (plan(s, member, n + 1, after) && after->tmpl == s->r->tmpl && after->nrow == s->r->nrow &&
+	    after->nphase == s->r->nphase) {
+		group->member.n = 0;
+		for (unsigned k = 0; k <= n; k++)
+			vec_push(s->scratch, &group->member, member[k]);
+		s->r = after;
+		return true;
+	}
+	for (unsigned k = 0; k < n; k++)
+		g->node.at[g->tensor.at[s->r->member[k].t].node].body = old[k];
+	g->node.n--;
+	g->tensor.n--;
+	return false;
+}
+
+static void
+share_group(Share *s, PassCtx *cx, Group *group)
+{
+	Rows *rows = ARENA_NEW(s->scratch, Rows);
+	Seen x;
+	if (!plan(s, group->member.at, group->member.n, rows))
+		return;
+	s->r = rows;
+	while (s->r->nphase > 1 && find_shared(s, &x) && spend(cx) && share_one(s, group, &x))
+		;
+}
+
+/* The facts, with room for what is added: neither a result nor faulty. */
+static bool *
+with_room(Arena *scratch, const bool *from, uint32_t n, uint32_t room)
+{
+	bool *to = ARENA_ARRAY(scratch, bool, n + room);
+	for (uint32_t t = 0; t < n; t++)
+		to[t] = from[t];
+	return to;
+}
+
+void
+share_in_groups(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *groups)
+{
+	uint32_t n = g->tensor.n, room = groups->group.n * ROWS_MAX_MEMBERS;
+	RowsFacts facts = {.stored = with_room(cx->scratch, results, n, room),
+	                   .faulty = with_room(cx->scratch, faulty, n, room), .lanes = cx->options->lanes};
+	Share s = {.g = g, .scratch = cx->scratch, .facts = &facts};
+	for (uint32_t k = 0; k < groups->group.n; k++)
+		if (groups->group.at[k].member.n > 1)
+			share_group(&s, cx, &groups->group.at[k]);
+	uint32_t *of = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
+	for (uint32_t t = 0; t < n; t++)
+		of[t] = groups->of[t];
+	for (uint32_t k = 0; k < groups->group.n; k++)
+		for (uint32_t m = 0; m < groups->group.at[k].member.n; m++)
+			of[groups->group.at[k].member.at[m]] = k + 1;
+	groups->of = of;
+}

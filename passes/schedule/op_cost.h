@@ -1,0 +1,31 @@
+/* op_cost.h: what an operation costs, in units of 1/16 ns for one element: the one place that says so.
+ * Good within a factor of some, which is all that those who ask need. */
+#ifndef TEXO_PASSES_SCHEDULE_OP_COST_H
+#define TEXO_PASSES_SCHEDULE_OP_COST_H
+
+#include "ir/op.h"
+
+enum { UNITS_A_NS = 16 };
+
+typedef struct {
+	uint16_t scalar, vector; /* on its own; as one of a vector's */
+} OpCost;
+
+/* A load of something near, or a store. */
+static const OpCost op_cost_read = {8, 4};
+
+static inline OpCost
+op_cost(Op op)
+{
+	static const OpCost none = {0, 0}, cheap = {4, 1}, dear = {48, 8}, math = {160, 16};
+	const OpInfo *info = &op_info[op];
+	if (op == OP_READ)
+		return op_cost_read;
+	if (info->flags & F_MATH)
+		return math;
+	if (info->cls != CLASS_MAP)
+		return none;
+	return info->flags & F_CHEAP ? cheap : dear;
+}
+
+#endif
