@@ -197,6 +197,17 @@ lower_lane(Lower *l, ValId v)
 	return LLVMBuildExtractElement(l->b, lower_arg(l, v, 0), LLVMConstInt(lower_i64(l), lane, 0), "");
 }
 
+static Val
+lower_slide(Lower *l, ValId v)
+{
+	uint64_t by = (uint64_t)lower_inst(l, v)->imm.i;
+	unsigned n = lower_inst(l, v)->type.lanes;
+	Val number[TIR_MAX_LANES];
+	for (unsigned k = 0; k < n; k++)
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), by + k, 0);
+	return LLVMBuildShuffleVector(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), LLVMConstVector(number, n), "");
+}
+
 static DType
 operand_dtype(const Lower *l, ValId v)
 {
@@ -218,6 +229,7 @@ lower_value(Lower *l, ValId v)
 	case OP_IOTA: return lower_iota(l, x->type);
 	case OP_SPLAT: return lower_splat(l, lower_arg(l, v, 0), x->type.lanes);
 	case OP_LANE: return lower_lane(l, v);
+	case OP_SLIDE: return lower_slide(l, v);
 	case OP_CAST: return lower_cast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);
 	case OP_BITCAST: return lower_bitcast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);
 	case OP_ADD: return lower_plain(l, v, LLVMAdd, LLVMFAdd);

@@ -27,6 +27,7 @@
  *   BLOCKARG imm = k; RESULT: operand FOR or IF, imm = k
  *   IOTA     vector 0, 1, …        SPLAT scalar -> vector       LANE vector -> its lane imm or, of a
  *            vector type, its lanes imm, imm + 1, … (fewer than all)
+ *   SLIDE    a, b, vectors of one type of n lanes: lanes imm .. imm + n - 1 of a followed by b; 0 < imm < n
  *   CONST    imm as in TG; a vector type means splat */
 #ifndef TEXO_IR_TIR_H
 #define TEXO_IR_TIR_H

@@ -71,6 +71,19 @@ add_lanes(Decode *d, ValId v)
 		bug(d->scratch, "tir_interpret: no %s on %s", op_info[op].text, dtype_info[s->from].text);
 }
 
+/* The lanes of each operand that stay. */
+static void
+add_slide(Decode *d, ValId v)
+{
+	uint32_t by = (uint32_t)tir_inst(d->k, v)->imm.i, n = slots_of(d->k, v);
+	Step *low = add_value(d, STEP_COPY, v);
+	low->lanes = (uint16_t)(n - by);
+	low->src[0] += by;
+	Step *high = add_step(d, STEP_COPY, v);
+	*high = (Step){.kind = STEP_COPY, .inst = v, .dst = d->home[v] + n - by, .lanes = (uint16_t)by,
+	               .src = {d->home[tir_arg(d->k, v, 1)]}};
+}
+
 static void
 add_access(Decode *d, StepKind kind, ValId v)
 {
@@ -242,6 +255,9 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 		return;
 	case OP_LANE:
 		add_value(d, STEP_COPY, v)->src[0] += (uint32_t)p->imm.i;
+		return;
+	case OP_SLIDE:
+		add_slide(d, v);
 		return;
 	case OP_LOAD:
 		add_access(d, STEP_LOAD, v);

@@ -80,7 +80,7 @@ print_imm(Text *out, const TirInst *p)
 	case OP_CONST:
 		print_const(out, p);
 		return;
-	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE:
+	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE: case OP_SLIDE:
 		text_printf(out, " %" PRId64, p->imm.i);
 		return;
 	case OP_NONE: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:

@@ -333,7 +333,8 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 	if (op == OP_CONST)
 		return dtype_is_float((DType)type.dtype) ? read_float(r, imm)
 		                                         : read_int(r, (DType)type.dtype, imm);
-	if (op == OP_BUFFER || op == OP_SCALAR || op == OP_BLOCKARG || op == OP_RESULT || op == OP_LANE)
+	if (op == OP_BUFFER || op == OP_SCALAR || op == OP_BLOCKARG || op == OP_RESULT || op == OP_LANE ||
+	    op == OP_SLIDE)
 		return read_int(r, DT_I64, imm);
 	return true;
 }

@@ -311,6 +311,11 @@ check_lanes(Verify *x, ValId v)
 	}
 	const TirInst *a = operand(x, v, 0);
 	NEED(is_value(a) && p->type.dtype == a->type.dtype, "changes the type");
+	if (p->op == OP_SLIDE) {
+		NEED(same_type(p->type, a->type) && same_type(a->type, operand(x, v, 1)->type), "is of two types");
+		NEED(p->imm.i > 0 && p->imm.i < (int64_t)p->type.lanes, "by no number of lanes that leaves some of both");
+		return true;
+	}
 	if (p->op == OP_SPLAT) {
 		NEED(a->type.lanes == 0 && p->type.lanes, "goes from a scalar to a vector");
 		return true;
@@ -458,7 +463,7 @@ check_inst(Verify *x, const Walk *w)
 		return check_isnan(x, v);
 	case OP_CAST: case OP_BITCAST:
 		return check_convert(x, v);
-	case OP_IOTA: case OP_SPLAT: case OP_LANE:
+	case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE:
 		return check_lanes(x, v);
 	case OP_VIEW:
 		return check_view(x, v);

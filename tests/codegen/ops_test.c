@@ -214,6 +214,9 @@ all_lane_operations(Rig *r, const void *arg)
 	}
 	ValId last = tir_emit(r->k, OP_LANE, tir_scalar(t), b.lanes - 1, &x, 1);
 	output(&b, tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &last, 1));
+	for (unsigned by = 1; by < b.lanes; by = by * 2 + 1) /* lanes over the seam of two vectors */
+		output(&b, tir_emit(r->k, OP_SLIDE, tir_vector(t, b.lanes), by,
+		                    (ValId[]){tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &last, 1), x}, 2));
 	if (b.lanes >= 4) { /* lane 1 of the upper half */
 		ValId half = tir_emit(r->k, OP_LANE, tir_vector(t, b.lanes / 2), b.lanes / 2, &x, 1);
 		ValId second = tir_emit(r->k, OP_LANE, tir_scalar(t), 1, &half, 1);

@@ -347,7 +347,7 @@ run_op(Fixture *f, Case c, unsigned lanes)
 static bool
 has_own_test(Op op)
 {
-	return op == OP_CAST || op == OP_BITCAST || op == OP_SPLAT || op == OP_LANE;
+	return op == OP_CAST || op == OP_BITCAST || op == OP_SPLAT || op == OP_LANE || op == OP_SLIDE;
 }
 
 static void

@@ -330,6 +330,11 @@ emit_convert(Gen *g)
 		return;
 	case 2:
 		x = value(g, tir_vector((DType)t.dtype, g->lanes));
+		if (g->lanes > 1 && below(g, 3) == 0) {
+			ValId both[2] = {x, value(g, tir_vector((DType)t.dtype, g->lanes))};
+			keep(g, tir_emit(g->k, OP_SLIDE, tir_vector((DType)t.dtype, g->lanes), 1 + below(g, g->lanes - 1), both, 2));
+			return;
+		}
 		if (g->lanes > 3 && below(g, 2)) { /* a half, and one of its lanes */
 			x = tir_emit(g->k, OP_LANE, tir_vector((DType)t.dtype, g->lanes / 2), below(g, g->lanes / 2 + 1), &x, 1);
 			keep(g, tir_emit(g->k, OP_LANE, tir_scalar((DType)t.dtype), below(g, g->lanes / 2), &x, 1));

@@ -76,6 +76,10 @@ static const Row rows[] = {
 	{"%14:i64 = lane 0 %1", "%14 lane: takes fewer lanes than its vector has"},
 	{"%14:i64x4 = lane 0 %5", "%14 lane: takes fewer lanes than its vector has"},
 	{"%14:i64x2 = lane 3 %5", "%14 lane: there are 4 lanes"},
+	{"%14:i64x4 = slide 4 %5, %5", "%14 slide: by no number of lanes that leaves some of both"},
+	{"%14:i64x4 = slide 0 %5, %5", "%14 slide: by no number of lanes that leaves some of both"},
+	{"%14:i64x2 = slide 1 %5, %5", "%14 slide: is of two types"},
+	{"%14:i64x4 = slide 1 %5, %1", "%14 slide: is of two types"},
 	/* views and accesses */
 	{"%14:f32 = view %1, %1, %2", "%14 view: operand 0 is no buffer"},
 	{"%14:f32 = view %10, %1, %3", "%14 view: operand 2 is no i64 scalar"},
