@@ -6,11 +6,12 @@
  * is read from the nearest cache instead of from memory, and nothing is computed twice.
  *
  * Two rules keep it so. Rows that are lost (because the node reads across them) cost parallel work: only
- * a node that folds them away may do that. And the kernels must have an order: a group takes a node only
+ * a node that folds them away, or scans them, may do that. And the kernels must have an order: a group takes a node only
  * if all kernels that the node reads come before the group anyway, which their depths show. */
 #include "passes/fuse/group.h"
 
 #include "passes/schedule/rows.h"
+#include "passes/schedule/scan.h"
 #include "passes/schedule/schedule.h"
 
 typedef struct {
@@ -97,7 +98,8 @@ may_join(Grouping *s, uint32_t index, bool linked, RemarkId *why)
 	if (!rows_plan(s->g, s->cx->scratch, &s->facts, group->member.at, group->member.n, TMPL_NONE, before, why) ||
 	    !plan_with(s, group, after, why))
 		return false;
-	bool folds = linked && !after->member[after->nmember - 1].is_row;
+	const RowMember *last = &after->member[after->nmember - 1];
+	bool folds = linked && (!last->is_row || last->scans);
 	if (after->nrow < before->nrow && !folds) {
 		*why = REMARK_group_loses_rows;
 		return false;
@@ -218,6 +220,16 @@ is_contraction(Grouping *s)
 	       contract_takes(s->g, s->cx->scratch, s->facts.faulty, s->node, s->cx->options, &plan, &why);
 }
 
+/* A range that ends at an axis of the result, and costs a fold for each element all the same. */
+static void
+note_missed_scan(Grouping *s)
+{
+	Scan scan;
+	RemarkId why;
+	if (!scan_derive(s->g, s->cx->scratch, tensor_node(s->g, s->node), &scan, &why) && why)
+		remark(s->cx, why, s->node);
+}
+
 Groups
 group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 {
@@ -232,6 +244,7 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 		s.node = g->node.at[i].out;
 		find_depth(&s);
 		s.refused = ARENA_ARRAY(cx->scratch, RemarkId, s.reads.n + 1);
+		note_missed_scan(&s);
 		if (!rows_takes(g, s.node, cx->options->lanes, &why) || is_contraction(&s)) {
 			s.alone[s.node] = why ? why : REMARK_group_contraction;
 			if (why)

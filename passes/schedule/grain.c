@@ -6,6 +6,7 @@
  *
  * Factors are kept below 2^31, so that no product wraps. */
 #include "passes/schedule/op_cost.h"
+#include "passes/schedule/scan.h"
 #include "passes/schedule/schedule.h"
 
 enum { CALL_NS = 20000, SOME_TERMS = 16, TASK_UNITS = 64 };
@@ -72,7 +73,11 @@ task_grain(Graph *g, Arena *scratch, const KernelPlan *plan, ExprId elements)
 {
 	ExprId sum = expr_int(g, DT_I64, 0), one = expr_int(g, DT_I64, 1);
 	for (unsigned k = 0; k < plan->nnode; k++) {
-		const Node n = *tensor_node(g, plan->node[k]);
+		Node n = *tensor_node(g, plan->node[k]);
+		Scan scan;
+		RemarkId why;
+		if (plan->tmpl == TMPL_SCAN && scan_derive(g, scratch, &n, &scan, &why))
+			n = scan.node;
 		Estimate s = {.g = g, .vector = plan->lanes > 1, .units = op_cost_read.scalar};
 		node_walk(g, scratch, &n, add_cost, &s);
 		ExprId cost = expr_int(g, DT_I64, s.units < INT32_MAX ? s.units : INT32_MAX);

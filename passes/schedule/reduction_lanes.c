@@ -110,3 +110,40 @@ reduction_across(Point *l, Reduction *f)
 		*f = low;
 	}
 }
+
+/* --- prefixes --- */
+
+/* The accumulators of f, by lanes further on by this many, with units where there are none. */
+static Reduction
+moved(Point *l, const Reduction *f, const Reduction *unit, unsigned by, bool reverse)
+{
+	Reduction to = *f, from = *f, none = *unit;
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&to.re, &to.im, &to.position, &to.touched, &to.fail, &to.cut};
+	ValId *const have[REDUCTION_MAX_CARRIED] = {&from.re, &from.im, &from.position, &from.touched, &from.fail, &from.cut};
+	ValId *const empty[REDUCTION_MAX_CARRIED] = {&none.re, &none.im, &none.position, &none.touched, &none.fail, &none.cut};
+	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++) {
+		if (!*all[k])
+			continue;
+		TirType t = tir_inst(l->tir, *have[k])->type;
+		ValId pair[2] = {reverse ? *have[k] : *empty[k], reverse ? *empty[k] : *have[k]};
+		*all[k] = tir_emit(l->tir, OP_SLIDE, t, reverse ? by : l->lanes - by, pair, 2);
+	}
+	return to;
+}
+
+void
+reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse)
+{
+	for (unsigned by = 1; by < l->lanes; by *= 2) {
+		Reduction others = moved(l, f, unit, by, reverse);
+		reduction_merge(l, f, &others);
+	}
+}
+
+Reduction
+reduction_spread(Point *l, const Reduction *f, unsigned k)
+{
+	Reduction one = lanes_of(l, f, k, 1);
+	reduction_widen(l, &one);
+	return one;
+}

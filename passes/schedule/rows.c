@@ -1,4 +1,4 @@
-/* rows.c: the templates MAP, ROWRED, COLRED and FULLRED: nodes that share their rows (rows.h), in one
+/* rows.c: the templates MAP, ROWRED, COLRED, FULLRED and SCAN: nodes that share their rows (rows.h), in one
  * kernel. A pointwise node is a row of its own for each element; a full reduction is a single row.
  *
  * A task is a row or, with lanes along the last row axis, a strip of it. Inside, the phases run one
@@ -58,7 +58,7 @@ task_elements(RowBuild *b)
 {
 	Graph *g = b->l->g;
 	ExprId most = expr_int(g, DT_I64, 1);
-	for (unsigned k = 0; k < b->r->nloop && !b->r->lanes_by_row; k++)
+	for (unsigned k = 0; k < b->r->nloop; k++)
 		for (unsigned m = 0; m < b->r->nmember; m++)
 			for (unsigned a = 0; a < b->r->member[m].node.npar; a++)
 				if (b->r->member[m].axis[a] == b->r->nrow + k)
@@ -66,6 +66,7 @@ task_elements(RowBuild *b)
 	if (!b->r->lanes_by_row)
 		return most;
 	ExprId strip = expr_binary(g, OP_MIN, expr_int(g, DT_I64, strip_points(b)), b->r->extent[rows_lane_axis(b)]);
+	strip = expr_binary(g, OP_MUL, strip, most);
 	return b->r->block ? expr_binary(g, OP_MUL, strip, expr_int(g, DT_I64, BLOCK_ROWS)) : strip;
 }
 
@@ -181,6 +182,8 @@ declare(RowBuild *b)
 	}
 	for (unsigned k = 0; k < r->nmember; k++) {
 		point_declare_exprs(l, &r->member[k].node);
+		point_declare(l, r->member[k].position);
+		point_declare(l, r->member[k].first);
 		if (r->member[k].panel)
 			point_bind_panel(l, r->member[k].t, r->member[k].panel_axis, r->member[k].npanel,
 			                 r->lanes_by_row ? b->copies : 0);

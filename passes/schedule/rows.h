@@ -4,6 +4,9 @@
  * axes, and its reduced ranges, are loops inside the row. A member without loops of its own is a value
  * of the row; a reduction over them too, once they have run; any other member is a row of values.
  *
+ * A fold whose range ends at an axis of its own result is a scan of that axis (scan.h): a row of values,
+ * each one term more than the one before, so that its loop carries what is folded so far.
+ *
  * Members are computed in phases. A phase is a nest of loops shared by its members; within an
  * iteration a member may read what another computed for the same point. What needs a member's
  * complete row or its folded value comes in a later phase.
@@ -30,6 +33,8 @@ typedef struct {
 	uint8_t axis[TG_MAX_AXES];   /* the region's axis of each of the node's */
 	uint8_t phase;
 	bool is_row;                 /* a row of values: it has axes of its own */
+	bool scans, reverse;         /* along its one own axis, up or down */
+	ExprId position, first;      /* of a scan's terms: their index, and where it counts from */
 	bool stored;                 /* has a place in memory: a result, or read by another kernel */
 	bool panel;                  /* is kept for later phases in memory of the call's own */
 	uint8_t npanel, panel_axis[TG_MAX_RANK];
@@ -39,17 +44,19 @@ typedef struct {
 	uint8_t nloop;
 	uint8_t loop[TG_MAX_AXES];   /* the region's axes, outermost first; with lanes the last */
 	bool lanes;
+	int8_t dir;                  /* of its loops: 1 up, -1 down, 0: its members take any */
 } RowPhase;
 
 typedef struct {
 	uint8_t nrow, nloop;
 	ExprId extent[TG_MAX_RANK];  /* of the row axes */
 	uint8_t row_axis[ROWS_MAX_MEMBERS][TG_MAX_RANK]; /* by member: its axis that is the k-th of the row */
-	Template tmpl;               /* MAP, ROWRED, COLRED or FULLRED, by its shape */
-	bool lanes_by_row;           /* vectors run along the last row axis: MAP and COLRED */
+	Template tmpl;               /* MAP, ROWRED, COLRED, FULLRED or SCAN, by its shape */
+	bool lanes_by_row;           /* vectors run along the last row axis: MAP, COLRED, some of SCAN */
 	RowLoop loop[TG_MAX_AXES];   /* region axis nrow + k */
 	uint8_t block;               /* MAP: 1 + the row axis of which a task takes several values, or 0 */
 	unsigned copies;             /* vectors side by side */
+	bool scans;                  /* some member does */
 	unsigned nmember, nphase;
 	RowMember member[ROWS_MAX_MEMBERS];
 	RowPhase phase[ROWS_MAX_PHASES];

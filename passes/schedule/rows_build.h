@@ -13,6 +13,7 @@ typedef struct {
 	unsigned ncopy;               /* of them, at the place at work */
 	ValId block_lo, block_hi;     /* the values of the blocked axis of the task */
 	ValId base;                   /* with lanes by row: the first of the strip's vectors at work */
+	/* of what is folded, by copy; of a scan the fold so far, by copy with lanes by row */
 	Reduction fold[ROWS_MAX_MEMBERS][POINT_MAX_COPIES];
 } RowBuild;
 
@@ -39,6 +40,8 @@ bool rows_folds_by_lane(const RowBuild *b, const RowMember *m);
 Reduction rows_begin_fold(RowBuild *b, RowMember *m);
 /* One term of the member entered, at the point. */
 void rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position);
+/* The next element of a scan, at the point: the fold so far and one term more, or a vector of them. */
+void rows_scan(RowBuild *b, RowMember *m, Reduction *carry);
 /* What is left to do with m's folded value: finish, domain, and to wherever it is wanted. */
 void rows_finish_member(RowBuild *b, RowMember *m, PointVal folded, ValId touched);
 /* The element of a row, or the value of one, at the point. */

@@ -131,6 +131,8 @@ rows_inner_lane(const RowsPlan *p, unsigned m)
 	for (unsigned a = 0; a < n->npar; a++)
 		if (!rows_is_row_axis(r, m, a))
 			best = a;
+	if (r->member[m].scans)
+		return may_fold_by_lane(p, m) ? best : ROWS_NO_AXIS;
 	if (best != ROWS_NO_AXIS && ranges_differ_by(p, m, best))
 		return ROWS_NO_AXIS;
 	if (best != ROWS_NO_AXIS || n->nred == 0 || !may_fold_by_lane(p, m))
@@ -153,7 +155,8 @@ rows_choose_template(RowsPlan *p)
 	Rows *r = p->r;
 	unsigned by_row = 0, by_loop = 0;
 	bool loops = false;
-	r->tmpl = r->nrow ? TMPL_ROWRED : TMPL_FULLRED;
+	r->tmpl = r->scans ? TMPL_SCAN : r->nrow ? TMPL_ROWRED : TMPL_FULLRED;
+	r->lanes_by_row = false;
 	if (r->nrow == 0)
 		return;
 	for (unsigned m = 0; m < r->nmember; m++) {
@@ -172,9 +175,10 @@ rows_choose_template(RowsPlan *p)
 		if (rows_own_axes(r, m) && last + 1u != n->npar && r->member[m].stored)
 			by_row += STRIDED_COST;
 		by_loop += lane == ROWS_NO_AXIS ? SCALAR_COST : STRIDED_COST * strides_along(p, n, lane, inner).strided;
-		if (rows_own_axes(r, m) && lane + 1u != n->npar && r->member[m].stored)
+		if (rows_own_axes(r, m) && lane != ROWS_NO_AXIS && lane + 1u != n->npar && r->member[m].stored)
 			by_loop += STRIDED_COST;
 	}
-	if (!loops || by_row < by_loop)
+	r->lanes_by_row = !loops || by_row < by_loop;
+	if (r->lanes_by_row && !r->scans)
 		r->tmpl = loops ? TMPL_COLRED : TMPL_MAP;
 }

@@ -85,7 +85,7 @@ has_lanes(const RowBuild *b, const RowMember *m)
 bool
 rows_folds_by_lane(const RowBuild *b, const RowMember *m)
 {
-	return rows_is_folded(m) && b->r->phase[m->phase].lanes;
+	return (rows_is_folded(m) || m->scans) && b->r->phase[m->phase].lanes;
 }
 
 /* One term of the node entered, at the point. Vectors take it by selects, points by a branch. */

@@ -72,6 +72,8 @@ place_axes(RowsPlan *p, unsigned index)
 	n->guard = over_region(p, m, n->guard);
 	n->body = over_region(p, m, n->body);
 	n->finish = over_region(p, m, n->finish);
+	m->position = over_region(p, m, m->position);
+	m->first = over_region(p, m, m->first);
 	return true;
 }
 
@@ -91,6 +93,18 @@ phase_loops(const Rows *r, unsigned index, RowPhase *out)
 			out->loop[out->nloop++] = m->axis[a];
 			out->lanes = lanes;
 		}
+	if (m->scans)
+		out->dir = m->reverse ? -1 : 1;
+	else if (!m->is_row && out->nloop)
+		out->dir = 1;
+}
+
+/* Whether a member with these loops can share the phase. */
+static bool
+shares_loops(const RowPhase *phase, const RowPhase *loops)
+{
+	return phase->nloop == loops->nloop && memcmp(phase->loop, loops->loop, loops->nloop) == 0 &&
+	       (!phase->dir || !loops->dir || phase->dir == loops->dir);
 }
 
 typedef struct {
@@ -138,8 +152,9 @@ place_member(RowsPlan *p, unsigned index)
 	phase_loops(r, index, &loops);
 	node_walk(p->g, p->scratch, &r->member[index].node, order_read, &o);
 	for (unsigned f = o.earliest; f < r->nphase; f++)
-		if (r->phase[f].nloop == loops.nloop && memcmp(r->phase[f].loop, loops.loop, loops.nloop) == 0) {
+		if (shares_loops(&r->phase[f], &loops)) {
 			r->member[index].phase = (uint8_t)f;
+			r->phase[f].dir = loops.dir ? loops.dir : r->phase[f].dir;
 			return true;
 		}
 	if (r->nphase == ROWS_MAX_PHASES)
@@ -200,5 +215,7 @@ rows_order_members(RowsPlan *p)
 	for (unsigned m = 0; m < r->nmember; m++)
 		if (!place_member(p, m))
 			return false;
+	if (r->nrow == 0 && r->scans && r->nphase > 1) /* more could run at once in a kernel of its own */
+		return rows_refuse(p, REMARK_rows_differ);
 	return find_panels(p);
 }

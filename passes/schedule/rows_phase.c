@@ -4,13 +4,25 @@
  * ascending order of copies. */
 #include "passes/schedule/rows_build.h"
 
+/* For how many copies member k of the phase carries what it folds. */
+static unsigned
+carried_copies(const RowBuild *b, unsigned phase, unsigned k)
+{
+	const RowMember *m = &b->r->member[k];
+	if (m->phase != phase)
+		return 0;
+	if (m->scans && !b->r->lanes_by_row)
+		return 1;
+	return m->scans || rows_is_folded(m) ? b->ncopy : 0;
+}
+
 /* All accumulators of a phase as the values that its loops carry, and back. */
 static unsigned
 pack_phase(RowBuild *b, unsigned phase, ValId *carried)
 {
 	unsigned n = 0;
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; b->r->member[k].phase == phase && rows_is_folded(&b->r->member[k]) && c < b->ncopy; c++)
+		for (unsigned c = 0; c < carried_copies(b, phase, k); c++)
 			n += reduction_pack(&b->fold[k][c], carried + n);
 	return n;
 }
@@ -20,7 +32,7 @@ unpack_phase(RowBuild *b, unsigned phase, ValId *carried)
 {
 	ValId scratch[REDUCTION_MAX_CARRIED];
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; b->r->member[k].phase == phase && rows_is_folded(&b->r->member[k]) && c < b->ncopy; c++) {
+		for (unsigned c = 0; c < carried_copies(b, phase, k); c++) {
 			reduction_unpack(&b->fold[k][c], carried);
 			carried += reduction_pack(&b->fold[k][c], scratch);
 		}
@@ -80,7 +92,9 @@ phase_point(RowBuild *b, unsigned phase, unsigned lane_axis, ValId base, ValId p
 			if (m->phase != phase)
 				continue;
 			rows_enter(b, m);
-			if (rows_is_folded(m))
+			if (m->scans)
+				rows_scan(b, m, &b->fold[k][b->r->lanes_by_row ? c : 0]);
+			else if (rows_is_folded(m))
 				rows_take_term(b, m, &b->fold[k][c], at);
 			else
 				rows_element(b, m);
@@ -122,6 +136,8 @@ scalar_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 	unsigned n = pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(l);
 	ValId i = tir_for(l->tir, lo, hi, rows_int(b, 1), carried, n);
+	if (b->r->phase[phase].dir < 0)
+		i = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, lo, hi), rows_int(b, 1)), i);
 	l->axis[axis] = i;
 	unpack_phase(b, phase, carried);
 	phase_loops_from(b, phase, level + 1, next_position(b, phase, position, i, lo, hi));
@@ -142,6 +158,8 @@ vector_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsi
 	unsigned n = pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(l);
 	ValId base = tir_for(l->tir, from, to, rows_int(b, (int64_t)(copies * l->lanes)), carried, n);
+	if (b->r->phase[phase].dir < 0 && !masked)
+		base = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, from, to), rows_int(b, l->lanes)), base);
 	unpack_phase(b, phase, carried);
 	if (masked) {
 		ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
@@ -177,8 +195,9 @@ lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 	ValId whole = tir_binary(l->tir, OP_IDIV, tir_binary(l->tir, OP_SUB, hi, lo), step);
 	ValId rest = tir_binary(l->tir, OP_ADD, lo, tir_binary(l->tir, OP_MUL, whole, step));
 	const ValId vectors[4] = {lo, rest, lo, hi}, tail[4] = {rest, hi, lo, hi};
-	vector_loop(b, phase, axis, vectors, copies, position, false);
-	vector_loop(b, phase, axis, tail, 1, position, true);
+	bool down = b->r->phase[phase].dir < 0;
+	vector_loop(b, phase, axis, down ? tail : vectors, copies, position, down);
+	vector_loop(b, phase, axis, down ? vectors : tail, 1, position, !down);
 	b->ncopy = b->copies;
 }
 
@@ -236,7 +255,7 @@ run_phase(RowBuild *b, unsigned phase)
 	if (r->phase[phase].lanes)
 		b->ncopy = b->copies;
 	for (unsigned k = 0; k < r->nmember; k++)
-		for (unsigned c = 0; r->member[k].phase == phase && rows_is_folded(&r->member[k]) && c < b->ncopy; c++)
+		for (unsigned c = 0; c < carried_copies(b, phase, k); c++)
 			b->fold[k][c] = rows_begin_fold(b, &r->member[k]);
 	set_where(b, phase, true);
 	phase_loops_from(b, phase, 0, 0);

@@ -1,5 +1,6 @@
 /* rows_plan.c: whether nodes can share a kernel by rows, and its rows (rows.h). */
 #include "passes/schedule/rows_plan.h"
+#include "passes/schedule/scan.h"
 
 #include <string.h>
 
@@ -84,8 +85,16 @@ drop_rows(Rows *r, uint32_t broken, unsigned upto)
 	r->nrow = (uint8_t)kept;
 }
 
+/* The row axes that are member m's scanned one: its steps are a loop of the row. */
+static uint32_t
+scanned_rows(const Rows *r, unsigned m, unsigned scanned)
+{
+	unsigned k = r->member[m].scans ? rows_axis_of(r, m, scanned) : r->nrow;
+	return k < r->nrow ? 1u << k : 0;
+}
+
 static bool
-find_rows(RowsPlan *p)
+find_rows(RowsPlan *p, const uint8_t *scanned)
 {
 	Rows *r = p->r;
 	const Tensor *first = &p->g->tensor.at[r->member[0].t];
@@ -94,6 +103,7 @@ find_rows(RowsPlan *p)
 		r->extent[k] = first->extent[k];
 		r->row_axis[0][k] = (uint8_t)k;
 	}
+	drop_rows(r, scanned_rows(r, 0, scanned[0]), 0);
 	for (unsigned m = 1; m < r->nmember; m++) {
 		Link l = {.p = p, .m = m};
 		memset(r->row_axis[m], ROWS_NO_AXIS, sizeof r->row_axis[m]);
@@ -104,12 +114,34 @@ find_rows(RowsPlan *p)
 			for (unsigned j = 0; j < k; j++)
 				if (r->row_axis[m][j] == r->row_axis[m][k])
 					l.broken |= 1u << k;
-		drop_rows(r, l.broken, m);
+		drop_rows(r, l.broken | scanned_rows(r, m, scanned[m]), m);
 	}
-	for (unsigned m = 0; m < r->nmember && r->nmember > 1; m++)
-		if (r->nrow == 0 && r->member[m].node.npar > 0)
+	for (unsigned m = 0; m < r->nmember; m++) {
+		if (r->member[m].scans && rows_own_axes(r, m) > 1)
+			return rows_refuse(p, REMARK_rows_scan_inside);
+		if (r->nrow == 0 && r->nmember > 1 && r->member[m].node.npar > 0 && !r->scans)
 			return rows_refuse(p, REMARK_rows_differ);
+	}
 	return true;
+}
+
+/* The member for node t; *scanned is its axis along which it is scanned, if it is. */
+static RowMember
+new_member(RowsPlan *p, TensorId t, uint8_t *scanned)
+{
+	RowMember m = {.t = t, .node = *tensor_node(p->g, t), .stored = p->facts->stored[t]};
+	Scan s;
+	RemarkId why;
+	if (!scan_derive(p->g, p->scratch, &m.node, &s, &why))
+		return m;
+	*scanned = s.axis;
+	m.node = s.node;
+	m.scans = true;
+	m.reverse = s.reverse;
+	m.position = s.position;
+	m.first = s.first;
+	p->r->scans = true;
+	return m;
 }
 
 bool
@@ -117,21 +149,22 @@ rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node
           Rows *out, RemarkId *why)
 {
 	RowsPlan p = {.g = g, .scratch = scratch, .facts = facts, .r = out};
+	uint8_t scanned[ROWS_MAX_MEMBERS] = {0};
 	memset(out, 0, sizeof *out);
 	out->nmember = n;
 	bool ok = n <= ROWS_MAX_MEMBERS || rows_refuse(&p, REMARK_rows_many_members);
 	for (unsigned m = 0; ok && m < n; m++) {
-		out->member[m] = (RowMember){.t = node[m], .node = *tensor_node(g, node[m]), .stored = facts->stored[node[m]]};
 		ok = rows_takes(g, node[m], facts->lanes, &p.why);
+		if (ok)
+			out->member[m] = new_member(&p, node[m], &scanned[m]);
 	}
-	ok = ok && find_rows(&p);
+	ok = ok && find_rows(&p, scanned);
 	if (ok)
 		rows_order_axes(&p);
-	if (ok && tmpl == TMPL_NONE)
-		rows_choose_template(&p);
-	else
-		out->tmpl = tmpl;
+	out->tmpl = tmpl;
 	out->lanes_by_row = out->tmpl == TMPL_MAP || out->tmpl == TMPL_COLRED;
+	if (ok && (tmpl == TMPL_NONE || tmpl == TMPL_SCAN))
+		rows_choose_template(&p);
 	if (ok)
 		out->block = (uint8_t)rows_choose_block(&p);
 	ok = ok && rows_order_members(&p);

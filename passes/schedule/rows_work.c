@@ -78,7 +78,7 @@ phase_ops(const RowsPlan *p, unsigned phase)
 		const RowMember *member = &p->r->member[m];
 		if (member->phase != phase)
 			continue;
-		folds |= member->node.nred > 0;
+		folds |= member->node.nred > 0 || member->scans;
 		expr_walk(p->g, p->scratch, member->node.body, count_op, &c);
 	}
 	return folds ? c.ops : 0;
@@ -98,7 +98,7 @@ rows_choose_copies(const RowsPlan *p)
 		return 1;
 	for (unsigned f = 0; f < r->nphase; f++)
 		ops = phase_ops(p, f) > ops ? phase_ops(p, f) : ops;
-	if (r->tmpl == TMPL_COLRED && ops <= FEW_OPS)
+	if (r->lanes_by_row && ops <= FEW_OPS)
 		return 8;
-	return ops <= FEW_OPS ? 4 : ops <= SOME_OPS || r->tmpl == TMPL_COLRED ? 2 : 1;
+	return ops <= FEW_OPS ? 4 : ops <= SOME_OPS || r->lanes_by_row ? 2 : 1;
 }

@@ -238,7 +238,7 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 	k->tir = tir_new(s->g->arena, s->g->names, kernel_name(s, index, t));
 	switch ((Template)k->plan.tmpl) {
 	case TMPL_NEST: nest_build(s->g, scratch, places, k); break;
-	case TMPL_MAP: case TMPL_ROWRED: case TMPL_COLRED: case TMPL_FULLRED:
+	case TMPL_MAP: case TMPL_ROWRED: case TMPL_COLRED: case TMPL_FULLRED: case TMPL_SCAN:
 		rows_build(s->g, scratch, places, k);
 		break;
 	case TMPL_CONTRACT: contract_build(s->g, scratch, places, k); break;

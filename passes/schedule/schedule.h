@@ -66,6 +66,11 @@ void reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bo
 void reduction_merge(Point *l, Reduction *f, const Reduction *g);
 /* The lanes of f joined into one accumulator. */
 void reduction_across(Point *l, Reduction *f);
+/* The lanes of f as folds of themselves and all lanes before them, or after them with reverse; unit is
+ * f without terms. */
+void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse);
+/* Lane k of every accumulator, in all lanes. */
+Reduction reduction_spread(Point *l, const Reduction *f, unsigned k);
 /* Takes v as one more term. */
 void reduction_value(Point *l, Reduction *f, PointVal v, ValId position);
 /* The folded value, in the type of reduction_type. */

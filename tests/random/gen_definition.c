@@ -1,4 +1,4 @@
-/* gen_definition.c: random definitions: plain, with domains, recurrences, scatters. */
+/* gen_definition.c: random definitions: plain, with domains, recurrences, scatters, scans. */
 #include <stdio.h>
 #include <string.h>
 
@@ -227,4 +227,71 @@ gen_definition(Gen *g)
 		p->rank = t->rank;
 	p->ntensor++;
 	return true;
+}
+
+/* The range of k up to index j, or from it, over the dim, in one of the ways to write it. */
+static const char *
+prefix_of(Gen *g, const char *k, const char *j, unsigned dim, bool *conditional)
+{
+	unsigned form = below(g, 8);
+	*conditional = form >= 5;
+	switch (form) {
+	case 0: case 1: return arena_text(g->a, "%s in 0..%s+1", k, j);
+	case 2: return arena_text(g->a, "%s in 0..%s", k, j);
+	case 3: return arena_text(g->a, "%s in %s..N%u", k, j, dim);
+	case 4: return arena_text(g->a, "%s in %s+1..N%u", k, j, dim);
+	case 5: return arena_text(g->a, "%s in 0..N%u where %s <= %s", k, dim, k, j);
+	case 6: return arena_text(g->a, "%s in 0..N%u where %s < %s", k, dim, k, j);
+	default: return arena_text(g->a, "%s in 0..N%u where %s <= %s", k, dim, j, k);
+	}
+}
+
+/* The fold itself: its terms know every index but the one that the range ends at. */
+static Piece
+prefix_fold(Gen *g, Cls c, const Scope *sc, unsigned at)
+{
+	static const char *const fold[][4] = {
+		[CLS_FLOAT] = {"sum", "max", "min", "sum"}, [CLS_INT] = {"sum", "argmax", "argmin", "prod"}, [CLS_BOOL] = {"any", "all", "any", "all"}};
+	Scope in = *sc;
+	unsigned f = below(g, 4), dim = sc->at[at].dim;
+	bool conditional, unit = c == CLS_BOOL || f == 0 || f == 3;
+	in.at[at] = in.at[--in.n];
+	const char *k = new_index(g, &in, dim, false), *range = prefix_of(g, k, sc->at[at].name, dim, &conditional);
+	Piece e = gen_expr(g, c, &in, 1 + below(g, 2));
+	if (c == CLS_FLOAT && e.mag > 50)
+		e.text = arena_text(g->a, g->p->exact ? "max(min(%s, 50), -50)" : "tanh(%s)", e.text);
+	if (conditional && chance(g, 30))
+		range = arena_text(g->a, "%s && %s mod 3 != 1", range, k);
+	Piece p = {.mag = c == CLS_FLOAT ? 50 * ((double)g->p->size[dim] + 1) : e.mag, .absent = e.absent || !unit, .reduced = true};
+	p.text = arena_text(g->a, "%s[%s](%s)", fold[c][f], range, e.text);
+	return p;
+}
+
+void
+gen_scan(Gen *g)
+{
+	RpTensor *t = new_tensor(g, "y", random_dtype(g, true));
+	if (class_of(t->dtype) == CLS_COMPLEX)
+		t->dtype = DT_F32;
+	t->result = true;
+	choose_axes(g, t, 1 + below(g, 3));
+	check_packing(g, t);
+	if (t->rank == 0)
+		return;
+	Scope sc = {0};
+	const char *left = left_side(g, t, &sc);
+	Cls c = class_of(t->dtype);
+	g->budget = 0;
+	Piece e = present(g, prefix_fold(g, c, &sc, below(g, t->rank)), t->dtype);
+	if (c == CLS_FLOAT && chance(g, 30)) {
+		Piece more = present(g, gen_expr(g, c, &sc, 1), t->dtype);
+		e.text = arena_text(g->a, "%s + %s", e.text, more.text);
+		e.mag += more.mag;
+	}
+	emit(g, t, left, "=", e, NULL, false);
+	trait(g, RP_SCAN);
+	trait(g, RP_REDUCTION);
+	if (t->rank > g->p->rank)
+		g->p->rank = t->rank;
+	g->p->ntensor++;
 }

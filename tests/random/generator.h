@@ -46,5 +46,7 @@ Piece gen_read(Gen *g, const RpTensor *t, const Scope *sc, bool plain_only);
 const char *new_index(Gen *g, Scope *sc, unsigned dim, bool may_shadow);
 /* Adds 1 to 3 definitions; false if there is no room. */
 bool gen_definition(Gen *g);
+/* Adds a result that is a fold of prefixes or suffixes. */
+void gen_scan(Gen *g);
 
 #endif

@@ -9,7 +9,7 @@
 const char *const rp_trait_name[RP_TRAIT_COUNT] = {
 	"domain", "gather or compound subscript", "dependent reductions", "recurrence", "scatter", "reduction",
 	"optional read", "inout", "random numbers", "complex", "axis of size 0", "axis of size 1", "exact integers",
-	"std.tex", "narrow types", "range read from data",
+	"std.tex", "narrow types", "range read from data", "range that ends at an index of the result",
 };
 
 uint64_t
@@ -164,6 +164,9 @@ rp_generate(RandomProgram *p, Arena *a, uint64_t seed)
 	}
 	while (results == 0 && gen_definition(&g))
 		results += p->tensor[p->ntensor - 1].result;
+	g.rng = ~seed; /* the others' text does not depend on whether there is one */
+	if (p->ntensor < RP_MAX_TENSOR && chance(&g, 25))
+		gen_scan(&g);
 	note_sizes(&g);
 	Text body = p->text;
 	bool first = true;

@@ -426,7 +426,7 @@ enough(const Run *r)
 {
 	static const struct { RpTrait a, b; unsigned percent; } plan[] = {
 		{RP_DOMAIN, RP_DOMAIN, 25}, {RP_GATHER, RP_GATHER, 20}, {RP_DEPENDENT, RP_DEPENDENT, 15}, {RP_RECURRENCE, RP_SCATTER, 10},
-		{RP_DATA_RANGE, RP_DATA_RANGE, 3}, {RP_SIZE_0, RP_SIZE_0, 1}, {RP_SIZE_1, RP_SIZE_1, 10}, {RP_EXACT, RP_EXACT, 20},
+		{RP_DATA_RANGE, RP_DATA_RANGE, 3}, {RP_SCAN, RP_SCAN, 20}, {RP_SIZE_0, RP_SIZE_0, 1}, {RP_SIZE_1, RP_SIZE_1, 10}, {RP_EXACT, RP_EXACT, 20},
 	};
 	bool ok = true;
 	for (unsigned t = 0; t < RP_TRAIT_COUNT; t++)
