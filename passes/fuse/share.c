@@ -14,7 +14,6 @@
 #include "passes/fuse/group.h"
 
 #include "ir/bugs.h"
-#include "ir/bugs.h"
 #include "passes/expr_map.h"
 #include "passes/schedule/op_cost.h"
 #include "passes/schedule/rows.h"
@@ -130,10 +129,13 @@ see(void *user, ExprId e)
 	vec_push(s->scratch, &s->seen, ((Seen){e, 1u << s->r->member[s->member].phase, s->member}));
 }
 
-/* Members with ranges of their own inside a row's element compute at points that no phase has. */
+/* Members with ranges of their own inside a row's element compute at points that no phase has; so do
+ * scans that take another term than that of their step. */
 static bool
-has_phase_points(const RowMember *m)
+has_phase_points(const Graph *g, const RowMember *m)
 {
+	if (m->scans)
+		return expr_get(g, m->position)->op == OP_AXIS;
 	return !(m->is_row && m->node.nred);
 }
 
@@ -145,7 +147,7 @@ find_shared(Share *s, Seen *best)
 	bool found = false;
 	s->seen.n = 0;
 	for (s->member = 0; s->member < s->r->nmember; s->member++)
-		if (has_phase_points(&s->r->member[s->member]))
+		if (has_phase_points(s->g, &s->r->member[s->member]))
 			expr_walk(s->g, s->scratch, s->r->member[s->member].node.body, see, s);
 	for (uint32_t k = 0; k < s->seen.n; k++) {
 		const Seen *x = &s->seen.at[k];
@@ -210,6 +212,8 @@ body_with(const Share *s, unsigned index, const Seen *x, TensorId t)
 		sub[k] = expr_axis(g, k);
 	for (unsigned a = 0; a < (unsigned)m->node.npar + m->node.nred; a++)
 		sub[m->axis[a]] = expr_axis(g, a);
+	if (m->scans) /* its node folds over a range, whose index the step's term has */
+		sub[expr_get(g, m->position)->ref] = expr_axis(g, m->node.npar);
 	return expr_subst_axes(g, e, sub, TG_MAX_AXES);
 }
 
@@ -237,7 +241,7 @@ share_one(Share *s, Group *group, const Seen *x)
 			member[at++] = t;
 		member[at++] = s->r->member[k].t;
 		old[k] = node->body;
-		if (has_phase_points(&s->r->member[k]))
+		if (has_phase_points(g, &s->r->member[k]))
 			node->body = body_with(s, k, x, t);
 	}
 	Rows *after = ARENA_NEW(s->scratch, Rows);
