@@ -23,8 +23,8 @@ typedef struct {
 /* One artefact with an entry point per program. Everything in `out` is in a. */
 CodegenStatus codegen_cpu(Arena *a, const Program *const *program, uint32_t nprogram,
                           const CodegenOptions *o, CodegenResult *out);
-/* What the target offers to the passes: vector lanes of 32 bits, fused multiply-add. */
-void codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma);
+/* What the target offers to the passes: vector lanes of 32 bits, fused multiply-add, DOT. */
+void codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma, bool *has_dot);
 /* Space-separated feature words of this machine for `texo doctor` and `texo targets`; LLVM's version. */
 const char *codegen_host_summary(Arena *a);
 /* The processors that CodegenOptions.cpu can name beside "host", comma-separated. */

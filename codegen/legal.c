@@ -10,13 +10,14 @@ enum {
 	SET_UINT = BIT(U8) | BIT(U16) | BIT(U32) | BIT(U64),
 	SET_INT = SET_UINT | BIT(I8) | BIT(I16) | BIT(I32) | BIT(I64),
 	SET_INDEX = BIT(I64),
+	SET_DOT = BIT(F32) | BIT(U32) | BIT(I64),
 	SET_ARITH = SET_FLOAT | SET_INT,
 	SET_COMPARED = SET_ARITH | SET_BOOL,
 	SET_CASTABLE = SET_ARITH | SET_BOOL | BIT(I4) | BIT(U4),
 	SET_STORED = SET_CASTABLE | BIT(F16) | BIT(BF16) | BIT(F8E4M3) | BIT(F8E5M2) | BIT(F4E2M1) | BIT(E8M0)
 };
 
-enum { NEEDS_NONE = -1, NEEDS_FMA = FEATURE_FMA };
+enum { NEEDS_NONE = -1, NEEDS_FMA = FEATURE_FMA, NEEDS_AMX_BF16 = FEATURE_AMX_BF16 };
 
 typedef struct {
 	bool listed;
@@ -35,9 +36,34 @@ in_set(uint32_t set, uint8_t dtype)
 	return dtype == DT_NONE || set >> dtype & 1;
 }
 
-static const char *
-refusal(const TirKernel *k, const TirInst *x, const Target *t, Arena *a)
+/* Whether rows of the view are contiguous. */
+static bool
+has_rows(const TirKernel *k, ValId view)
 {
+	const TirInst *last = tir_inst(k, tir_arg(k, view, tir_inst(k, view)->narg - 1));
+	return last->op == OP_CONST && last->imm.i == 1;
+}
+
+/* Accumulators, and the factors of one group, in tiles of 16 rows of 64 bytes. */
+static const char *
+dot_refusal(const TirKernel *k, ValId v, const Target *t)
+{
+	TirDot d = tir_dot_shape(tir_inst(k, v)->imm.i);
+	unsigned rows = d.rows / 16, columns = d.columns / 16;
+	if (!target_has(t, FEATURE_AMX_TILE))
+		return "'dot' needs a processor with amx-tile";
+	if (d.rows % 16 || d.columns % 16 || d.pairs != 16 || rows * columns + rows + columns > 8)
+		return "'dot' of this shape does not fit into the tiles";
+	for (unsigned n = 0; n < 3; n++)
+		if (!has_rows(k, tir_arg(k, v, n)))
+			return "'dot' takes matrices whose rows are contiguous";
+	return NULL;
+}
+
+static const char *
+refusal(const TirKernel *k, ValId v, const Target *t, Arena *a)
+{
+	const TirInst *x = tir_inst(k, v);
 	const LegalRow *row = &legal_row[x->op];
 	const char *op = op_info[x->op].text;
 	if (!row->listed)
@@ -53,14 +79,14 @@ refusal(const TirKernel *k, const TirInst *x, const Target *t, Arena *a)
 		if (!in_set(row->operands, d))
 			return arena_text(a, "'%s' doesn't take %s here", op, dtype_info[d].text);
 	}
-	return NULL;
+	return x->op == OP_DOT ? dot_refusal(k, v, t) : NULL;
 }
 
 bool
 kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why)
 {
 	for (ValId v = 1; v < k->inst.n; v++) {
-		const char *r = refusal(k, &k->inst.at[v], t, a);
+		const char *r = refusal(k, v, t, a);
 		if (r) {
 			*why = arena_text(a, "kernel %s, %%%u: %s", name_text(k->names, k->name), v, r);
 			return false;

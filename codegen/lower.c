@@ -56,7 +56,8 @@ lower_call(Lower *l, const char *intrinsic, LLVMTypeRef *overload, unsigned nove
 		bug(l->arena, "LLVM has no intrinsic %s", intrinsic);
 	Val f = LLVMGetIntrinsicDeclaration(l->module, id, overload, noverload);
 	Val own[4];
-	memcpy(own, arg, narg * sizeof *arg);
+	for (unsigned n = 0; n < narg; n++)
+		own[n] = arg[n];
 	return LLVMBuildCall2(l->b, LLVMGlobalGetValueType(f), f, own, narg, "");
 }
 
@@ -255,6 +256,7 @@ lower_value(Lower *l, ValId v)
 		return LLVMBuildSelect(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), lower_arg(l, v, 2), "");
 	case OP_LOAD: return lower_tile_load(l, v);
 	case OP_STORE: lower_tile_store(l, v); return NULL;
+	case OP_DOT: lower_dot(l, v); return NULL;
 	case OP_FAULT: lower_fault(l, v); return NULL;
 	case OP_FOR: lower_for(l, v); return NULL;
 	case OP_IF: lower_if(l, v); return NULL;
@@ -341,6 +343,8 @@ lower_kernel(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, const Target *t, const
 		l.buffer[n] = load_slot(&l, LLVMGetParam(l.fn, 0), n, LLVMPointerTypeInContext(l.ctx, 0));
 	for (uint32_t n = 0; n < k->scalar.n; n++)
 		l.scalar[n] = load_scalar(&l, n);
+	lower_tiles_begin(&l);
 	lower_region(&l, 0, NULL, NULL);
+	lower_tiles_end(&l);
 	LLVMBuildRetVoid(l.b);
 }

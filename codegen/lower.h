@@ -83,5 +83,9 @@ Val lower_bitcast(Lower *l, Val a, DType from, TirType to);
 Val lower_tile_load(Lower *l, ValId v);
 void lower_tile_store(Lower *l, ValId v);
 void lower_fault(Lower *l, ValId v);
+/* lower_dot.c: around the body of a kernel; one DOT */
+void lower_tiles_begin(Lower *l);
+void lower_tiles_end(Lower *l);
+void lower_dot(Lower *l, ValId v);
 
 #endif

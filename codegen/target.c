@@ -8,6 +8,7 @@
 #include <threads.h>
 
 #include "codegen/codegen.h"
+#include "ir/cpu_state.h"
 #include "ir/text.h"
 
 #define HAS(x) (UINT64_C(1) << FEATURE_##x)
@@ -19,9 +20,8 @@
 #define SET_ICL \
 	(SET_V4 | HAS(AVX512VBMI) | HAS(AVX512VBMI2) | HAS(AVX512IFMA) | HAS(AVX512VNNI) | \
 	 HAS(AVX512BITALG) | HAS(AVX512VPOPCNTDQ) | HAS(GFNI))
-#define SET_SPR \
-	(SET_ICL | HAS(AVX512BF16) | HAS(AVX512FP16) | HAS(AVXVNNI) | HAS(AMX_TILE) | HAS(AMX_INT8) | \
-	 HAS(AMX_BF16))
+#define SET_AMX (HAS(AMX_TILE) | HAS(AMX_INT8) | HAS(AMX_BF16))
+#define SET_SPR (SET_ICL | HAS(AVX512BF16) | HAS(AVX512FP16) | HAS(AVXVNNI) | SET_AMX)
 #define SET_ZEN4 (SET_ICL | HAS(AVX512BF16))
 #define SET_ZEN5 (SET_ZEN4 | HAS(AVXVNNI))
 
@@ -77,6 +77,8 @@ host_target(Target *t)
 		if (list_has(list, feature_text[f]))
 			t->features |= UINT64_C(1) << f;
 	t->tune = host_tune(t->features, name);
+	if ((t->features & SET_AMX) && !cpu_tiles_granted())
+		t->features &= ~SET_AMX;
 	LLVMDisposeMessage(list);
 	LLVMDisposeMessage(name);
 }
@@ -168,13 +170,14 @@ target_machine(const Target *t, int level, Arena *a, const char **why)
 }
 
 void
-codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma)
+codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma, bool *has_dot)
 {
 	Target t;
 	if (!target_named(cpu, &t))
 		t = (Target){"x86-64", SET_V1};
 	*lanes = target_lanes(&t);
 	*has_fma = target_has(&t, FEATURE_FMA);
+	*has_dot = target_has(&t, FEATURE_AMX_TILE) && target_has(&t, FEATURE_AMX_BF16);
 }
 
 const char *

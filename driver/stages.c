@@ -63,7 +63,7 @@ pass_options_for(const char *cpu, const Host *host, PassOptions *out)
 {
 	memset(out, 0, sizeof *out);
 	out->host = host;
-	codegen_cpu_features(cpu, &out->lanes, &out->has_fma);
+	codegen_cpu_features(cpu, &out->lanes, &out->has_fma, &out->has_dot);
 }
 
 const Program **

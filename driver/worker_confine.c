@@ -49,6 +49,7 @@ filter_calls(void)
 		ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise),
 		ALLOW(futex), ALLOW(clock_gettime), ALLOW(getrandom), ALLOW(sched_yield),
 		ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(getpid), ALLOW(gettid), ALLOW(tgkill),
+		ALLOW(arch_prctl), /* its own registers: whether it may have tiles says what code to make */
 		ALLOW(exit), ALLOW(exit_group), ALLOW(restart_syscall),
 		ALLOW_DATA(mmap),
 		LOAD(nr),

@@ -180,7 +180,7 @@ op_apply(const Run *r, const Instr *p, const Val *const *a)
 	case OP_NONE: case OP_CONST: case OP_IVAR: case OP_READ: case OP_AND: case OP_OR: case OP_SELECT:
 	case OP_FMA: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
 	case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI: case OP_BLOCKARG: case OP_IOTA:
-	case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_FOR:
+	case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_DOT: case OP_FAULT: case OP_FOR:
 	case OP_IF: case OP_YIELD: case OP_RESULT:
 		break;
 	}

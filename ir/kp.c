@@ -16,6 +16,8 @@ kp_print(const KernelPlan *kp, Text *out)
 	if (kp->tmpl == TMPL_CONTRACT)
 		text_printf(out, "tile=%ux%u block=%ux%ux%u tasks=%u ", kp->tile_rows, kp->tile_columns,
 		            kp->block_rows, kp->block_columns, kp->block_terms, kp->block_tasks);
+	if (kp->pairs)
+		text_printf(out, "pairs=%u ", kp->pairs);
 	text_printf(out, "nodes=");
 	for (unsigned k = 0; k < kp->nnode; k++)
 		text_printf(out, "%s%%%u", k ? "," : "", kp->node[k]);
@@ -78,7 +80,7 @@ take_nodes(Cursor *c, KernelPlan *kp)
 static bool
 take_blocks(Cursor *c, KernelPlan *kp)
 {
-	uint32_t rows, columns, tasks;
+	uint32_t rows, columns, tasks, pairs = 0;
 	if (!take(c, " tile=") || !take_number(c, UINT16_MAX, &rows) || !take(c, "x") ||
 	    !take_number(c, UINT16_MAX, &columns))
 		return false;
@@ -89,7 +91,10 @@ take_blocks(Cursor *c, KernelPlan *kp)
 	    !take_number(c, UINT32_MAX, &kp->block_terms) || !take(c, " tasks=") ||
 	    !take_number(c, UINT16_MAX, &tasks))
 		return false;
+	if (take(c, " pairs=") && !take_number(c, UINT8_MAX, &pairs))
+		return false;
 	kp->block_tasks = (uint16_t)tasks;
+	kp->pairs = (uint8_t)pairs;
 	return true;
 }
 

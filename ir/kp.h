@@ -28,7 +28,7 @@ enum { KP_MAX_NODES = 64 };
 
 typedef struct {
 	uint8_t tmpl;           /* Template */
-	uint8_t reserved;
+	uint8_t pairs;          /* CONTRACT: of bf16, in a group of DOT; 0: tiles are of vectors */
 	uint16_t lanes;         /* vector width along the innermost parallel axis; 0: scalar */
 	uint16_t unroll;
 	/* CONTRACT: a register tile of tile_rows x tile_columns elements, kept while block_terms terms are
@@ -40,7 +40,7 @@ typedef struct {
 } KernelPlan;
 
 /* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
- * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms); and back. */
+ * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms; where tiles are DOT's, pairs=16 before the nodes); and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 

@@ -283,6 +283,24 @@ tir_fault(TirKernel *k, ValId id)
 	tir_emit(k, OP_FAULT, (TirType){0}, 0, &id, 1);
 }
 
+void
+tir_dot(TirKernel *k, int64_t shape, ValId c, ValId a, ValId b, ValId n, const ValId *index)
+{
+	ValId arg[4 + 3 * TIR_MAX_RANK] = {c, a, b, n};
+	unsigned count = view_rank(k, c) + view_rank(k, a) + view_rank(k, b) - 8;
+	for (unsigned i = 0; i < count; i++)
+		arg[4 + i] = index[i];
+	tir_emit(k, OP_DOT, (TirType){0}, shape, arg, 4 + count);
+}
+
+ValId
+tir_recast(TirKernel *k, DType to, ValId a)
+{
+	const TirInst *p = tir_inst(k, a);
+	unsigned bits = dtype_info[p->type.dtype].bits * p->type.lanes;
+	return tir_emit(k, OP_BITCAST, tir_vector(to, bits / dtype_info[to].bits), 0, &a, 1);
+}
+
 /* --- regions --- */
 
 /* The FOR or IF whose region is being filled: nothing followed it yet in the region around. */

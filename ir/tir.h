@@ -19,6 +19,13 @@
  *            read and the value is 0. Type of the view's dtype. Each index is i64, scalar or a
  *            vector of the result's lanes. With TIR_LANES_ALONG(a), result lane l reads index[a] + l.
  *   STORE    view, value, index[0..rank), [mask]; imm as LOAD. 4-bit stores keep the other nibble.
+ *   DOT      adds a product of matrices to one in memory. Views c (f32), a and b (u32: two bf16 each, the
+ *            low half first), n (i64), then the leading indices (i64) of c, a and b, in this order: all
+ *            but the last two of c (row, column), the last three of a (group, row, pair) and of b
+ *            (group, pair, column). imm = TIR_DOT(rows, columns, pairs), the extents from the leading
+ *            indices on. For each group 0 .. n-1 in turn, c += the sum of a's low halves by b's plus
+ *            the sum of a's high halves by b's: each of the two is one fma a pair, from +0. Subnormal
+ *            operands count as 0 and subnormal results become 0. c lies in a buffer of its own.
  *   FAULT    id (u32, scalar or vector): low 16 bits a failed AccessId, high 16 bits a cut one, each 0
  *            for none. The launch keeps the first nonzero of each. Fault planes hold the same words.
  *   FOR      lo, hi, step (i64; step > 0), init…; region[0] has BLOCKARGs: the index, then the carried values,
@@ -48,6 +55,16 @@ typedef struct {
 
 enum { TIR_MASKED = 1 }; /* the last operand of LOAD or STORE is a mask */
 #define TIR_LANES_ALONG(a) (((a) + 1) << 8)
+#define TIR_DOT(rows, columns, pairs) ((int64_t)(rows) | (int64_t)(columns) << 16 | (int64_t)(pairs) << 32)
+enum { TIR_MAX_DOT = 64 }; /* rows, columns and pairs, each */
+typedef struct {
+	unsigned rows, columns, pairs;
+} TirDot;
+static inline TirDot
+tir_dot_shape(int64_t imm)
+{
+	return (TirDot){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff};
+}
 #define TIR_LANE_AXIS(imm) ((int)((imm) >> 8) - 1) /* -1: none */
 
 typedef struct {
@@ -117,6 +134,10 @@ ValId tir_view(TirKernel *k, unsigned buffer, unsigned rank, const ValId *extent
 ValId tir_load(TirKernel *k, ValId view, const ValId *index, ValId mask, int64_t flags, unsigned lanes);
 void tir_store(TirKernel *k, ValId view, ValId value, const ValId *index, ValId mask, int64_t flags);
 void tir_fault(TirKernel *k, ValId id);
+/* index: the leading indices of c, then a's, then b's. */
+void tir_dot(TirKernel *k, int64_t shape, ValId c, ValId a, ValId b, ValId n, const ValId *index);
+/* a as vectors of another width: all its bits as lanes of `to`. */
+ValId tir_recast(TirKernel *k, DType to, ValId a);
 /* Opens a loop: returns the index; carried[0..n) are replaced by their values inside. */
 ValId tir_for(TirKernel *k, ValId lo, ValId hi, ValId step, ValId *carried, unsigned n);
 /* Closes it with the next values, which are replaced by the values after the loop. */

@@ -137,6 +137,65 @@ run_bitcast(Interp *x, const Step *s)
 		d[l] = wrap ? (uint64_t)slot_wrap((DType)s->dtype, (int64_t)a[l]) : a[l] & keep;
 }
 
+/* Lane by lane through memory, which is little endian as lanes are. */
+static void
+run_regroup(Interp *x, const Step *s)
+{
+	unsigned char bits[TIR_MAX_LANES * sizeof(uint64_t)];
+	size_t from = dtype_info[s->from].bits / 8, to = dtype_info[s->dtype].bits / 8;
+	for (unsigned l = 0; l * from < s->lanes * to; l++)
+		memcpy(bits + l * from, x->slot + s->src[0] + l, from);
+	for (unsigned l = 0; l < s->lanes; l++)
+		x->slot[s->dst + l] = slot_load((DType)s->dtype, bits, l);
+}
+
+/* The element at these inner indices. */
+static bool
+locate_inner(Interp *x, const Step *s, const StepAccess *a, unsigned inner, const int64_t *index, int64_t *element)
+{
+	for (unsigned k = 0; k < inner; k++)
+		x->slot[a->axis[a->rank - inner + k].index] = (uint64_t)index[k];
+	return locate(x, s, a, 0, element);
+}
+
+/* One group of a or b: outer x inner elements. */
+static bool
+fetch_group(Interp *x, const Step *s, const StepAccess *a, int64_t group, unsigned outer, unsigned inner, uint32_t *to)
+{
+	const void *data = x->run->buffer[a->buffer].data;
+	for (unsigned k = 0; k < outer * inner; k++) {
+		int64_t at[3] = {group, k / inner, k % inner}, element;
+		if (!locate_inner(x, s, a, 3, at, &element))
+			return false;
+		to[k] = (uint32_t)slot_load(DT_U32, data, element);
+	}
+	return true;
+}
+
+static bool
+run_dot(Interp *x, const Step *s)
+{
+	const StepAccess *c = &x->program->access.at[s->access];
+	TirDot d = tir_dot_shape(tir_inst(x->k, s->inst)->imm.i);
+	uint32_t a[TIR_MAX_DOT * TIR_MAX_DOT], b[TIR_MAX_DOT * TIR_MAX_DOT];
+	void *data = x->run->buffer[c->buffer].data;
+	int64_t n = (int64_t)x->slot[s->src[0]];
+	for (int64_t group = 0; group < n; group++) {
+		if (!fetch_group(x, s, c + 1, group, d.rows, d.pairs, a) ||
+		    !fetch_group(x, s, c + 2, group, d.pairs, d.columns, b))
+			return false;
+		for (unsigned k = 0; k < d.rows * d.columns; k++) {
+			int64_t at[2] = {k / d.columns, k % d.columns}, element;
+			if (!locate_inner(x, s, c, 2, at, &element))
+				return false;
+			uint64_t sum = slot_load(DT_F32, data, element);
+			sum = lane_dot(sum, a + k / d.columns * d.pairs, b + k % d.columns, d.columns, d.pairs);
+			slot_store(DT_F32, data, element, sum);
+		}
+	}
+	return true;
+}
+
 static void
 run_select(Interp *x, const Step *s)
 {
@@ -189,6 +248,8 @@ run_steps(Interp *x)
 			break;
 		case STEP_CAST: run_cast(x, s); break;
 		case STEP_BITCAST: run_bitcast(x, s); break;
+		case STEP_REGROUP: run_regroup(x, s); break;
+		case STEP_DOT: ok = run_dot(x, s); break;
 		case STEP_SELECT: run_select(x, s); break;
 		case STEP_SPLAT: run_splat(x, s); break;
 		case STEP_COPY: memcpy(&x->slot[s->dst], &x->slot[s->src[0]], s->lanes * sizeof *x->slot); break;

@@ -11,11 +11,13 @@ typedef enum {
 	STEP_LANES,   /* fn on src[0..3) */
 	STEP_CAST,    /* src[0] from dtype `from` */
 	STEP_BITCAST,
+	STEP_REGROUP, /* BITCAST to other lanes */
 	STEP_SELECT,
 	STEP_SPLAT,
 	STEP_COPY,    /* lanes slots from src[0]: LANE, with src at the lane */
 	STEP_LOAD,    /* access */
 	STEP_STORE,
+	STEP_DOT,     /* access: c, then a, then b; src[0] n */
 	STEP_FAULT,
 	STEP_FOR,     /* src lo, hi, step; dst the index; moves of the initial values */
 	STEP_HEAD,    /* leaves the loop to `target`, or moves the carried values in */

@@ -112,6 +112,33 @@ add_access(Decode *d, StepKind kind, ValId v)
 	s->access = d->out->access.n - 1;
 }
 
+/* Operand n of a DOT, its leading indices from operand `at` on; the inner ones get slots. */
+static void
+add_matrix(Decode *d, ValId v, unsigned n, unsigned inner, unsigned *at)
+{
+	ValId view = tir_arg(d->k, v, n);
+	unsigned rank = (unsigned)tir_inst(d->k, view)->imm.i;
+	StepAccess a = {.rank = (uint8_t)rank, .dtype = tir_inst(d->k, view)->type.dtype};
+	a.buffer = (uint32_t)tir_inst(d->k, tir_arg(d->k, view, 0))->imm.i;
+	for (unsigned k = 0; k < rank; k++)
+		a.axis[k] = (StepAxis){.extent = d->home[tir_arg(d->k, view, 1 + k)],
+		                       .stride = d->home[tir_arg(d->k, view, 1 + rank + k)],
+		                       .index = k + inner < rank ? d->home[tir_arg(d->k, v, (*at)++)] : new_slots(d, 1)};
+	vec_push(d->scratch, &d->out->access, a);
+}
+
+static void
+add_dot(Decode *d, ValId v)
+{
+	unsigned at = 4;
+	Step *s = add_step(d, STEP_DOT, v);
+	s->access = d->out->access.n;
+	s->src[0] = d->home[tir_arg(d->k, v, 3)];
+	add_matrix(d, v, 0, 2, &at);
+	add_matrix(d, v, 1, 3, &at);
+	add_matrix(d, v, 2, 3, &at);
+}
+
 /* --- regions --- */
 
 static void
@@ -248,7 +275,8 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 		add_value(d, STEP_CAST, v);
 		return;
 	case OP_BITCAST:
-		add_value(d, STEP_BITCAST, v);
+		add_value(d, tir_inst(d->k, tir_arg(d->k, v, 0))->type.lanes == p->type.lanes ? STEP_BITCAST : STEP_REGROUP,
+		          v);
 		return;
 	case OP_SPLAT:
 		add_value(d, STEP_SPLAT, v);
@@ -264,6 +292,9 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 		return;
 	case OP_STORE:
 		add_access(d, STEP_STORE, v);
+		return;
+	case OP_DOT:
+		add_dot(d, v);
 		return;
 	case OP_FAULT:
 		add_value(d, STEP_FAULT, v)->lanes = (uint16_t)slots_of(d->k, tir_arg(d->k, v, 0));

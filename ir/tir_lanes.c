@@ -162,3 +162,30 @@ lane_function(Op op, DType operand)
 {
 	return lane_table[op][operand];
 }
+
+/* --- matrices --- */
+
+static float
+without_subnormals(float v)
+{
+	return fabsf(v) < 0x1p-126f ? copysignf(0, v) : v;
+}
+
+static float
+bf16_value(uint32_t high_half)
+{
+	return without_subnormals(get_F32(high_half));
+}
+
+uint64_t
+lane_dot(uint64_t c, const uint32_t *a, const uint32_t *b, unsigned step, unsigned n)
+{
+	float low = 0, high = 0;
+	for (unsigned p = 0; p < n; p++) {
+		uint32_t x = a[p], y = b[(size_t)p * step];
+		low = without_subnormals(fmaf(bf16_value(x << 16), bf16_value(y << 16), low));
+		high = without_subnormals(fmaf(bf16_value(x & 0xffff0000), bf16_value(y & 0xffff0000), high));
+	}
+	float both = without_subnormals(low + high);
+	return put_F32(without_subnormals(without_subnormals(get_F32(c)) + both));
+}

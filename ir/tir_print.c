@@ -80,6 +80,11 @@ print_imm(Text *out, const TirInst *p)
 	case OP_CONST:
 		print_const(out, p);
 		return;
+	case OP_DOT: {
+		TirDot d = tir_dot_shape(p->imm.i);
+		text_printf(out, " %u %u %u", d.rows, d.columns, d.pairs);
+		return;
+	}
 	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE: case OP_SLIDE:
 		text_printf(out, " %" PRId64, p->imm.i);
 		return;

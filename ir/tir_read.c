@@ -325,6 +325,17 @@ read_flags(Reader *r, int64_t *imm)
 	return true;
 }
 
+static bool
+read_shape(Reader *r, int64_t *imm)
+{
+	uint64_t rows, columns, pairs;
+	if (!read_unsigned(r, TIR_MAX_DOT, &rows) || !read_unsigned(r, TIR_MAX_DOT, &columns) ||
+	    !read_unsigned(r, TIR_MAX_DOT, &pairs))
+		return false;
+	*imm = TIR_DOT(rows, columns, pairs);
+	return true;
+}
+
 /* What stands between the operation and its operands. */
 static bool
 read_imm(Reader *r, Op op, TirType type, int64_t *imm)
@@ -333,6 +344,8 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 	if (op == OP_CONST)
 		return dtype_is_float((DType)type.dtype) ? read_float(r, imm)
 		                                         : read_int(r, (DType)type.dtype, imm);
+	if (op == OP_DOT)
+		return read_shape(r, imm);
 	if (op == OP_BUFFER || op == OP_SCALAR || op == OP_BLOCKARG || op == OP_RESULT || op == OP_LANE ||
 	    op == OP_SLIDE)
 		return read_int(r, DT_I64, imm);

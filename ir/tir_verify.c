@@ -211,6 +211,40 @@ check_store(Verify *x, ValId v)
 	return true;
 }
 
+/* A view of DOT, its leading indices from operand `at` on. */
+static bool
+check_matrix(Verify *x, ValId v, unsigned n, DType t, unsigned inner, uint64_t *at)
+{
+	const TirInst *p = tir_inst(x->k, v), *view = operand(x, v, n);
+	NEED(view->op == OP_VIEW && view->type.dtype == t, "operand %u is no view of %s", n, dtype_info[t].text);
+	NEED(view->imm.i >= (int64_t)inner, "operand %u has fewer than %u axes", n, inner);
+	for (int64_t k = (int64_t)inner; k < view->imm.i; k++, ++*at)
+		NEED(*at < p->narg && is_index_scalar(operand(x, v, (unsigned)*at)), "operand %u is no index",
+		     (unsigned)*at);
+	return true;
+}
+
+static bool
+check_dot(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	TirDot d = tir_dot_shape(p->imm.i);
+	uint64_t at = 4;
+	NEED(p->imm.i == TIR_DOT(d.rows, d.columns, d.pairs) && d.rows && d.columns && d.pairs &&
+	     d.rows <= TIR_MAX_DOT && d.columns <= TIR_MAX_DOT && d.pairs <= TIR_MAX_DOT, "shape out of range");
+	NEED(p->narg >= 4 && is_index_scalar(operand(x, v, 3)), "takes c, a, b and the number of groups");
+	if (!check_matrix(x, v, 0, DT_F32, 2, &at) || !check_matrix(x, v, 1, DT_U32, 3, &at) ||
+	    !check_matrix(x, v, 2, DT_U32, 3, &at))
+		return false;
+	NEED(at == p->narg, "takes %u operands, not %u", (unsigned)at, p->narg);
+	int64_t c = operand(x, tir_arg(x->k, v, 0), 0)->imm.i;
+	NEED(x->k->buffer.at[c].written, "the buffer is not marked written");
+	for (unsigned n = 1; n < 3; n++)
+		NEED(operand(x, tir_arg(x->k, v, n), 0)->imm.i != c, "reads the buffer it writes");
+	NEED(p->type.dtype == DT_NONE && p->type.lanes == 0, "has a type");
+	return true;
+}
+
 static bool
 check_fault(Verify *x, ValId v)
 {
@@ -289,11 +323,18 @@ check_convert(Verify *x, ValId v)
 {
 	const TirInst *p = tir_inst(x->k, v), *a = operand(x, v, 0);
 	NEED(is_value(a), "operand 0 is no value");
-	NEED(p->type.lanes == a->type.lanes, "changes the number of lanes");
 	NEED(is_storable(p->type.dtype), "to %s", dtype_info[p->type.dtype].text);
+	unsigned bits = dtype_info[p->type.dtype].bits, from = dtype_info[a->type.dtype].bits;
+	bool regrouped = p->op == OP_BITCAST && p->type.lanes && a->type.lanes && bits >= 8 && from >= 8;
+	NEED(p->type.lanes == a->type.lanes || regrouped, "changes the number of lanes");
 	if (p->op != OP_BITCAST)
 		return true;
 	NEED(p->type.dtype != DT_BOOL && a->type.dtype != DT_BOOL, "not defined on bool");
+	if (p->type.lanes != a->type.lanes) {
+		NEED(bits * p->type.lanes == from * a->type.lanes, "%u bits as %u", from * a->type.lanes,
+		     bits * p->type.lanes);
+		return true;
+	}
 	NEED(dtype_info[p->type.dtype].bits == dtype_info[a->type.dtype].bits, "%s is not as wide as %s",
 	     dtype_info[p->type.dtype].text, dtype_info[a->type.dtype].text);
 	return true;
@@ -471,6 +512,8 @@ check_inst(Verify *x, const Walk *w)
 		return check_access(x, v, 0);
 	case OP_STORE:
 		return check_store(x, v);
+	case OP_DOT:
+		return check_dot(x, v);
 	case OP_FAULT:
 		return check_fault(x, v);
 	case OP_FOR:

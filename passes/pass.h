@@ -49,6 +49,7 @@ typedef struct {
 	uint16_t lanes;          /* vector width for MAP in 32-bit elements; 0: scalar */
 	FuseMode fuse;
 	bool has_fma;            /* the target has a fused multiply-add: relaxed mode may contract */
+	bool has_dot;            /* it has TIR's DOT, with tiles of 32 x 32 elements and groups of 16 pairs */
 } PassOptions;
 
 /* What the graph's mode says about rounding, decided on the graph as the frontend built it, for every

@@ -1,6 +1,8 @@
-/* cpu_x86.c: what this processor and its operating system can do, by CPUID and XCR0. */
+/* cpu_x86.c: what this processor and its operating system can do, by CPUID, XCR0 and what Linux grants
+ * this process. */
 #include <cpuid.h>
 
+#include "ir/cpu_state.h"
 #include "runtime/inside.h"
 
 enum { REG_EAX, REG_EBX, REG_ECX, REG_EDX };
@@ -45,6 +47,8 @@ static uint64_t
 detect(void)
 {
 	uint64_t state = saved_state(), found = 0;
+	if ((state & STATE_AMX) && !cpu_tiles_granted())
+		state &= ~(uint64_t)STATE_AMX;
 	for (unsigned k = 0; k < FEATURES; k++)
 		if (has(&feature[k], state))
 			found |= UINT64_C(1) << k;

@@ -143,7 +143,7 @@ apply(Op op, const double *a)
 	case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ: case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA:
 	case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR:
 	case OP_TASK_LO: case OP_TASK_HI: case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_VIEW:
-	case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_FOR: case OP_IF: case OP_YIELD: case OP_RESULT:
+	case OP_LOAD: case OP_STORE: case OP_DOT: case OP_FAULT: case OP_FOR: case OP_IF: case OP_YIELD: case OP_RESULT:
 		break;
 	}
 	return NAN;

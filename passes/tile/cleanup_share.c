@@ -56,6 +56,8 @@ fold(const TirKernel *to, const TirInst *p, const ValId *arg, int64_t *imm)
 		in[n] = slot_of(tir_inst(to, arg[n]));
 	}
 	const TirInst *first = tir_inst(to, arg[0]);
+	if (p->op == OP_BITCAST && p->type.lanes != first->type.lanes)
+		return false;
 	DType from = (DType)first->type.dtype, t = (DType)p->type.dtype;
 	LaneFn *f = lane_function((Op)p->op, from);
 	if (p->op == OP_SPLAT || p->op == OP_LANE)

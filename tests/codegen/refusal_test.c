@@ -278,13 +278,13 @@ features(void **state)
 {
 	(void)state;
 	uint16_t lanes;
-	bool fma;
-	codegen_cpu_features("x86-64", &lanes, &fma);
-	assert_true(lanes == 4 && !fma);
-	codegen_cpu_features("x86-64-v3", &lanes, &fma);
-	assert_true(lanes == 8 && fma);
-	codegen_cpu_features("sapphirerapids", &lanes, &fma);
-	assert_true(lanes == 16 && fma);
+	bool fma, dot;
+	codegen_cpu_features("x86-64", &lanes, &fma, &dot);
+	assert_true(lanes == 4 && !fma && !dot);
+	codegen_cpu_features("x86-64-v3", &lanes, &fma, &dot);
+	assert_true(lanes == 8 && fma && !dot);
+	codegen_cpu_features("sapphirerapids", &lanes, &fma, &dot);
+	assert_true(lanes == 16 && fma && dot);
 }
 
 static void

@@ -472,7 +472,7 @@ main(int argc, char **argv)
 			r.count = strtoull(argv[++k], NULL, 10);
 	}
 	fence_open(&r.fence);
-	codegen_cpu_features("host", &r.passes.lanes, &r.passes.has_fma);
+	codegen_cpu_features("host", &r.passes.lanes, &r.passes.has_fma, &r.passes.has_dot);
 	r.passes.verify_each = true;
 	if (texo_rt_create(NULL, &r.rt) != TEXO_OK)
 		return 1;

@@ -15,7 +15,7 @@ MAY_INCLUDE = {
     "passes": {"ir", "passes"},
     "codegen": {"include", "ir", "codegen", "llvm-c"},
     # tables of plain data beside the artefact's layout: one list of types and of CPU features
-    "runtime": {"include", "runtime", "ir/image.h", "ir/dtype.def", "ir/cpu_features.def",
+    "runtime": {"include", "runtime", "ir/image.h", "ir/dtype.def", "ir/cpu_features.def", "ir/cpu_state.h",
                 "ir/image_imports.def", "ir/image_ops.def", "ir/bugs.h"},
     "driver": {"include", "ir", "frontend", "passes", "codegen", "runtime", "driver"},
 }
