@@ -134,6 +134,27 @@ choose_tile(KernelPlan *p, bool wide, bool fused)
 	p->tile_rows = wide ? (fused ? 14 : 13) : (fused ? 6 : 4);
 }
 
+/* Tiles of DOT: whether both factors are bf16 that are widened to be multiplied, along one range of terms.
+ * Its sums are in no order that strict mode has. */
+static bool
+takes_pairs(const Graph *g, const Node *n, const Factors *f, const PassOptions *o)
+{
+	const ExprId factor[2] = {f->row, f->column};
+	if (!o->has_dot || g->fp == FP_STRICT || n->nred != 1 || expr_get(g, n->body)->dtype != DT_F32)
+		return false;
+	for (unsigned k = 0; k < 2; k++)
+		if (expr_get(g, factor[k])->op != OP_CAST ||
+		    expr_get(g, expr_arg(g, factor[k], 0))->dtype != DT_BF16)
+			return false;
+	return true;
+}
+
+unsigned
+contract_term_width(const KernelPlan *p)
+{
+	return p->pairs ? 2u * p->pairs : p->lanes;
+}
+
 bool
 contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o,
                KernelPlan *p, RemarkId *why)
@@ -150,6 +171,10 @@ contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, c
 	p->tmpl = TMPL_CONTRACT;
 	p->lanes = (uint16_t)lanes;
 	choose_tile(p, o->lanes >= 16, o->has_fma && dtype_is_float(type));
+	if (takes_pairs(g, tensor_node(g, t), &f, o)) {
+		p->pairs = 16;
+		p->tile_rows = p->tile_columns = 32;
+	}
 	p->block_terms = 512;
 	p->block_rows = p->tile_rows * 24u;
 	p->block_columns = p->tile_columns * 32u;
@@ -208,11 +233,18 @@ build_block(Contract *c, ValId block, ValId fresh)
 	c->slot = tir_binary(k, OP_MIN, block, tir_binary(k, OP_SUB, point_launch_expr(l, c->nslot), one));
 	c->first_block = tir_binary(k, OP_EQ, block, contract_int(c, 0));
 	c->last_block = tir_binary(k, OP_EQ, block, last);
+	bool pairs = c->plan->pairs != 0;
 	tir_if(k, fresh);
-	contract_pack_columns(c);
+	if (pairs)
+		contract_pack_pairs(c, true);
+	else
+		contract_pack_columns(c);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
-	contract_pack_rows(c);
+	if (pairs)
+		contract_pack_pairs(c, false);
+	else
+		contract_pack_rows(c);
 	contract_tiles(c);
 }
 
@@ -281,7 +313,7 @@ grain(Contract *c)
 	ExprId few = launch_ceil_div(g, c->l.kernel->ntask, CALLS), one = expr_int(g, DT_I64, 1);
 	/* of one piece of rows: no task has less */
 	ExprId work = expr_binary(g, OP_MUL, c->columns.npiece, c->terms.npiece);
-	int64_t enough = WORK / ((int64_t)p->tile_rows * p->tile_columns * p->lanes);
+	int64_t enough = WORK / ((int64_t)p->tile_rows * p->tile_columns * contract_term_width(p));
 	ExprId least = expr_binary(g, OP_IDIV, expr_int(g, DT_I64, enough), expr_binary(g, OP_ADD, work, one));
 	return expr_binary(g, OP_MAX, expr_binary(g, OP_MIN, expr_int(g, DT_I64, tasks), few), least);
 }

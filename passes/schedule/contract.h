@@ -39,6 +39,7 @@ typedef struct {
 	/* how many blocks, and tasks along the rows; at most how many pieces a block has */
 	ExprId nrow_task, ncolumn_block, nterm_block, row_pieces, column_pieces, term_pieces, nslot;
 	ValId packed_rows, packed_columns, tiles; /* views of scratch memory */
+	ValId row_least, column_least; /* with plan->pairs, there too: contract_pairs.c */
 	ValId word; /* there too: 1 + the group whose columns are packed; 0: none */
 	/* of the task and of its present block of terms */
 	ValId row0, row1, column0, column1, term0, term1, slot, first_block, last_block;
@@ -61,6 +62,12 @@ ExprId launch_ceil_div(Graph *g, ExprId a, int64_t b);
 void contract_pack_rows(Contract *c);      /* contract_pack.c */
 void contract_pack_columns(Contract *c);
 void contract_tiles(Contract *c);          /* contract_tile.c */
+/* where plan->pairs: either panel, and whether DOT computes this tile as IEEE does (contract_pairs.c) */
+void contract_pack_pairs(Contract *c, bool columns);
+ValId contract_dot_is_exact(Contract *c, ValId row, ValId column);
+void contract_dot_tiles(Contract *c);      /* contract_dot.c */
+/* Terms in a piece of them. */
+unsigned contract_term_width(const KernelPlan *p);
 
 /* Whether what e reads along the lanes is contiguous, as a test to run; 0 when that is not in question. */
 ValId contract_dense(Contract *c, ExprId e, bool with_output);

@@ -80,7 +80,7 @@ contract_bind_spaces(Contract *c)
 	c->batch = (Space){.width = 1, .flat = true};
 	c->rows = (Space){.width = c->plan->tile_rows, .flat = f->rows_along_terms};
 	c->columns = (Space){.width = c->plan->tile_columns};
-	c->terms = (Space){.width = c->plan->lanes};
+	c->terms = (Space){.width = contract_term_width(c->plan)};
 	for (unsigned a = 0; a < n->npar; a++) {
 		bool row = f->row_axes >> a & 1, column = f->column_axes >> a & 1;
 		add_axis(c, row == column ? &c->batch : row ? &c->rows : &c->columns, a);
@@ -147,10 +147,10 @@ count_blocks(Contract *c)
 	/* each block of rows is so many tasks */
 	ExprId tasks = expr_binary(g, OP_MUL, launch_ceil_div(g, rows, most), number(g, p->block_tasks));
 	c->nrow_task = expr_binary(g, OP_MIN, tasks, rows);
-	c->nterm_block = expr_binary(g, OP_MAX, launch_ceil_div(g, terms, p->block_terms / p->lanes), one);
+	c->nterm_block = expr_binary(g, OP_MAX, launch_ceil_div(g, terms, p->block_terms / contract_term_width(p)), one);
 	c->term_pieces = share(g, terms, c->nterm_block);
 	/* no more columns than can be kept, if that are not too few */
-	int64_t kept = KEPT_ELEMENTS / (p->lanes * p->tile_columns);
+	int64_t kept = KEPT_ELEMENTS / (int64_t)(contract_term_width(p) * p->tile_columns);
 	ExprId few = launch_ceil_div(g, columns, p->block_columns / p->tile_columns);
 	ExprId deep = launch_ceil_div(g, expr_binary(g, OP_MUL, columns, terms), kept);
 	c->ncolumn_block = expr_binary(g, OP_MIN, expr_binary(g, OP_MAX, few, deep),
@@ -206,13 +206,32 @@ strides(Contract *c, unsigned rank, const ExprId *extent, bool swap, ValId *stri
 	}
 }
 
-void
-contract_bind_scratch(Contract *c)
+/* (piece, group, row, pair), (slot, piece, group, pair, column), and the least of each piece */
+static void
+bind_pairs(Contract *c)
 {
 	Graph *g = c->l.g;
 	const KernelPlan *p = c->plan;
-	ExprId one = number(g, 1), lanes = number(g, p->lanes);
-	ExprId rows = number(g, p->tile_rows), columns = number(g, p->tile_columns);
+	ExprId rows = number(g, p->tile_rows), columns = number(g, p->tile_columns), pairs = number(g, p->pairs);
+	ValId stride[TIR_MAX_RANK];
+	ExprId a[4] = {c->row_pieces, c->term_pieces, rows, pairs};
+	strides(c, 4, a, false, stride);
+	c->packed_rows = scratch_view(c, DT_U32, 4, a, stride);
+	strides(c, 1, a, false, stride);
+	c->row_least = scratch_view(c, DT_U32, 1, a, stride);
+	ExprId b[5] = {c->nslot, c->column_pieces, c->term_pieces, pairs, columns};
+	strides(c, 5, b, false, stride);
+	c->packed_columns = scratch_view(c, DT_U32, 5, b, stride);
+	strides(c, 2, b, false, stride);
+	c->column_least = scratch_view(c, DT_U32, 2, b, stride);
+}
+
+static void
+bind_panels(Contract *c)
+{
+	Graph *g = c->l.g;
+	const KernelPlan *p = c->plan;
+	ExprId rows = number(g, p->tile_rows), columns = number(g, p->tile_columns), lanes = number(g, p->lanes);
 	ValId stride[TIR_MAX_RANK];
 	/* (piece, piece of terms, row, term) */
 	ExprId a[4] = {c->row_pieces, c->term_pieces, rows, lanes};
@@ -222,6 +241,19 @@ contract_bind_scratch(Contract *c)
 	ExprId b[5] = {c->nslot, c->column_pieces, c->term_pieces, lanes, columns};
 	strides(c, 5, b, false, stride);
 	c->packed_columns = scratch_view(c, c->fold.type, 5, b, stride);
+}
+
+void
+contract_bind_scratch(Contract *c)
+{
+	Graph *g = c->l.g;
+	const KernelPlan *p = c->plan;
+	ExprId one = number(g, 1), rows = number(g, p->tile_rows), columns = number(g, p->tile_columns);
+	ValId stride[TIR_MAX_RANK];
+	if (p->pairs)
+		bind_pairs(c);
+	else
+		bind_panels(c);
 	/* (tile, row, column) */
 	ExprId t[3] = {expr_binary(g, OP_MUL, c->row_pieces, c->column_pieces), rows, columns};
 	strides(c, 3, t, false, stride);

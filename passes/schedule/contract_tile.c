@@ -200,8 +200,8 @@ finish(Contract *c)
 
 /* --- the block --- */
 
-void
-contract_tiles(Contract *c)
+static void
+vector_tiles(Contract *c)
 {
 	TirKernel *k = c->l.tir;
 	ValId one = contract_int(c, 1), zero = contract_int(c, 0);
@@ -215,5 +215,14 @@ contract_tiles(Contract *c)
 	store_tile(&t);
 	tir_end_for(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
+}
+
+void
+contract_tiles(Contract *c)
+{
+	if (c->plan->pairs)
+		contract_dot_tiles(c);
+	else
+		vector_tiles(c);
 	finish(c);
 }

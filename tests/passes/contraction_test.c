@@ -21,6 +21,8 @@ typedef struct {
 } Product;
 
 static const Product *now;
+static uint64_t extremes; /* operands are bf16 of extreme sizes, chosen by this; 0: common ones */
+static const uint16_t (*edge)[2]; /* or a repeats the first two bf16, b the next */
 
 /* --- a product as a graph --- */
 
@@ -50,11 +52,33 @@ extents(Case *c, const char *letters, ExprId *e)
 	return n;
 }
 
+/* Subnormals, zeros, what is a subnormal when multiplied, and what makes subnormals matter. */
+static void
+fill_with_extremes(Case *c, uint32_t param, const char *letters)
+{
+	enum { SUBNORMAL = 4 };
+	static const uint16_t bits[] = {0x0001, 0x8040, 0x007f, 0x0002, 0x0000, 0x8000, 0x3f80, 0xbfa5, 0x1e00, 0x9e7f,
+	                                0x0080, 0x5a00, 0xda01, 0x1fc0, 0x4001};
+	size_t from = extremes % 3 ? 0 : SUBNORMAL, kinds = sizeof bits / sizeof *bits - from;
+	uint64_t state = extremes * 0x9e3779b97f4a7c15u + param;
+	size_t count = 1;
+	for (const char *l = letters; *l; l++)
+		count *= (size_t)now->size[*l - 'a'];
+	uint16_t *data = ARENA_ARRAY(c->arena, uint16_t, count + 1);
+	for (size_t k = 0; k < count; k++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		data[k] = edge ? edge[param][k % 2] : extremes % 2 && state >> 60 ? 0x3f80 : bits[from + (state >> 33) % kinds];
+	}
+	c->given[param] = data;
+}
+
 static TensorId
 operand(Case *c, const char *letters, const char *name, DType t)
 {
 	ExprId e[TG_MAX_RANK];
 	unsigned n = extents(c, letters, e);
+	if (extremes || edge)
+		fill_with_extremes(c, c->g->param.n, letters);
 	return case_input(c, TENSOR_INPUT, name, t, n, e);
 }
 
@@ -199,6 +223,64 @@ test_types(void **state)
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(9, 21, 18), DT_F32, DT_I8, EPILOGUE});
 }
 
+/* Tiles of DOT, in the one configuration that has it. */
+static void
+try_pairs(Product p, unsigned pairs)
+{
+	now = &p;
+	CaseRun r = case_try(build_product);
+	assert_int_equal(r.tmpl, TMPL_CONTRACT);
+	assert_int_equal(r.pairs, pairs);
+}
+
+static void
+test_pairs(void **state)
+{
+	(void)state;
+	static const int64_t sizes[][3] = {{7, 19, 11}, {40, 35, 33}, {1, 1, 1}, {32, 32, 32}, {33, 17, 0}, {65, 96, 64}};
+	for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++)
+		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
+			try_pairs((Product){layouts[l][0], layouts[l][1], "k", layouts[l][2],
+			                    IJK(sizes[s][0], sizes[s][1], sizes[s][2]), DT_BF16, s % 2 ? DT_BF16 : DT_F32, PLAIN}, 16);
+	try_pairs((Product){"bik", "bkj", "k", "bij", {[1] = 3, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, 16);
+	try_pairs((Product){"bik", "kjc", "k", "bijc", {[1] = 3, [2] = 5, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, 16);
+	try_pairs((Product){"kib", "ckj", "k", "bijc", {[1] = 3, [2] = 5, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, 16);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, SHIFTED}, 16);
+	try_pairs((Product){"ik", "j", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, PLAIN}, 16);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(37, 33, 1050), DT_BF16, DT_NONE, EPILOGUE}, 16);
+	/* several ranges of terms, and factors that are computed in f32 */
+	try_pairs((Product){"irs", "rsj", "rs", "ij", {[8] = 4, [9] = 3, [17] = 2, [18] = 40}, DT_BF16, DT_NONE, PLAIN}, 0);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, PROLOGUE}, 0);
+}
+
+/* What DOT takes for 0 is not 0, whichever block of terms it stands in. */
+static void
+test_subnormal_pairs(void **state)
+{
+	(void)state;
+	for (extremes = 1; extremes <= 12; extremes++)
+		for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l += 1 + extremes % 3)
+			try_pairs((Product){layouts[l][0], layouts[l][1], "k", layouts[l][2],
+			                    IJK(extremes % 2 ? 34 : 3, 5 + (int64_t)extremes, 1 + extremes % 4), DT_BF16, DT_NONE, PLAIN}, 16);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(2, 3, 530), DT_BF16, DT_NONE, PLAIN}, 16);
+	try_pairs((Product){"ik", "jk", "k", "ij", IJK(70, 3, 1030), DT_BF16, DT_NONE, PLAIN}, 16);
+	extremes = 0;
+}
+
+/* 129 x 131 - 130 x 130 = -1: in units of 2^-126 DOT computes it, of 2^-127 it would give 0. */
+static void
+test_least_normal(void **state)
+{
+	(void)state;
+	static const uint16_t data[][2][2] = {{{0x2381, 0xa382}, {0x2383, 0x2382}}, {{0x2381, 0xa382}, {0x2303, 0x2302}},
+	                                      {{0x2301, 0xa302}, {0x2383, 0x2382}}};
+	for (size_t n = 0; n < sizeof data / sizeof *data; n++) {
+		edge = data[n];
+		try_pairs((Product){"ik", "jk", "k", "ij", IJK(33, 5, 2), DT_BF16, DT_NONE, PLAIN}, 16);
+	}
+	edge = NULL;
+}
+
 static void
 test_fused(void **state)
 {
@@ -262,6 +344,9 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_axes, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_pairs, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_subnormal_pairs, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_least_normal, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_fused, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),
 	};

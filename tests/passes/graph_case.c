@@ -198,13 +198,13 @@ typedef struct {
 	FpMode fp;
 	uint16_t lanes;
 	InterpOptions interp;
-	bool has_fma;
+	bool has_fma, has_dot;
 } Config;
 
 static const Config configs[] = {
-	{FP_STRICT, 0, {1, 0}, false},  {FP_STRICT, 8, {1, 0}, false},  {FP_STRICT, 8, {1, 11}, false},
-	{FP_STRICT, 4, {2, 5}, true},   {FP_RELAXED, 0, {3, 7}, false}, {FP_RELAXED, 16, {1, 3}, true},
-	{FP_FAST, 8, {1, 9}, true},
+	{FP_STRICT, 0, {1, 0}, false, false},  {FP_STRICT, 8, {1, 0}, false, false},  {FP_STRICT, 8, {1, 11}, false, false},
+	{FP_STRICT, 4, {2, 5}, true, false},   {FP_RELAXED, 0, {3, 7}, false, false}, {FP_RELAXED, 16, {1, 3}, true, false},
+	{FP_FAST, 8, {1, 9}, true, false},     {FP_RELAXED, 16, {2, 3}, true, true},
 };
 
 static void
@@ -277,7 +277,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	graph_decide(c.g);
 	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
 	text_init(&log, a);
-	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .remarks = true, .verify_each = true};
+	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .has_dot = f->has_dot, .remarks = true, .verify_each = true};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpRun got = interp_program(p, a, &in, c.dim, &f->interp);
 	if (got.error) {
@@ -298,6 +298,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	out->members = p->kernel.at[0].plan.nnode;
 	out->remarks = text_get(&log);
 	out->tmpl = (Template)p->kernel.at[0].plan.tmpl;
+	out->pairs = p->kernel.at[0].plan.pairs;
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;
 	out->serial = p->kernel.at[0].serial;
 	if (!got.fault && !want.fault) {

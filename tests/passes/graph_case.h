@@ -44,6 +44,7 @@ typedef struct {
 	uint32_t members;          /* nodes of its first kernel */
 	bool map, serial;          /* of its first kernel: a MAP kernel; one task at a time */
 	Template tmpl;             /* and its template */
+	unsigned pairs;            /* and whether its tiles are DOT's */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;
 	double ratio;              /* the largest distance from the oracle, as a part of what it allows */
