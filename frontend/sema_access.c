@@ -194,7 +194,11 @@ elab_read(Sema *s, AstId id, Env *env)
 	AstId subs = n.kind == AST_READ ? ast_kid(s->ast, id, 0) : 0;
 	unsigned rank, nsub = subs ? ast_get(s->ast, subs)->nkid : 0;
 	const ExprId *shape;
-	if (!entity_shape(s, e, &rank, &shape) || (e->def && e->kind == ENT_DEF && !def_ready(e->def)))
+	bool shaped = entity_shape(s, e, &rank, &shape);
+	if (!shaped && e->kind == ENT_TENSOR)
+		diag_add(s->diags, DIAG_E0229, n.name_at, "the tensor `%s` has no shape yet where this dim is needed",
+		         name_text(s->names, n.name))->help = "a dim is made of other dims, scalar parameters and constants";
+	if (!shaped || (e->def && e->kind == ENT_DEF && !def_ready(e->def)))
 		return val_error;
 	if (!rank_agrees(s, &n, e, rank, nsub))
 		return val_error;
