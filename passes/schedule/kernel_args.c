@@ -4,6 +4,8 @@
 #include "passes/schedule/point.h"
 #include "ir/bugs.h"
 
+#include <string.h>
+
 #include "passes/schedule/vary.h"
 
 void
@@ -220,12 +222,13 @@ point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, unsi
 	ValId size[POINT_MAX_RANK], stride[POINT_MAX_RANK];
 	unsigned rank = naxis + (vectors > 0);
 	TensorArg *arg = point_tensor(l, t);
+	if (naxis > TG_MAX_RANK)
+		bug(l->g->arena, "point_bind_panel: %u axes", naxis);
 	arg->npanel = (uint8_t)naxis;
 	arg->panel_lanes = vectors > 0;
-	for (unsigned k = 0; k < naxis; k++) {
-		arg->panel_axis[k] = axis[k];
+	memcpy(arg->panel_axis, axis, naxis);
+	for (unsigned k = 0; k < naxis; k++)
 		extent[k] = tensor.extent[axis[k]];
-	}
 	if (vectors)
 		extent[naxis] = expr_int(l->g, DT_I64, (int64_t)vectors * l->lanes);
 	ExprId below = expr_int(l->g, DT_I64, 1);

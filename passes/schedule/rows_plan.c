@@ -98,8 +98,11 @@ find_rows(RowsPlan *p, const uint8_t *scanned)
 {
 	Rows *r = p->r;
 	const Tensor *first = &p->g->tensor.at[r->member[0].t];
-	r->nrow = first->rank;
-	for (unsigned k = 0; k < r->nrow; k++) {
+	const unsigned rank = first->rank;
+	if (rank > TG_MAX_RANK)
+		bug(p->scratch, "find_rows: rank %u", rank);
+	r->nrow = (uint8_t)rank;
+	for (unsigned k = 0; k < rank; k++) {
 		r->extent[k] = first->extent[k];
 		r->row_axis[0][k] = (uint8_t)k;
 	}

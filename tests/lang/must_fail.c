@@ -108,33 +108,39 @@ compare(const Diags *d, Wants *w, const char *path)
 	return ok;
 }
 
-/* Compiles one file as `texo check` does and compares what it says. */
+/* Compiles a text as `texo check` does and compares what it says. */
+static bool
+fails_as_wanted(const char *path, const char *text, size_t n, Wants *w)
+{
+	Unwind unwind;
+	Arena arena;
+	arena_init(&arena, &host_default()->memory, &unwind);
+	if (setjmp(unwind.env)) {
+		printf("%s: unwound: %s\n", path, unwind.text);
+		arena_free(&arena);
+		return false;
+	}
+	Diags d;
+	diags_init(&d, &arena);
+	Names *names = names_new(&arena);
+	FrontendOptions options = {.fp = FP_RELAXED, .host = host_default()};
+	frontend_compile(&arena, names, &d, diags_add_file(&d, path, text, n), &options);
+	bool ok = compare(&d, w, path);
+	const char *report = diags_render(&d, &arena, false);
+	ok = *diags_json(&d, &arena) == '{' && ok;
+	if (!ok)
+		printf("%s", report);
+	arena_free(&arena);
+	return ok;
+}
+
 static bool
 run_file(const char *path)
 {
 	size_t n = 0;
 	Wants w = {0};
 	char *text = read_whole(path, &n);
-	bool ok = text && read_wants(text, path, &w);
-	Unwind unwind;
-	Arena arena;
-	arena_init(&arena, &host_default()->memory, &unwind);
-	if (setjmp(unwind.env)) {
-		printf("%s: unwound: %s\n", path, unwind.text);
-		ok = false;
-	} else if (ok) {
-		Diags d;
-		diags_init(&d, &arena);
-		Names *names = names_new(&arena);
-		FrontendOptions options = {.fp = FP_RELAXED, .host = host_default()};
-		frontend_compile(&arena, names, &d, diags_add_file(&d, path, text, n), &options);
-		ok = compare(&d, &w, path);
-		const char *report = diags_render(&d, &arena, false);
-		ok = *diags_json(&d, &arena) == '{' && ok;
-		if (!ok)
-			printf("%s", report);
-	}
-	arena_free(&arena);
+	bool ok = text && read_wants(text, path, &w) && fails_as_wanted(path, text, n, &w);
 	free(text);
 	return ok;
 }

@@ -306,8 +306,8 @@ op_kernel(Fixture *f, const Case *c, unsigned lanes)
 	ValId i = tir_for(k, zero, n, tir_int(k, DT_I64, lanes ? lanes : 1), NULL, 0);
 	for (unsigned a = 0; a < arity; a++)
 		arg[a] = tir_load(k, view[a], &i, 0, along, lanes);
-	TirType type = {(uint8_t)result_type(c), (uint16_t)lanes};
-	tir_store(k, view[arity], tir_emit(k, c->op, type, 0, arg, arity), &i, 0, along);
+	ValId v = tir_emit(k, c->op, (TirType){(uint8_t)result_type(c), (uint16_t)lanes}, 0, arg, arity);
+	tir_store(k, view[arity], v, &i, 0, along);
 	tir_end_for(k, NULL, 0);
 	return k;
 }
