@@ -2,7 +2,7 @@
  * been made with the same table of names. */
 #include <string.h>
 
-#include "frontend/layout.h"
+#include "frontend/format.h"
 
 static bool
 same_number(const AstNode *x, const AstNode *y)

@@ -1,10 +1,10 @@
-/* layout_break.c: a logical line that is too long. It is broken where it binds least, then each part
+/* format_break.c: a logical line that is too long. It is broken where it binds least, then each part
  * that is still too long in the same way: after commas and before operators, aligned with what they
  * belong to; `where` and `else` of a statement and `->` and `where` of a head on lines of their own.
  *
  * Every place chosen is one where the newline rule sees no end: inside brackets, before an infix
  * operator, `where`, `else`, `->` or `{`, and behind what wants an operand. */
-#include "frontend/layout.h"
+#include "frontend/format.h"
 #include "frontend/parser.h"
 
 enum { DEEP = 60 /* columns: further right nothing is aligned */ };
@@ -13,7 +13,7 @@ typedef enum {
 	BIND_COMMA, BIND_WHERE, BIND_COND, BIND_QQ, BIND_OR, BIND_AND, BIND_COMPARE, BIND_ADD, BIND_MUL, BIND_NONE
 } Bind;
 
-static void place(Layout *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent);
+static void place(Format *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent);
 
 static Bind
 bind_of(const Piece *p)
@@ -48,13 +48,13 @@ bind_of(const Piece *p)
 
 /* The piece behind i, and behind the whole of a bracket. */
 static uint32_t
-next(const Layout *l, uint32_t i)
+next(const Format *l, uint32_t i)
 {
 	return l->piece.at[i].match > i ? l->piece.at[i].match + 1 : i + 1;
 }
 
 static Bind
-weakest(const Layout *l, uint32_t i, uint32_t j)
+weakest(const Format *l, uint32_t i, uint32_t j)
 {
 	Bind least = BIND_NONE;
 	for (uint32_t k = i; k < j; k = next(l, k)) {
@@ -67,7 +67,7 @@ weakest(const Layout *l, uint32_t i, uint32_t j)
 
 /* Where the first part of i .. j-1 that is bound by b ends. */
 static uint32_t
-part_end(const Layout *l, uint32_t i, uint32_t j, Bind b)
+part_end(const Format *l, uint32_t i, uint32_t j, Bind b)
 {
 	for (uint32_t k = next(l, i); k < j; k = next(l, k)) {
 		if (b == BIND_COMMA && l->piece.at[k - 1].kind == ',')
@@ -79,29 +79,29 @@ part_end(const Layout *l, uint32_t i, uint32_t j, Bind b)
 }
 
 static bool
-fits(const Layout *l, uint32_t column, uint32_t i, uint32_t j, uint32_t tail)
+fits(const Format *l, uint32_t column, uint32_t i, uint32_t j, uint32_t tail)
 {
-	return column + layout_flat(l, i, j) + tail <= LAYOUT_WIDTH;
+	return column + format_flat(l, i, j) + tail <= FORMAT_WIDTH;
 }
 
 /* A part that may begin with the operator that binds it, or end with its comma. */
 static void
-place_part(Layout *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
+place_part(Format *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
 {
 	if (bind_of(&l->piece.at[i]) != BIND_NONE || l->piece.at[i].kind == T_ELSE || l->piece.at[i].kind == T_ARROW) {
-		layout_put(l, i, i + 1);
+		format_put(l, i, i + 1);
 		i++;
 		if (i < j)
-			layout_blanks(l, l->piece.at[i].space);
+			format_blanks(l, l->piece.at[i].space);
 	}
 	bool comma = l->piece.at[j - 1].kind == ',';
 	place(l, i, j - comma, tail + comma, indent);
-	layout_put(l, j - comma, j);
+	format_put(l, j - comma, j);
 }
 
 /* As many parts on a line as fit. A factor that fits on no line goes on where it is. */
 static void
-fill(Layout *l, uint32_t i, uint32_t j, Bind b, uint32_t tail, uint32_t indent)
+fill(Format *l, uint32_t i, uint32_t j, Bind b, uint32_t tail, uint32_t indent)
 {
 	uint32_t base = l->column, end = part_end(l, i, j, b);
 	place_part(l, i, end, end == j ? tail : 0, indent);
@@ -110,23 +110,23 @@ fill(Layout *l, uint32_t i, uint32_t j, Bind b, uint32_t tail, uint32_t indent)
 		end = part_end(l, from, j, b);
 		uint32_t after = end == j ? tail : 0;
 		if (fits(l, l->column + space, from, end, after) || (b == BIND_MUL && !fits(l, base, from, end, after)))
-			layout_blanks(l, space);
+			format_blanks(l, space);
 		else
-			layout_newline(l, base);
+			format_newline(l, base);
 		place_part(l, from, end, after, indent);
 	}
 }
 
 /* `c ? a` with `: b` below it, aligned; where that is too wide each part on a line of its own. */
 static void
-place_cond(Layout *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
+place_cond(Format *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
 {
 	uint32_t mark = part_end(l, i, j, BIND_COND), colon = part_end(l, mark, j, BIND_COND);
 	uint32_t base = l->column;
 	bool beside = l->piece.at[mark].kind == '?' && fits(l, l->column, i, colon, 0);
 	if (beside) {
-		base += layout_flat(l, i, mark) + l->piece.at[mark].space;
-		layout_put(l, i, colon);
+		base += format_flat(l, i, mark) + l->piece.at[mark].space;
+		format_put(l, i, colon);
 	} else {
 		place(l, i, mark, 0, indent);
 		colon = mark;
@@ -135,7 +135,7 @@ place_cond(Layout *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
 		uint32_t end = part_end(l, colon, j, BIND_COND);
 		if (beside && end < j && l->piece.at[end].kind == '?') /* `: c ? a` stays together */
 			end = part_end(l, end, j, BIND_COND);
-		layout_newline(l, base);
+		format_newline(l, base);
 		place_part(l, colon, end, end == j ? tail : 0, indent);
 		colon = end;
 	}
@@ -143,25 +143,25 @@ place_cond(Layout *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
 
 /* No operator stands outside brackets here: what is inside them is broken. */
 static void
-place_brackets(Layout *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
+place_brackets(Format *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
 {
 	for (uint32_t k = i; k < j;) {
 		uint32_t close = l->piece.at[k].match;
 		if (k > i)
-			layout_blanks(l, l->piece.at[k].space);
-		layout_put(l, k, k + 1);
+			format_blanks(l, l->piece.at[k].space);
+		format_put(l, k, k + 1);
 		k++;
 		if (close < k)
 			continue;
 		uint32_t after = close + 1; /* what must follow on the line of the closing bracket */
 		while (after < j && l->piece.at[after].match <= after)
 			after++;
-		uint32_t rest = layout_flat(l, close, after) + (after == j ? tail : 1);
+		uint32_t rest = format_flat(l, close, after) + (after == j ? tail : 1);
 		if (l->column > DEEP && !fits(l, l->column, k, close, rest))
-			layout_newline(l, indent + 2 * LAYOUT_INDENT);
+			format_newline(l, indent + 2 * FORMAT_INDENT);
 		if (k < close)
 			place(l, k, close, rest, indent);
-		layout_put(l, close, close + 1);
+		format_put(l, close, close + 1);
 		k = close + 1;
 	}
 }
@@ -169,11 +169,11 @@ place_brackets(Layout *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent
 /* Pieces i .. j-1 from the present column on; `tail` columns must follow on the last line. `indent`
  * is that of the logical line. */
 static void
-place(Layout *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
+place(Format *l, uint32_t i, uint32_t j, uint32_t tail, uint32_t indent)
 {
 	Bind b = weakest(l, i, j);
 	if (fits(l, l->column, i, j, tail))
-		layout_put(l, i, j);
+		format_put(l, i, j);
 	else if (b == BIND_NONE)
 		place_brackets(l, i, j, tail, indent);
 	else if (b == BIND_COND)
@@ -192,7 +192,7 @@ assigns(int kind)
 
 /* The first piece from i on, outside brackets, that `is` holds for; j if none. */
 static uint32_t
-find(const Layout *l, uint32_t i, uint32_t j, bool (*is)(int kind))
+find(const Format *l, uint32_t i, uint32_t j, bool (*is)(int kind))
 {
 	while (i < j && !is(l->piece.at[i].kind))
 		i = next(l, i);
@@ -219,14 +219,14 @@ is_where(int kind)
 
 /* `where c else v` on one line, or on two. */
 static void
-break_domain(Layout *l, uint32_t i, uint32_t j, uint32_t indent)
+break_domain(Format *l, uint32_t i, uint32_t j, uint32_t indent)
 {
-	bool whole = fits(l, indent + LAYOUT_INDENT, i, j, 0);
+	bool whole = fits(l, indent + FORMAT_INDENT, i, j, 0);
 	while (i < j) {
 		uint32_t end = whole ? j : find(l, i + 1, j, ends_value);
-		layout_newline(l, indent + LAYOUT_INDENT);
+		format_newline(l, indent + FORMAT_INDENT);
 		if (whole)
-			layout_put(l, i, end);
+			format_put(l, i, end);
 		else
 			place_part(l, i, end, 0, indent);
 		i = end;
@@ -234,22 +234,22 @@ break_domain(Layout *l, uint32_t i, uint32_t j, uint32_t indent)
 }
 
 static void
-break_statement(Layout *l, const Line *line)
+break_statement(Format *l, const Line *line)
 {
 	uint32_t i = line->first, j = i + line->n, indent = line->indent;
 	uint32_t assign = find(l, i, j, assigns), end = find(l, i, j, ends_value);
 	if (assign < end) {
 		place(l, i, assign, 2, indent);
-		layout_blanks(l, 1);
-		layout_put(l, assign, assign + 1);
+		format_blanks(l, 1);
+		format_put(l, assign, assign + 1);
 		if (l->column > DEEP)
-			layout_newline(l, indent + 2 * LAYOUT_INDENT);
+			format_newline(l, indent + 2 * FORMAT_INDENT);
 		else
-			layout_blanks(l, 1);
+			format_blanks(l, 1);
 		i = assign + 1;
 	} else if (l->piece.at[i].kind == T_RETURN) {
-		layout_put(l, i, i + 1);
-		layout_blanks(l, 1);
+		format_put(l, i, i + 1);
+		format_blanks(l, 1);
 		i++;
 	}
 	place(l, i, end, 0, indent);
@@ -258,33 +258,33 @@ break_statement(Layout *l, const Line *line)
 
 /* The head of a graph or function: its facts on a line of their own, and then the brace. */
 static void
-break_head(Layout *l, const Line *line)
+break_head(Format *l, const Line *line)
 {
 	uint32_t i = line->first, j = i + line->n, brace = j - 1, indent = line->indent;
 	uint32_t arrow = find(l, i, j, is_arrow), facts = find(l, i, j, is_where);
 	place(l, i, arrow, 0, indent);
 	if (arrow < facts) {
-		if (l->column == layout_flat(l, i, arrow) && fits(l, l->column + 1, arrow, facts, 0))
-			layout_blanks(l, 1);
+		if (l->column == format_flat(l, i, arrow) && fits(l, l->column + 1, arrow, facts, 0))
+			format_blanks(l, 1);
 		else
-			layout_newline(l, indent + LAYOUT_INDENT);
+			format_newline(l, indent + FORMAT_INDENT);
 		place_part(l, arrow, facts, 0, indent);
 	}
 	if (facts < brace) {
-		layout_newline(l, indent + LAYOUT_INDENT);
+		format_newline(l, indent + FORMAT_INDENT);
 		place_part(l, facts, brace, 0, indent);
 	}
-	layout_newline(l, indent);
-	layout_put(l, brace, j);
+	format_newline(l, indent);
+	format_put(l, brace, j);
 }
 
 void
-layout_broken(Layout *l, const Line *line)
+format_broken(Format *l, const Line *line)
 {
 	uint32_t j = line->first + line->n;
 	bool facts = line->kind == LINE_HEAD && find(l, line->first, j, ends_value) < j;
 	if (!facts && fits(l, line->indent, line->first, j, 0))
-		layout_put(l, line->first, j);
+		format_put(l, line->first, j);
 	else if (line->kind == LINE_HEAD)
 		break_head(l, line);
 	else

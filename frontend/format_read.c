@@ -1,12 +1,12 @@
-/* layout_read.c: tokens into logical lines. What lies between two tokens is blanks, line ends, `;`
+/* format_read.c: tokens into logical lines. What lies between two tokens is blanks, line ends, `;`
  * and comments, so comments are found there and the lexer need not keep them. */
 #include <string.h>
 
-#include "frontend/layout.h"
+#include "frontend/format.h"
 #include "frontend/parser.h"
 
 typedef struct {
-	Layout *l;
+	Format *l;
 	uint32_t end;       /* of the last token, in bytes */
 	uint32_t depth;     /* of brackets */
 	bool in_block;
@@ -27,7 +27,7 @@ code_points(const char *s, size_t n)
 static bool
 read_gap(Reader *r, uint32_t to)
 {
-	Layout *l = r->l;
+	Format *l = r->l;
 	uint32_t ends = r->end == 0 ? 1 : 0; /* line ends since the last thing */
 	bool any = r->end > 0;
 	for (uint32_t i = r->end; i < to; i++) {
@@ -58,7 +58,7 @@ last_line(Reader *r)
 static Line *
 start_line(Reader *r, uint32_t from, bool blank)
 {
-	Layout *l = r->l;
+	Format *l = r->l;
 	Line *above = last_line(r);
 	if (above && from < l->comment.n && !l->comment.at[from].own_line)
 		above->trail = ++from;
@@ -66,7 +66,7 @@ start_line(Reader *r, uint32_t from, bool blank)
 	if (inner && from < l->comment.n)
 		l->comment.at[from].blank_before = false;
 	Line line = {.first = l->piece.n, .comment = from, .ncomment = l->comment.n - from,
-	             .indent = r->in_block ? LAYOUT_INDENT : 0,
+	             .indent = r->in_block ? FORMAT_INDENT : 0,
 	             .blank_before = blank && !(inner && from == l->comment.n)};
 	vec_push(l->arena, &l->line, line);
 	r->open = true;
@@ -109,7 +109,7 @@ follows_attribute(const Reader *r, const Token *t)
 static void
 add_token(Reader *r, const Token *t)
 {
-	Layout *l = r->l;
+	Format *l = r->l;
 	uint32_t from = l->comment.n;
 	bool blank = read_gap(r, t->at.begin);
 	Piece p = {.kind = t->kind, .at = t->at, .first = t->first, .width = t->at.end_col - t->at.col};
@@ -140,7 +140,7 @@ add_token(Reader *r, const Token *t)
 }
 
 void
-layout_lines(Layout *l, Ast *t, FileId file)
+format_lines(Format *l, Ast *t, FileId file)
 {
 	Reader r = {.l = l};
 	Lex x;

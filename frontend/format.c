@@ -1,4 +1,4 @@
-/* layout.c: the one layout of a file. Every logical line on one line where it fits, else broken; two
+/* format.c: the one layout of a file. Every logical line on one line where it fits, else broken; two
  * blanks of indentation in a block; `=` aligned in runs of one-line definitions that differ little in
  * width, comments behind them likewise; at most one empty line between two lines, none at the edges of
  * a block. Comments keep their text and their place; a line with comments inside keeps its breaks.
@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "frontend/frontend.h"
-#include "frontend/layout.h"
+#include "frontend/format.h"
 #include "frontend/parser.h"
 
 enum { SPREAD = 10, /* of the widths that are aligned */ FAR = 80 /* columns: comments are aligned up to there */ };
 
 uint32_t
-layout_flat(const Layout *l, uint32_t i, uint32_t j)
+format_flat(const Format *l, uint32_t i, uint32_t j)
 {
 	if (i >= j)
 		return 0;
@@ -23,40 +23,40 @@ layout_flat(const Layout *l, uint32_t i, uint32_t j)
 }
 
 static void
-put_text(Layout *l, const char *s, size_t n, uint32_t width)
+put_text(Format *l, const char *s, size_t n, uint32_t width)
 {
 	text_add(&l->out, s, n);
 	l->column += width;
 }
 
 void
-layout_blanks(Layout *l, uint32_t n)
+format_blanks(Format *l, uint32_t n)
 {
 	text_printf(&l->out, "%*s", (int)n, "");
 	l->column += n;
 }
 
 void
-layout_newline(Layout *l, uint32_t indent)
+format_newline(Format *l, uint32_t indent)
 {
 	text_add(&l->out, "\n", 1);
 	l->column = 0;
-	layout_blanks(l, indent);
+	format_blanks(l, indent);
 }
 
 void
-layout_put(Layout *l, uint32_t i, uint32_t j)
+format_put(Format *l, uint32_t i, uint32_t j)
 {
 	for (uint32_t k = i; k < j; k++) {
 		const Piece *p = &l->piece.at[k];
 		if (k > i && p->space)
-			layout_blanks(l, 1);
+			format_blanks(l, 1);
 		put_text(l, l->text + p->at.begin, p->at.end - p->at.begin, p->width);
 	}
 }
 
 static void
-put_comment(Layout *l, const Comment *c)
+put_comment(Format *l, const Comment *c)
 {
 	put_text(l, l->text + c->begin, c->end - c->begin, c->width);
 }
@@ -65,10 +65,10 @@ put_comment(Layout *l, const Comment *c)
 
 /* The columns the line takes on one line; 0 when it takes more than one. */
 static uint32_t
-one_line(const Layout *l, const Line *line)
+one_line(const Format *l, const Line *line)
 {
-	uint32_t width = line->indent + line->pad + layout_flat(l, line->first, line->first + line->n);
-	return line->n && !line->pinned && line->kind != LINE_HEAD && width <= LAYOUT_WIDTH ? width : 0;
+	uint32_t width = line->indent + line->pad + format_flat(l, line->first, line->first + line->n);
+	return line->n && !line->pinned && line->kind != LINE_HEAD && width <= FORMAT_WIDTH ? width : 0;
 }
 
 static bool
@@ -78,21 +78,21 @@ is_adjacent(const Line *line)
 }
 
 static bool
-can_align(const Layout *l, const Line *line)
+can_align(const Format *l, const Line *line)
 {
 	return line->kind == LINE_DEFINE && line->equals && one_line(l, line);
 }
 
 /* Up to the blank before the `=`. */
 static uint32_t
-left_width(const Layout *l, const Line *line)
+left_width(const Format *l, const Line *line)
 {
-	return layout_flat(l, line->first, line->equals);
+	return format_flat(l, line->first, line->equals);
 }
 
 /* Lines k .. end-1, all of a kind: aligned when their left sides differ little and all still fit. */
 static void
-align_equals(Layout *l, uint32_t k, uint32_t end)
+align_equals(Format *l, uint32_t k, uint32_t end)
 {
 	uint32_t least = UINT32_MAX, most = 0, widest = 0;
 	for (uint32_t i = k; i < end; i++) {
@@ -104,14 +104,14 @@ align_equals(Layout *l, uint32_t k, uint32_t end)
 		uint32_t width = one_line(l, &l->line.at[i]) + most - left_width(l, &l->line.at[i]);
 		widest = width > widest ? width : widest;
 	}
-	if (most - least > SPREAD || widest > LAYOUT_WIDTH)
+	if (most - least > SPREAD || widest > FORMAT_WIDTH)
 		return;
 	for (uint32_t i = k; i < end; i++)
 		l->line.at[i].pad = most - left_width(l, &l->line.at[i]);
 }
 
 static void
-align_definitions(Layout *l)
+align_definitions(Format *l)
 {
 	for (uint32_t k = 0, end; k < l->line.n; k = end) {
 		end = k + 1;
@@ -127,14 +127,14 @@ align_definitions(Layout *l)
 }
 
 static bool
-has_short_trail(const Layout *l, const Line *line)
+has_short_trail(const Format *l, const Line *line)
 {
 	uint32_t width = one_line(l, line);
 	return line->trail && width && width <= FAR;
 }
 
 static void
-align_comments(Layout *l)
+align_comments(Format *l)
 {
 	for (uint32_t k = 0, end; k < l->line.n; k = end) {
 		uint32_t most = one_line(l, &l->line.at[k]);
@@ -154,59 +154,59 @@ align_comments(Layout *l)
 
 /* A line with comments inside: its line ends stay, what goes on is indented by the open brackets. */
 static void
-put_pinned(Layout *l, const Line *line)
+put_pinned(Format *l, const Line *line)
 {
 	uint32_t depth = 0;
 	for (uint32_t i = line->first; i < line->first + line->n; i++) {
 		const Piece *p = &l->piece.at[i];
 		depth -= p->match && p->match < i;
-		uint32_t indent = p->kind == '{' ? line->indent : line->indent + LAYOUT_INDENT * (depth + 1);
+		uint32_t indent = p->kind == '{' ? line->indent : line->indent + FORMAT_INDENT * (depth + 1);
 		for (uint32_t c = p->comment; c < p->comment + p->ncomment; c++) {
 			if (l->comment.at[c].own_line)
-				layout_newline(l, indent);
+				format_newline(l, indent);
 			else
-				layout_blanks(l, 2);
+				format_blanks(l, 2);
 			put_comment(l, &l->comment.at[c]);
 		}
 		if (i > line->first && p->first)
-			layout_newline(l, indent);
+			format_newline(l, indent);
 		else if (i > line->first)
-			layout_blanks(l, p->space);
-		layout_put(l, i, i + 1);
+			format_blanks(l, p->space);
+		format_put(l, i, i + 1);
 		depth += p->match > i;
 	}
 }
 
 static void
-put_line(Layout *l, const Line *line)
+put_line(Format *l, const Line *line)
 {
 	l->column = 0;
-	layout_blanks(l, line->indent);
+	format_blanks(l, line->indent);
 	if (line->pinned) {
 		put_pinned(l, line);
 	} else if (line->pad) {
-		layout_put(l, line->first, line->equals);
-		layout_blanks(l, line->pad + 1);
-		layout_put(l, line->equals, line->first + line->n);
+		format_put(l, line->first, line->equals);
+		format_blanks(l, line->pad + 1);
+		format_put(l, line->equals, line->first + line->n);
 	} else {
-		layout_broken(l, line);
+		format_broken(l, line);
 	}
 	if (line->trail) {
-		layout_blanks(l, line->gap);
+		format_blanks(l, line->gap);
 		put_comment(l, &l->comment.at[line->trail - 1]);
 	}
 	text_add(&l->out, "\n", 1);
 }
 
 static void
-put_lines(Layout *l)
+put_lines(Format *l)
 {
 	for (uint32_t k = 0; k < l->line.n; k++) {
 		const Line *line = &l->line.at[k];
 		for (uint32_t c = line->comment; c < line->comment + line->ncomment; c++) {
 			if (l->comment.at[c].blank_before)
 				text_add(&l->out, "\n", 1);
-			layout_blanks(l, line->kind == LINE_CLOSE ? LAYOUT_INDENT : line->indent);
+			format_blanks(l, line->kind == LINE_CLOSE ? FORMAT_INDENT : line->indent);
 			put_comment(l, &l->comment.at[c]);
 			text_add(&l->out, "\n", 1);
 		}
@@ -237,10 +237,10 @@ frontend_layout(Arena *a, Names *names, Diags *diags, FileId file, size_t *n)
 	AstId root = parse_file(ast, file);
 	if (diags->nerror)
 		return NULL;
-	Layout l = {.arena = a, .text = f->text, .n = f->n};
+	Format l = {.arena = a, .text = f->text, .n = f->n};
 	text_init(&l.out, a);
-	layout_lines(&l, ast, file);
-	layout_spaces(&l);
+	format_lines(&l, ast, file);
+	format_spaces(&l);
 	align_definitions(&l);
 	align_comments(&l);
 	put_lines(&l);

@@ -1,15 +1,15 @@
-/* layout.h: a file as the formatter sees it: tokens in logical lines, with the comments that lie
+/* format.h: a file as the formatter sees it: tokens in logical lines, with the comments that lie
  * between them. A logical line is what stands on one line where it fits: an attribute, the head of an
  * item up to its `{`, a statement, a `}`.
  *
- * layout_read.c makes the lines, layout_space.c says where blanks go, layout_break.c breaks what is
- * too long, layout.c aligns and puts everything together. */
-#ifndef TEXO_FRONTEND_LAYOUT_H
-#define TEXO_FRONTEND_LAYOUT_H
+ * format_read.c makes the lines, format_space.c says where blanks go, format_break.c breaks what is
+ * too long, format.c aligns and puts everything together. */
+#ifndef TEXO_FRONTEND_FORMAT_H
+#define TEXO_FRONTEND_FORMAT_H
 
 #include "frontend/lex.h"
 
-enum { LAYOUT_WIDTH = 100, LAYOUT_INDENT = 2 };
+enum { FORMAT_WIDTH = 100, FORMAT_INDENT = 2 };
 
 typedef struct {
 	uint32_t begin, end; /* bytes of the text, without blanks at the end */
@@ -55,21 +55,21 @@ typedef struct {
 	VEC(bool) mixed;   /* by Piece.group */
 	Text out;
 	uint32_t column;   /* of out */
-} Layout;
+} Format;
 
 /* Tokens and comments into lines; the file parses. */
-void layout_lines(Layout *l, Ast *t, FileId file);
+void format_lines(Format *l, Ast *t, FileId file);
 /* Sets space, unary, cond, match, width and end of every piece. */
-void layout_spaces(Layout *l);
+void format_spaces(Format *l);
 
 /* What pieces i .. j-1 take on one line. */
-uint32_t layout_flat(const Layout *l, uint32_t i, uint32_t j);
+uint32_t format_flat(const Format *l, uint32_t i, uint32_t j);
 /* Writes them so. */
-void layout_put(Layout *l, uint32_t i, uint32_t j);
-void layout_blanks(Layout *l, uint32_t n);
-void layout_newline(Layout *l, uint32_t indent);
+void format_put(Format *l, uint32_t i, uint32_t j);
+void format_blanks(Format *l, uint32_t n);
+void format_newline(Format *l, uint32_t indent);
 /* A logical line without comments inside and without what is aligned, in as many lines as it takes. */
-void layout_broken(Layout *l, const Line *line);
+void format_broken(Format *l, const Line *line);
 
 /* Whether two trees say the same, wherever their parts stand. */
 bool ast_equal(const Ast *a, AstId x, const Ast *b, AstId y);

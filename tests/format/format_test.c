@@ -1,4 +1,4 @@
-/* layout_test.c: texts and what they are laid out to. Every result must also stay as it is. */
+/* format_test.c: texts and what they are laid out to. Every result must also stay as it is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

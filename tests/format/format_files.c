@@ -1,4 +1,4 @@
-/* layout_files.c: usage: layout_files ROOT SEED
+/* format_files.c: usage: format_files ROOT SEED
  *
  * Every program of the tree that parses is laid out: to the same meaning (frontend_layout compares the
  * trees itself and unwinds otherwise), with the same comments, stable when laid out again, without

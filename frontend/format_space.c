@@ -1,8 +1,8 @@
-/* layout_space.c: where blanks go between the tokens of a line. Binary operators have blanks around
+/* format_space.c: where blanks go between the tokens of a line. Binary operators have blanks around
  * them, but for the products of a subscript (`x[2*i + r]`) and the whole of a range's bound
  * (`j in 0..N-1`), where they have none; unless a `div` or `mod` stands beside them, whose blanks
  * would then say the wrong thing about what binds tighter. */
-#include "frontend/layout.h"
+#include "frontend/format.h"
 #include "frontend/parser.h"
 
 typedef enum { IN_EXPR, IN_SUBSCRIPT, IN_BOUND } Where;
@@ -15,7 +15,7 @@ typedef struct {
 } Level;
 
 typedef struct {
-	Layout *l;
+	Format *l;
 	Level level[MAX_NESTING + 2];
 	unsigned depth;
 } Spacer;
@@ -119,13 +119,13 @@ classify(Spacer *s, Piece *p, const Piece *before)
 
 /* Whether an operator stands without blanks. */
 static bool
-is_tight(const Layout *l, const Piece *p)
+is_tight(const Format *l, const Piece *p)
 {
 	return p->group && !l->mixed.at[p->group];
 }
 
 static bool
-wants_space(const Layout *l, const Piece *before, const Piece *p)
+wants_space(const Format *l, const Piece *before, const Piece *p)
 {
 	int a = before->kind, b = p->kind;
 	if (a == '(' || a == '[' || a == T_QOPEN || b == ')' || b == ']' || b == ',' || b == T_QOPEN || b == '[')
@@ -138,7 +138,7 @@ wants_space(const Layout *l, const Piece *before, const Piece *p)
 }
 
 static void
-measure(Layout *l, const Line *line)
+measure(Format *l, const Line *line)
 {
 	uint32_t at = 0;
 	for (uint32_t i = line->first; i < line->first + line->n; i++) {
@@ -150,7 +150,7 @@ measure(Layout *l, const Line *line)
 }
 
 void
-layout_spaces(Layout *l)
+format_spaces(Format *l)
 {
 	Spacer s = {.l = l};
 	vec_grow(l->arena, &l->mixed, 1);
