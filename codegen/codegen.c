@@ -1,6 +1,4 @@
-/* codegen.c: programs to an artefact. LLVM's objects live from emit_open to emit_close; should memory
- * run out in between, control comes back here first, they are disposed of, and the caller's unwind
- * goes on. */
+/* codegen.c: programs to an artefact. LLVM's objects live inside emit_inside. */
 #include "codegen/codegen.h"
 
 #include "codegen/emit.h"
@@ -17,7 +15,6 @@ typedef struct {
 	Target target;
 	const char ***symbol; /* [program][kernel] */
 	Emit emit;
-	Unwind unwind;
 } Job;
 
 static CodegenStatus
@@ -25,21 +22,6 @@ failed(Job *j, const char *message)
 {
 	j->out->message = arena_text(j->arena, "%s", message);
 	return CODEGEN_FAILED;
-}
-
-static CodegenStatus
-check_kernels(Job *j)
-{
-	for (uint32_t p = 0; p < j->nprogram; p++)
-		for (uint32_t k = 0; k < j->program[p]->kernel.n; k++) {
-			const TirKernel *tir = j->program[p]->kernel.at[k].tir;
-			const char *why = NULL;
-			if (!tir_verify(tir, j->arena, &why))
-				return failed(j, why);
-			if (!kernel_legal(tir, &j->target, j->arena, &j->out->message))
-				return CODEGEN_ILLEGAL;
-		}
-	return CODEGEN_OK;
 }
 
 static void
@@ -74,8 +56,9 @@ write_image(Job *j)
 }
 
 static CodegenStatus
-generate(Job *j)
+generate(void *user)
 {
+	Job *j = user;
 	const CodegenOptions *o = j->options;
 	if (!emit_open(&j->emit, j->arena, &j->target, o->opt_level))
 		return failed(j, j->emit.error);
@@ -95,25 +78,13 @@ CodegenStatus
 codegen_cpu(Arena *a, const Program *const *program, uint32_t nprogram, const CodegenOptions *o,
             CodegenResult *out)
 {
-	Job *j = ARENA_NEW(a, Job); /* not a local: it changes between setjmp and longjmp */
+	Job *j = ARENA_NEW(a, Job);
 	*j = (Job){.arena = a, .program = program, .nprogram = nprogram, .options = o, .out = out};
 	*out = (CodegenResult){0};
 	if (!target_named(o->cpu, &j->target)) {
 		out->message = arena_text(a, "no processor '%s'; there are %s", o->cpu, target_names(a));
 		return CODEGEN_FAILED;
 	}
-	CodegenStatus status = check_kernels(j);
-	if (status != CODEGEN_OK)
-		return status;
-	Unwind *const outer = a->unwind;
-	if (setjmp(j->unwind.env)) {
-		emit_close(&j->emit);
-		a->unwind = outer;
-		arena_unwind(a, j->unwind.why, "%s", j->unwind.text);
-	}
-	a->unwind = &j->unwind;
-	status = generate(j);
-	a->unwind = outer;
-	emit_close(&j->emit);
-	return status;
+	CodegenStatus status = programs_legal(program, nprogram, &j->target, a, &out->message);
+	return status == CODEGEN_OK ? emit_inside(&j->emit, a, generate, j) : status;
 }

@@ -66,7 +66,7 @@ emit_open(Emit *e, Arena *a, const Target *t, int level)
 	return true;
 }
 
-void
+static void
 emit_close(Emit *e)
 {
 	if (e->buffer)
@@ -81,6 +81,22 @@ emit_close(Emit *e)
 		LLVMContextDispose(e->ctx);
 	if (e->machine)
 		LLVMDisposeTargetMachine(e->machine);
+}
+
+CodegenStatus
+emit_inside(Emit *e, Arena *a, CodegenStatus (*body)(void *user), void *user)
+{
+	Unwind *const outer = a->unwind, *const here = ARENA_NEW(a, Unwind);
+	if (setjmp(here->env)) {
+		emit_close(e);
+		a->unwind = outer;
+		arena_unwind(a, here->why, "%s", here->text);
+	}
+	a->unwind = here;
+	CodegenStatus status = body(user);
+	a->unwind = outer;
+	emit_close(e);
+	return status;
 }
 
 static bool

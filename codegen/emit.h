@@ -4,6 +4,7 @@
 
 #include <llvm-c/Core.h>
 
+#include "codegen/codegen.h"
 #include "codegen/target.h"
 
 typedef struct {
@@ -17,9 +18,11 @@ typedef struct {
 	char error[512]; /* the first thing LLVM complained about, or "" */
 } Emit;
 
-/* Owns LLVM objects: emit_close even when it returns false. */
+/* body(user), which may open e, and closes e after it. Should memory run out in body, control comes here
+ * first, e is closed, and the caller's unwind goes on. */
+CodegenStatus emit_inside(Emit *e, Arena *a, CodegenStatus (*body)(void *user), void *user);
+/* In emit_inside, which closes it even when this returns false. */
 bool emit_open(Emit *e, Arena *a, const Target *t, int level);
-void emit_close(Emit *e);
 /* Verifies and optimises the module. */
 bool emit_optimise(Emit *e);
 /* The module's text; its assembly; its object file. The module stays as it is. */

@@ -280,15 +280,6 @@ put_section(Text *file, const void *at, uint64_t n, size_t size, uint64_t *where
 		text_add(file, zero, 8 - file->n % 8);
 }
 
-static uint64_t
-fnv1a(const uint8_t *p, size_t n)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 #define PUT(field, v) put_section(&file, (v).at, (v).n, sizeof *(v).at, &h->field.at, &h->field.n)
 
 static void
@@ -316,7 +307,7 @@ put_file(Writer *w, const void **bytes, size_t *n)
 	h->needs[0] = w->in->needs;
 	memcpy(file.at, h, sizeof *h);
 	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
-	h->digest = fnv1a((const uint8_t *)file.at + from, file.n - from);
+	h->digest = image_digest((const uint8_t *)file.at + from, file.n - from);
 	memcpy(file.at, h, sizeof *h);
 	*bytes = file.at;
 	*n = file.n;

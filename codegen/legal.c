@@ -100,3 +100,17 @@ kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why)
 		}
 	return true;
 }
+
+CodegenStatus
+programs_legal(const Program *const *program, uint32_t n, const Target *t, Arena *a, const char **why)
+{
+	for (uint32_t p = 0; p < n; p++)
+		for (uint32_t k = 0; k < program[p]->kernel.n; k++) {
+			const TirKernel *tir = program[p]->kernel.at[k].tir;
+			if (!tir_verify(tir, a, why))
+				return CODEGEN_FAILED;
+			if (!kernel_legal(tir, t, a, why))
+				return CODEGEN_ILLEGAL;
+		}
+	return CODEGEN_OK;
+}

@@ -2,10 +2,12 @@
 #ifndef TEXO_CODEGEN_LEGAL_H
 #define TEXO_CODEGEN_LEGAL_H
 
+#include "codegen/codegen.h"
 #include "codegen/target.h"
-#include "ir/tir.h"
 
 /* True, or false with a message that names the kernel and the operation. */
 bool kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why);
+/* The same of every kernel of n programs, and that each is well formed. */
+CodegenStatus programs_legal(const Program *const *program, uint32_t n, const Target *t, Arena *a, const char **why);
 
 #endif

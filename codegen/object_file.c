@@ -23,7 +23,6 @@ typedef struct {
 	CSignature *signature;  /* by program */
 	LLVMTypeRef ptr, i32;
 	Emit emit;
-	Unwind unwind;
 } Job;
 
 static CodegenStatus
@@ -70,16 +69,7 @@ check_level(Job *j, uint32_t n)
 	const ObjectLevel *level = &j->level[n];
 	if (strcmp(level->cpu, "host") == 0 || !target_named(level->cpu, &j->target[n]))
 		return failed(j, arena_text(j->arena, "no processor '%s' for an object", level->cpu));
-	for (uint32_t p = 0; p < j->in->nprogram; p++)
-		for (uint32_t k = 0; k < level->program[p]->kernel.n; k++) {
-			const TirKernel *tir = level->program[p]->kernel.at[k].tir;
-			const char *why = NULL;
-			if (!tir_verify(tir, j->arena, &why))
-				return failed(j, why);
-			if (!kernel_legal(tir, &j->target[n], j->arena, &j->out->message))
-				return CODEGEN_ILLEGAL;
-		}
-	return CODEGEN_OK;
+	return programs_legal(level->program, j->in->nprogram, &j->target[n], j->arena, &j->out->message);
 }
 
 static CodegenStatus
@@ -248,8 +238,9 @@ list_symbols(Job *j)
 /* --- the whole --- */
 
 static CodegenStatus
-generate(Job *j)
+generate(void *user)
 {
+	Job *j = user;
 	Target baseline;
 	target_named("x86-64", &baseline);
 	if (!emit_open(&j->emit, j->arena, &baseline, j->in->opt_level))
@@ -274,21 +265,9 @@ generate(Job *j)
 CodegenStatus
 codegen_object(Arena *a, const ObjectInput *in, ObjectResult *out)
 {
-	Job *j = ARENA_NEW(a, Job); /* not a local: it changes between setjmp and longjmp */
+	Job *j = ARENA_NEW(a, Job);
 	*j = (Job){.arena = a, .in = in, .out = out};
 	*out = (ObjectResult){0};
 	CodegenStatus status = check(j);
-	if (status != CODEGEN_OK)
-		return status;
-	Unwind *const outer = a->unwind;
-	if (setjmp(j->unwind.env)) {
-		emit_close(&j->emit);
-		a->unwind = outer;
-		arena_unwind(a, j->unwind.why, "%s", j->unwind.text);
-	}
-	a->unwind = &j->unwind;
-	status = generate(j);
-	a->unwind = outer;
-	emit_close(&j->emit);
-	return status;
+	return status == CODEGEN_OK ? emit_inside(&j->emit, a, generate, j) : status;
 }

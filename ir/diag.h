@@ -24,6 +24,7 @@ typedef struct {
 
 extern const CodeInfo code_info[];
 extern const unsigned code_count; /* rows, entry 0 unused */
+const char *severity_text(Severity s);
 /* The code spelled "E0207" in any case, or DIAG_NONE. */
 DiagCode code_named(const char *id);
 

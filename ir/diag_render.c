@@ -100,7 +100,7 @@ paint(bool colour, Severity s)
 	return "";
 }
 
-static const char *
+const char *
 severity_text(Severity s)
 {
 	switch (s) {

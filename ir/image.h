@@ -34,6 +34,16 @@ typedef struct {
 
 enum { IMG_TARGET_CPU = 1 };
 
+/* The digest of n bytes. */
+static inline uint64_t
+image_digest(const uint8_t *p, uint64_t n)
+{
+	uint64_t h = UINT64_C(0xcbf29ce484222325);
+	for (uint64_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
+	return h;
+}
+
 typedef struct { /* one per entry point */
 	uint32_t name;                    /* offset into text, as every name below */
 	uint32_t signature;               /* text: the graph's signature as JSON */

@@ -46,8 +46,8 @@ wrap_mul(int64_t a, int64_t b)
 }
 
 /* floor division by c > 0 */
-static int64_t
-floor_div(int64_t a, int64_t c)
+int64_t
+index_floor_div(int64_t a, int64_t c)
 {
 	int64_t q = a / c;
 	return a % c < 0 ? q - 1 : q;
@@ -60,8 +60,8 @@ floor_mod(int64_t a, int64_t c)
 	return r < 0 ? r + c : r;
 }
 
-static int64_t
-gcd(int64_t a, int64_t b)
+int64_t
+index_gcd(int64_t a, int64_t b)
 {
 	while (b) {
 		int64_t t = a % b;
@@ -312,13 +312,13 @@ take_gcd(const Graph *g, Poly *rest, int64_t *c, int64_t *left)
 	int64_t s = *c, constant = 0;
 	for (unsigned k = 0; k < rest->n; k++)
 		if (rest->at[k].mono)
-			s = gcd(s, rest->at[k].coef);
+			s = index_gcd(s, rest->at[k].coef);
 		else
 			constant = rest->at[k].coef;
 	*left = floor_mod(constant, s);
 	Poly p = {0};
 	for (unsigned k = 0; k < rest->n; k++)
-		poly_add(g, &p, floor_div(rest->at[k].coef, s), rest->at[k].mono);
+		poly_add(g, &p, index_floor_div(rest->at[k].coef, s), rest->at[k].mono);
 	*rest = p;
 	*c /= s;
 	return s;
@@ -357,7 +357,7 @@ norm_div(Graph *g, const Poly *a, int64_t c, Poly *out)
 {
 	Poly rest = {0};
 	for (unsigned k = 0; k < a->n; k++) {
-		int64_t v = a->at[k].coef, q = a->at[k].mono ? v / c : floor_div(v, c);
+		int64_t v = a->at[k].coef, q = a->at[k].mono ? v / c : index_floor_div(v, c);
 		poly_add(g, out, q, a->at[k].mono);
 		poly_add(g, &rest, v - q * c, a->at[k].mono);
 	}

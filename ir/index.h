@@ -28,6 +28,9 @@ ExprId index_from_terms(Graph *g, const IndexTerm *term, unsigned n);
  * dividing a by itself gives 0 too. */
 ExprId index_mono_mul(Graph *g, ExprId a, ExprId b);
 ExprId index_mono_div(Graph *g, ExprId a, ExprId b);
+/* a over c > 0, rounded down; the greatest divisor of both, not negative. */
+int64_t index_floor_div(int64_t a, int64_t c);
+int64_t index_gcd(int64_t a, int64_t b);
 /* A total order: AXIS, IVAR, DIM by number, then the rest by id. */
 bool index_before(const Graph *g, ExprId a, ExprId b);
 

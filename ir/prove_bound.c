@@ -25,19 +25,6 @@ coefficient(Facts *f, ExprId e, ExprId atom)
 	return m ? index_from_terms(f->g, part, m) : 0;
 }
 
-static bool
-contains(const Graph *g, ExprId e, ExprId what, unsigned depth)
-{
-	enum { DEEP = 24 };
-	if (e == what || depth > DEEP)
-		return true;
-	const Expr *p = expr_get(g, e);
-	for (unsigned k = 0; k < p->narg; k++)
-		if (contains(g, g->arg.at[p->arg + k], what, depth + 1))
-			return true;
-	return false;
-}
-
 static int
 sign_of(Facts *f, ExprId e)
 {
@@ -110,7 +97,7 @@ move_atom(Facts *f, ExprId e, ExprId atom, bool upper, unsigned depth, const Ent
 {
 	Graph *g = f->g;
 	ExprId a = coefficient(f, e, atom), to;
-	if (!a || contains(g, a, atom, 0))
+	if (!a || prove_mentions(g, a, atom, 0))
 		return 0;
 	int sign = sign_of(f, a);
 	if (sign == UNKNOWN_SIGN)
@@ -126,7 +113,7 @@ move_atom(Facts *f, ExprId e, ExprId atom, bool upper, unsigned depth, const Ent
 		return 0;
 	ExprId delta = expr_binary(g, OP_MUL, a, expr_binary(g, OP_SUB, to, atom));
 	ExprId moved = index_norm(g, expr_binary(g, OP_ADD, e, delta));
-	return contains(g, moved, atom, 0) ? 0 : moved;
+	return prove_mentions(g, moved, atom, 0) ? 0 : moved;
 }
 
 static ExprId
@@ -144,7 +131,7 @@ bound(Facts *f, ExprId e, bool upper, unsigned depth)
 	}
 	for (uint32_t k = f->entry.n; k-- > 0 && e && is_open(f->g, e, 0);) {
 		Entry r = f->entry.at[k];
-		if (r.kind == ENTRY_RANGE && contains(f->g, e, r.v, 0))
+		if (r.kind == ENTRY_RANGE && prove_mentions(f->g, e, r.v, 0))
 			e = move_atom(f, e, r.v, upper, depth, &r);
 		if (e && open_atom(f, e)) /* the range of an index had one */
 			return bound(f, e, upper, depth + 1);

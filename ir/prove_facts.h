@@ -52,6 +52,9 @@ bool prove_expand_atom(Facts *f, ExprId e, unsigned depth);
 /* Pushes cond, or its negation. */
 void facts_push_literal(Facts *f, ExprId cond, bool positive);
 
+/* Whether e is or contains `what`; true also when e is too deep to see. depth is 0. */
+bool prove_mentions(const Graph *g, ExprId e, ExprId what, unsigned depth);
+
 /* cond without the leaves that have a substitute, canonical. */
 ExprId facts_canonical(Facts *f, ExprId e);
 

@@ -204,16 +204,15 @@ list_atoms(Facts *f, AtomList *list)
 			list_atoms_in(f, f->sys.term.at[f->sys.row.at[i].at + k].mono, list, 0);
 }
 
-/* Whether e mentions the leaf anywhere; true also when that is too deep to see. */
-static bool
-contains(const Graph *g, ExprId e, ExprId leaf, unsigned depth)
+bool
+prove_mentions(const Graph *g, ExprId e, ExprId what, unsigned depth)
 {
 	enum { DEEP = 24 };
-	if (e == leaf || depth > DEEP)
+	if (e == what || depth > DEEP)
 		return true;
 	const Expr *p = expr_get(g, e);
 	for (unsigned k = 0; k < p->narg; k++)
-		if (g->arg.at[p->arg + k] >= leaf && contains(g, g->arg.at[p->arg + k], leaf, depth + 1))
+		if (g->arg.at[p->arg + k] >= what && prove_mentions(g, g->arg.at[p->arg + k], what, depth + 1))
 			return true;
 	return false;
 }
@@ -235,7 +234,7 @@ solve_leaf(Facts *f, const Row *r, Subst *out)
 		}
 		rest[n++] = (IndexTerm){-t.coef * r->c, 0};
 		ExprId by = index_from_terms(f->g, rest, n);
-		if (contains(f->g, by, t.mono, 0))
+		if (prove_mentions(f->g, by, t.mono, 0))
 			continue;
 		*out = (Subst){t.mono, by};
 		return true;
@@ -253,7 +252,7 @@ find_substitutes(Facts *f, const AtomList *atoms)
 			continue;
 		bool used = false;
 		for (unsigned k = 0; k < atoms->n && !used; k++)
-			used = contains(f->g, atoms->at[k], s.leaf, 0);
+			used = prove_mentions(f->g, atoms->at[k], s.leaf, 0);
 		if (!used)
 			continue;
 		uint32_t first = f->subst.n;

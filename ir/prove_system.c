@@ -55,23 +55,6 @@ system_set_slot(System *s, ExprId e, uint32_t value)
 	s->slot.at[e] = (StampedSlot){s->epoch, value};
 }
 
-static int64_t
-gcd(int64_t a, int64_t b)
-{
-	while (b) {
-		int64_t t = a % b;
-		a = b;
-		b = t;
-	}
-	return a < 0 ? -a : a;
-}
-
-static int64_t
-floor_div(int64_t a, int64_t c)
-{
-	return a / c - (a % c < 0);
-}
-
 static bool
 small(int64_t v)
 {
@@ -149,7 +132,7 @@ system_add(System *s, const IndexTerm *t, unsigned n, int64_t c, bool eq)
 	if (!small(c))
 		return ROW_LEFT_OUT;
 	for (unsigned k = 0; k < count; k++)
-		d = gcd(own[k].coef, d);
+		d = index_gcd(own[k].coef, d);
 	if (count == 0 || (eq && c % d != 0)) {
 		s->absurd |= eq ? c != 0 : c < 0;
 		return ROW_SAID;
@@ -160,7 +143,7 @@ system_add(System *s, const IndexTerm *t, unsigned n, int64_t c, bool eq)
 	}
 	for (unsigned k = 0; k < count; k++)
 		own[k].coef /= d;
-	c = floor_div(c, d < 0 ? -d : d) - BUG(tightened_too_far);
+	c = index_floor_div(c, d < 0 ? -d : d) - BUG(tightened_too_far);
 	bool stronger = false;
 	if (known(s, own, count, c, eq, &stronger))
 		return stronger ? ROW_NEW : ROW_SAID;

@@ -11,15 +11,6 @@ bad(const char *what)
 	return rt_fail(TEXO_BAD_ARTEFACT, "not a usable artefact: %s", what);
 }
 
-static uint64_t
-fnv1a(const uint8_t *p, size_t n)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-	return h;
-}
-
 /* --- sections --- */
 
 static bool
@@ -58,7 +49,7 @@ open_header(Image *im, size_t n)
 	if (h->bytes != n)
 		return bad("its length is not what it says");
 	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
-	if (h->digest != fnv1a((const uint8_t *)im->bytes + from, n - from))
+	if (h->digest != image_digest((const uint8_t *)im->bytes + from, n - from))
 		return bad("it is damaged");
 	im->header = h;
 	return open_sections(im) ? TEXO_OK : bad("a section lies outside");

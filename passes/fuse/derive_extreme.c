@@ -23,17 +23,6 @@ open_all(Algebra *a, ExprId body, Sum *out)
 	return true;
 }
 
-static Side
-sides_of(const Product *p)
-{
-	Side s = SIDE_NONE;
-	for (unsigned k = 0; k < p->nfactor; k++)
-		s |= p->factor[k].side;
-	for (unsigned k = 0; k < p->nexponent; k++)
-		s |= p->exponent[k].side;
-	return s;
-}
-
 static ExprId
 whole(const Algebra *a, const Product *p)
 {
@@ -62,10 +51,10 @@ derive_extreme(Frame *f, Algebra *a, ExprId body, CascadeMember *m)
 	if (!open_all(a, body, s))
 		return 0;
 	m->policy = FOLD_HOIST;
-	if (s->n == 1 && sides_of(&s->at[0]) == SIDE_BOTH)
+	if (s->n == 1 && product_side(&s->at[0]) == SIDE_BOTH)
 		return scaled(f, a, &s->at[0], monoid, body);
 	for (unsigned k = 0; k < s->n; k++) {
-		Side side = sides_of(&s->at[k]);
+		Side side = product_side(&s->at[k]);
 		ExprId e = whole(a, &s->at[k]), *to = side == SIDE_X ? &x : &y;
 		if (side == SIDE_BOTH) {
 			algebra_refuse(a, REMARK_cascade_distributes, body);

@@ -182,7 +182,7 @@ without_number(Algebra *f, const Product *p)
 	return formula_mul(f->g, x, y);
 }
 
-static Side
+Side
 product_side(const Product *p)
 {
 	Side s = SIDE_NONE;

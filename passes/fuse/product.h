@@ -61,6 +61,8 @@ bool product_open(Algebra *f, const Product *p, Sum *out);
 bool exponents_of(Algebra *f, ExprId arg, bool two, double scale, Product *into);
 Product product_one(double coef);
 bool product_is_unconditional(const Product *p);
+/* What its factors and exponents depend on, together. */
+Side product_side(const Product *p);
 Sum *sum_new(Algebra *f);
 bool sum_add(Algebra *f, Sum *s, const Product *p);
 bool sum_product(Algebra *f, const Sum *a, const Sum *b, Sum *out);
