@@ -155,11 +155,9 @@ print_json(const Bench *x)
 	text_json(out, name, strlen(name));
 	text_printf(out, ",\"target\":");
 	text_json(out, x->target, strlen(x->target));
-	text_printf(out, ",\"device\":\"cpu\",\"threads\":%u,\"dims\":{", x->threads);
-	for (DimId d = 1; d < g->dim.n; d++)
-		text_printf(out, "%s\"%s\":%lld", d > 1 ? "," : "", name_text(g->names, g->dim.at[d].name),
-		            (long long)x->binding.env.dim[d]);
-	text_printf(out, "},\"kernels\":%u,\"compile_ms\":%.3f,", x->kernels, x->compile_ms);
+	text_printf(out, ",\"device\":\"cpu\",\"threads\":%u,\"dims\":", x->threads);
+	binding_dims_json(&x->binding, out);
+	text_printf(out, ",\"kernels\":%u,\"compile_ms\":%.3f,", x->kernels, x->compile_ms);
 	text_printf(out, "\"time_us\":{\"median\":%.3f,\"min\":%.3f,\"max\":%.3f,\"n\":%u},", x->time.median, x->time.min,
 	            x->time.max, x->time.n);
 	text_printf(out, "\"bytes\":%.0f,\"flops\":%.0f,\"gbps\":%.4g,\"tflops\":%.4g,", x->work.bytes, x->work.flops,
@@ -168,23 +166,12 @@ print_json(const Bench *x)
 	            x->roof.tflops, fraction_of_roof(x));
 }
 
-static const char *
-dims_text(const Bench *x)
-{
-	const Graph *g = x->graph;
-	const char *s = "";
-	for (DimId d = 1; d < g->dim.n; d++)
-		s = arena_text(&x->s->arena, "%s, %s = %lld", s, name_text(g->names, g->dim.at[d].name),
-		               (long long)x->binding.env.dim[d]);
-	return s;
-}
-
 static void
 print_text(const Bench *x)
 {
 	Text *out = &x->s->out;
 	text_printf(out, "graph %s, target %s%s, %u thread%s\n", name_text(x->graph->names, x->graph->name), x->target,
-	            dims_text(x), x->threads, x->threads == 1 ? "" : "s");
+	            binding_dims_text(&x->binding, &x->s->arena, false), x->threads, x->threads == 1 ? "" : "s");
 	text_printf(out, "%u kernel%s, compiled in %.2f ms\n", x->kernels, x->kernels == 1 ? "" : "s", x->compile_ms);
 	text_printf(out, "median %.2f us (min %.2f, max %.2f) of %u\n", x->time.median, x->time.min, x->time.max, x->time.n);
 	text_printf(out, "bytes %.0f: %.4g GB/s of a triad's %.4g\n", x->work.bytes,
@@ -224,10 +211,6 @@ command_bench(Session *s, void *arg)
 {
 	Bench x = {.s = s};
 	(void)arg;
-	if (s->options->operand.n == 0) {
-		problem(&s->problem, EXIT_USAGE, "texo bench needs a file");
-		return session_fail(s);
-	}
 	if (!compile_open(s, s->options->operand.at[0], &x.unit))
 		return session_fail(s);
 	if (!warm_up(s))

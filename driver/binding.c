@@ -367,3 +367,24 @@ binding_chosen_text(const Binding *b, Arena *a)
 			               (long long)b->env.scalar[t]);
 	return s;
 }
+
+const char *
+binding_dims_text(const Binding *b, Arena *a, bool mark)
+{
+	const Graph *g = b->graph;
+	const char *s = "";
+	for (DimId d = 1; d < g->dim.n; d++)
+		s = arena_text(a, "%s, %s = %lld%s", s, name_text(g->names, g->dim.at[d].name), (long long)b->env.dim[d],
+		               mark && b->chosen.dim[d] ? " (chosen)" : "");
+	return s;
+}
+
+void
+binding_dims_json(const Binding *b, Text *out)
+{
+	const Graph *g = b->graph;
+	for (DimId d = 1; d < g->dim.n; d++)
+		text_printf(out, "%s\"%s\":%lld", d > 1 ? "," : "{", name_text(g->names, g->dim.at[d].name),
+		            (long long)b->env.dim[d]);
+	text_printf(out, g->dim.n > 1 ? "}" : "{}");
+}

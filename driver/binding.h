@@ -38,6 +38,9 @@ typedef struct {
 bool bind_inputs(const Graph *g, InputSpec *spec, uint32_t nspec, const BindOptions *o, Binding *out, Problem *p);
 /* "M = 8, N = 4", the sizes that were chosen; NULL when none was. */
 const char *binding_chosen_text(const Binding *b, Arena *a);
+/* ", M = 8, N = 4", all dims; with mark, those that were chosen are said to be. {"M":8,"N":4}. */
+const char *binding_dims_text(const Binding *b, Arena *a, bool mark);
+void binding_dims_json(const Binding *b, Text *out);
 
 /* The product of the extents; false when it or the bytes overflow. */
 bool shape_count(DType t, unsigned rank, const int64_t *shape, int64_t *count, int64_t *bytes);

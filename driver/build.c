@@ -277,10 +277,6 @@ command_build(Session *s, void *arg)
 	Build b = {.s = s};
 	bool files;
 	(void)arg;
-	if (s->options->operand.n != 1) {
-		problem(&s->problem, EXIT_USAGE, "texo build takes one file");
-		return session_fail(s);
-	}
 	if (!check_forms(&b, &files))
 		return session_fail(s);
 	if (files)

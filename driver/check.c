@@ -36,10 +36,6 @@ command_check(Session *s, void *arg)
 	Text json;
 	(void)arg;
 	text_init(&json, &s->arena);
-	if (o->operand.n == 0) {
-		problem(&s->problem, EXIT_USAGE, "texo check needs a file");
-		return session_fail(s);
-	}
 	for (uint32_t i = 0; i < o->operand.n; i++) {
 		CheckOne one = {o->operand.at[i], option_on(o, OPT_JSON) ? &json : NULL};
 		const char *why = NULL;

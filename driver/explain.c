@@ -116,17 +116,6 @@ print_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 	            edge_line(x, to), edge_of(x, from, to)->reason);
 }
 
-static const char *
-dims_text(const Explain *x)
-{
-	const Graph *g = x->graph;
-	const char *s = "";
-	for (DimId d = 1; d < g->dim.n; d++)
-		s = arena_text(&x->s->arena, "%s, %s = %lld%s", s, name_text(g->names, g->dim.at[d].name),
-		               (long long)x->binding.env.dim[d], x->binding.chosen.dim[d] ? " (chosen)" : "");
-	return s;
-}
-
 static void
 print_text(Explain *x)
 {
@@ -134,7 +123,7 @@ print_text(Explain *x)
 	Arena *a = &x->s->arena;
 	Text *out = &x->s->out;
 	text_printf(out, "graph %s, target %s%s\n%u kernel%s, %s moved (each definition apart: %s)\n",
-	            name_text(p->graph->names, p->graph->name), x->target, dims_text(x), p->kernel.n,
+	            name_text(p->graph->names, p->graph->name), x->target, binding_dims_text(&x->binding, a, true), p->kernel.n,
 	            p->kernel.n == 1 ? "" : "s", size_text(a, x->bytes_fused, "B"), size_text(a, x->bytes_unfused, "B"));
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const Kernel *kernel = &p->kernel.at[k];
@@ -186,11 +175,9 @@ print_json(Explain *x)
 	text_json(out, name, strlen(name));
 	text_printf(out, ",\"target\":");
 	text_json(out, x->target, strlen(x->target));
-	text_printf(out, ",\"dims\":{");
-	for (DimId d = 1; d < g->dim.n; d++)
-		text_printf(out, "%s\"%s\":%lld", d > 1 ? "," : "", name_text(g->names, g->dim.at[d].name),
-		            (long long)x->binding.env.dim[d]);
-	text_printf(out, "},\"kernels\":[");
+	text_printf(out, ",\"dims\":");
+	binding_dims_json(&x->binding, out);
+	text_printf(out, ",\"kernels\":[");
 	for (uint32_t k = 0; k < x->program->kernel.n; k++)
 		json_kernel(x, k);
 	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"refused\":[", x->bytes_unfused, x->bytes_fused);
@@ -225,10 +212,6 @@ command_explain(Session *s, void *arg)
 {
 	Explain x = {.s = s};
 	(void)arg;
-	if (s->options->operand.n == 0) {
-		problem(&s->problem, EXIT_USAGE, "texo explain needs a file or an error code");
-		return session_fail(s);
-	}
 	const char *first = s->options->operand.at[0];
 	if (looks_like_code(first))
 		return explain_code(s, first);

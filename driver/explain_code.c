@@ -11,20 +11,6 @@ looks_like_code(const char *word)
 	return n >= 2 && n <= 6 && strchr("EWRewr", word[0]) && strspn(word + 1, "0123456789") == n - 1;
 }
 
-static const char *
-severity_word(Severity s)
-{
-	switch (s) {
-	case SEV_ERROR:
-		return "error";
-	case SEV_WARNING:
-		return "warning";
-	case SEV_REMARK:
-		return "remark";
-	}
-	return "";
-}
-
 /* Paragraphs are filled to 80 columns; indented lines, which are programs, stay as they are. */
 static void
 print_wrapped(const char *text, Text *out)
@@ -63,13 +49,13 @@ explain_code(Session *s, const char *word)
 	const CodeInfo *info = &code_info[code];
 	Text *out = &s->out;
 	if (option_on(s->options, OPT_JSON)) {
-		text_printf(out, "{\"code\":\"%s\",\"severity\":\"%s\",\"title\":", info->id, severity_word(info->severity));
+		text_printf(out, "{\"code\":\"%s\",\"severity\":\"%s\",\"title\":", info->id, severity_text(info->severity));
 		text_json(out, info->title, strlen(info->title));
 		text_printf(out, ",\"text\":");
 		text_json(out, info->text, strlen(info->text));
 		text_printf(out, "}\n");
 	} else {
-		text_printf(out, "%s (%s): %s\n\n", info->id, severity_word(info->severity), info->title);
+		text_printf(out, "%s (%s): %s\n\n", info->id, severity_text(info->severity), info->title);
 		print_wrapped(info->text, out);
 		text_printf(out, "\n");
 	}

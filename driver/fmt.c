@@ -77,10 +77,6 @@ command_fmt(Session *s, void *arg)
 	(void)arg;
 	text_init(&f.files, &s->arena);
 	text_init(&f.diags, &s->arena);
-	if (o->operand.n == 0) {
-		problem(&s->problem, EXIT_USAGE, "texo fmt needs a file");
-		return session_fail(s);
-	}
 	for (uint32_t i = 0; i < o->operand.n; i++) {
 		const char *why = NULL;
 		f.path = o->operand.at[i];

@@ -266,10 +266,6 @@ command_inspect(Session *s, void *arg)
 	Inspection x = {.path = "<stdin>"};
 	const char *bytes;
 	(void)arg;
-	if (s->options->operand.n != 1) {
-		problem(&s->problem, EXIT_USAGE, "texo inspect takes one file");
-		return session_fail(s);
-	}
 	const char *path = s->options->operand.at[0];
 	if (strcmp(path, "-") != 0)
 		x.path = path;

@@ -118,6 +118,8 @@ dispatch(Session *s, void *arg)
 		return help(s, o);
 	if (!command_built(o->command))
 		return not_built(s, o);
+	if (!command_operands(o, &s->problem))
+		return session_fail(s);
 	if (o->command != CMD_CHECK && o->command != CMD_FMT)
 		s->arena.limit = LOWERING_LIMIT;
 	return command_table[o->command](s, NULL);

@@ -11,7 +11,8 @@
 #include <string.h>
 
 const CommandRow command_table[CMD_END] = {
-#define COMMAND(id, name, operands, built, summary) [CMD_##id] = {name, operands, built, summary},
+#define COMMAND(id, name, operands, needs, most, built, summary) \
+	[CMD_##id] = {name, operands, needs, most, built, summary},
 #include "driver/options.def"
 };
 
@@ -40,6 +41,18 @@ bool
 command_built(CommandId id)
 {
 	return command_table[id].built;
+}
+
+bool
+command_operands(const Options *o, Problem *p)
+{
+	const CommandRow *c = &command_table[o->command];
+	if (*c->needs && o->operand.n == 0)
+		return problem(p, EXIT_USAGE, "texo %s needs %s", c->name, c->needs);
+	if (o->operand.n > c->most)
+		return problem(p, EXIT_USAGE, "texo %s takes %s, not '%s'", c->name, c->most ? "one operand" : "no operand",
+		               o->operand.at[c->most]);
+	return true;
 }
 
 static CommandId

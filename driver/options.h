@@ -11,7 +11,7 @@
 
 typedef enum {
 	CMD_NONE = 0,
-#define COMMAND(id, name, operands, built, summary) CMD_##id,
+#define COMMAND(id, name, operands, needs, most, built, summary) CMD_##id,
 #include "driver/options.def"
 	CMD_END
 } CommandId;
@@ -44,6 +44,8 @@ bool option_on(const Options *o, OptionId id);
 bool option_lists(const Options *o, OptionId id, const char *item);
 const char *command_name(CommandId id);
 bool command_built(CommandId id);
+/* Whether the command has as many operands as it takes; EXIT_USAGE when not. */
+bool command_operands(const Options *o, Problem *p);
 
 /* Help for one command, or for all with CMD_NONE. */
 void help_print(CommandId id, Text *out);

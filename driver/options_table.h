@@ -5,7 +5,8 @@
 #include "driver/options.h"
 
 typedef struct {
-	const char *name, *operands;
+	const char *name, *operands, *needs;
+	uint32_t most;
 	bool built;
 	const char *summary;
 } CommandRow;

@@ -264,10 +264,6 @@ command_run(Session *s, void *arg)
 {
 	Run r = {.s = s};
 	(void)arg;
-	if (s->options->operand.n == 0) {
-		problem(&s->problem, EXIT_USAGE, "texo run needs a file");
-		return session_fail(s);
-	}
 	if (!compile_open(s, s->options->operand.at[0], &r.unit))
 		return session_fail(s);
 	if (option_value(s->options, OPT_EMIT))

@@ -261,10 +261,6 @@ command_test(Session *s, void *arg)
 	TestAll all = {.s = s};
 	(void)arg;
 	text_init(&all.json, &s->arena);
-	if (s->options->operand.n == 0) {
-		problem(&s->problem, EXIT_USAGE, "texo test needs a file");
-		return session_fail(s);
-	}
 	if (!device_parse(s, &all.device))
 		return session_fail(s);
 	for (uint32_t i = 0; i < s->options->operand.n; i++)

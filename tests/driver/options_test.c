@@ -135,7 +135,7 @@ help_names_everything(void **state)
 	for (int c = 0; c < CMD_END; c++)
 		help_print((CommandId)c, &all);
 	static const char *const words[] = {
-#define COMMAND(id, name, operands, built, summary) name, built ? summary : name,
+#define COMMAND(id, name, operands, needs, most, built, summary) name, built ? summary : name,
 #define OPTION(id, name, letter, kind, value, env, commands, default_text, help) "--" name, help,
 #include "driver/options.def"
 	};
