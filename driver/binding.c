@@ -55,13 +55,8 @@ unknown_name(Bind *s, const char *name)
 	for (DimId d = 1; d < g->dim.n; d++)
 		near_offer(&near, name_text(g->names, g->dim.at[d].name));
 	problem(s->problem, EXIT_USAGE, "graph %s has no input, scalar or dim '%s'", name_text(g->names, g->name), name);
-	const char *mend = near_text(&near, s->o->arena);
-	if (!mend) {
-		mend = "its inputs are";
-		for (uint32_t k = 0; k < g->param.n; k++)
-			mend = arena_text(s->o->arena, "%s%s %s", mend, k ? "," : "", name_text(g->names, param_tensor(g, k)->name));
-	}
-	return problem_help(s->problem, "%s", mend);
+	const char *mend = near_or_all(&near, s->o->arena, "its inputs and dims are");
+	return mend ? problem_help(s->problem, "%s", mend) : false;
 }
 
 static bool
@@ -124,7 +119,10 @@ open_file(Bind *s, uint32_t k)
 	if (!holds && !(s->o->cast && npy_can_cast(npy, b->dtype))) {
 		problem(s->problem, EXIT_INPUT, "%s holds '%s', but %s is %s, which travels as '%s'", b->spec->path, npy->descr,
 		        b->spec->name, dtype_info[b->dtype].text, dtype_info[b->dtype].npy);
-		return npy_can_cast(npy, b->dtype) ? problem_help(s->problem, "--cast converts it") : false;
+		if (npy_can_cast(npy, b->dtype))
+			return problem_help(s->problem, "--cast converts it");
+		return problem_help(s->problem, "save an array of that type, as x.astype('%s') makes it of x",
+		                    dtype_info[b->dtype].npy);
 	}
 	if (!holds) {
 		rank = npy->rank;

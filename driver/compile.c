@@ -82,7 +82,7 @@ compile_pick(Session *s, const SourceUnit *u, const char *name)
 			return unit->graph.at[i];
 		near_offer(&near, have);
 	}
-	const char *mend = near_text(&near, &s->arena);
+	const char *mend = near_or_all(&near, &s->arena, "its graphs are");
 	problem(&s->problem, EXIT_USAGE, "%s has no graph '%s'", u->path, name);
 	if (mend)
 		problem_help(&s->problem, "%s", mend);

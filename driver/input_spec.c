@@ -138,6 +138,9 @@ input_spec_parse(Arena *a, const char *name, const char *value, const char *base
 	}
 	if (parse_literal(a, out, value, p))
 		return true;
+	size_t length = strlen(value);
+	if (length > 4 && strcmp(value + length - 4, ".npy") == 0)
+		return problem_help(p, "%s=@%s reads the file", name, value);
 	const char *mend = n ? near_text(&near, a) : NULL;
 	return mend ? problem_help(p, "%s", mend) : false;
 }

@@ -276,6 +276,10 @@ command_inspect(Session *s, void *arg)
 		problem(&s->problem, EXIT_INPUT, "%s has more than %d MiB", x.path, MAX_FILE >> 20);
 		return session_fail(s);
 	}
+	if (!x.kind && memchr(bytes, 0, x.bytes)) {
+		problem(&s->problem, EXIT_INPUT, "%s is neither a program's text nor code that texo made", x.path);
+		return session_fail(s);
+	}
 	if (x.kind && !inspect_code(s, bytes, x.bytes, &x))
 		return session_fail(s);
 	if (!x.kind && !inspect_text(s, bytes, x.bytes, &x))

@@ -45,6 +45,8 @@ void
 near_offer(Near *near, const char *candidate)
 {
 	size_t n = strlen(near->word), m = strlen(candidate);
+	if (near->noffered++ < sizeof near->first / sizeof *near->first)
+		near->first[near->noffered - 1] = candidate;
 	if (n == 0 || n > MAX_WORD || m > MAX_WORD)
 		return;
 	unsigned d = distance(near->word, n, candidate, m);
@@ -76,4 +78,17 @@ near_text(const Near *near, Arena *a)
 		return arena_text(a, "did you mean '%s' or '%s'?", near->best[0], near->best[1]);
 	}
 	return arena_text(a, "did you mean '%s', '%s' or '%s'?", near->best[0], near->best[1], near->best[2]);
+}
+
+const char *
+near_or_all(const Near *near, Arena *a, const char *lead)
+{
+	enum { SHOWN = sizeof near->first / sizeof *near->first };
+	const char *s = near_text(near, a);
+	if (s || near->noffered == 0)
+		return s;
+	s = lead;
+	for (unsigned k = 0; k < near->noffered && k < SHOWN; k++)
+		s = arena_text(a, "%s%s %s", s, k ? "," : "", near->first[k]);
+	return near->noffered > SHOWN ? arena_text(a, "%s, ...", s) : s;
 }

@@ -213,8 +213,11 @@ read_header(NpyFile *f, int64_t size, Npy *out, Arena *a, Problem *p)
 	ptrdiff_t k = read_fully(f->files, f->fd, start, 10);
 	if (k < 0)
 		return problem(p, EXIT_IO, "cannot read %s: %s", f->path, strerror(errno));
-	if (k < 10 || memcmp(start, "\x93NUMPY", 6) != 0)
-		return bad(&h, "it does not begin as one");
+	if (k < 10 || memcmp(start, "\x93NUMPY", 6) != 0) {
+		bad(&h, "it does not begin as one");
+		return problem_help(p, memcmp(start, "PK", 2) == 0 ? "it may be an .npz archive: save each array with numpy.save"
+		                                                   : "numpy.save writes such files");
+	}
 	if (start[6] < 1 || start[6] > 3 || start[7] != 0)
 		return bad(&h, "its format version is not 1.0, 2.0 or 3.0");
 	size_t before = 10, n = start[8] | (size_t)start[9] << 8;

@@ -49,10 +49,13 @@ command_operands(const Options *o, Problem *p)
 	const CommandRow *c = &command_table[o->command];
 	if (*c->needs && o->operand.n == 0)
 		return problem(p, EXIT_USAGE, "texo %s needs %s", c->name, c->needs);
-	if (o->operand.n > c->most)
-		return problem(p, EXIT_USAGE, "texo %s takes %s, not '%s'", c->name, c->most ? "one operand" : "no operand",
-		               o->operand.at[c->most]);
-	return true;
+	if (o->operand.n <= c->most)
+		return true;
+	const char *more = o->operand.at[c->most];
+	problem(p, EXIT_USAGE, "texo %s takes %s, not '%s'", c->name, c->most ? "one operand" : "no operand", more);
+	if (strchr(more, '=') && option_table[OPT_DEFINE].commands >> o->command & 1)
+		problem_help(p, "-D %s makes a dim static", more);
+	return false;
 }
 
 static CommandId

@@ -42,6 +42,13 @@ device_parse(Session *s, RunDevice *out)
 	return problem_help(&s->problem, "--device=cpu runs on this processor");
 }
 
+static bool
+not_a_value(Session *s, const char *operand)
+{
+	problem(&s->problem, EXIT_USAGE, "'%s' is no name=value", operand);
+	return problem_help(&s->problem, "inputs are given as x=@x.npy, x=random or x=[1, 2], dims as N=16");
+}
+
 bool
 session_specs(Session *s, const char *const *operand, uint32_t n, InputSpec **out)
 {
@@ -49,7 +56,7 @@ session_specs(Session *s, const char *const *operand, uint32_t n, InputSpec **ou
 	for (uint32_t i = 0; i < n; i++) {
 		const char *name, *value;
 		if (!input_split(&s->arena, operand[i], &name, &value))
-			return problem(&s->problem, EXIT_USAGE, "'%s' is no name=value", operand[i]);
+			return not_a_value(s, operand[i]);
 		if (!input_spec_parse(&s->arena, name, value, NULL, &(*out)[i], &s->problem))
 			return false;
 	}
@@ -112,7 +119,7 @@ result_named(Run *r, const char *name)
 			return &r->results.at[i];
 		near_offer(&near, r->results.at[i].name);
 	}
-	const char *mend = near_text(&near, &r->s->arena);
+	const char *mend = near_or_all(&near, &r->s->arena, "its results are");
 	problem(&r->s->problem, EXIT_USAGE, "graph %s has no result '%s'", name_text(r->graph->names, r->graph->name), name);
 	if (mend)
 		problem_help(&r->s->problem, "%s", mend);

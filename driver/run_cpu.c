@@ -88,7 +88,11 @@ refused(Session *s, texo_status status)
 	case TEXO_INTERNAL:
 		break;
 	}
-	return problem(&s->problem, code, "%s: %s", texo_status_name(status), text && *text ? text : "no details");
+	text = text && *text ? text : "no details";
+	if (code != EXIT_DEVICE || status != TEXO_BAD_ARTEFACT)
+		return problem(&s->problem, code, "%s: %s", texo_status_name(status), text);
+	problem(&s->problem, code, "--target=%s: %s", option_value(s->options, OPT_TARGET), text);
+	return problem_help(&s->problem, "without --target the code is for this processor");
 }
 
 /* The place of the failed access in the source, from the runtime's line and column. */

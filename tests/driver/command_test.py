@@ -103,6 +103,20 @@ def test_usage_errors(folder):
     expect(texo("build", AXPY, "--emit=asm", "--target=cpu:pdp11"), 2, "no such processor", "x86-64-v3")
 
 
+def test_errors_have_their_mend(folder):
+    np.savez(folder / "x.npz", x=np.ones(3, np.float32))
+    whole = save(folder, "i.npy", np.ones(3, np.int32))
+    cases = [(["run", AXPY, "--graph=q"], 2, "its graphs are axpy"), (["run", AXPY, "--out", "q=-"], 2, "its results are z"),
+             (["run", AXPY, "b=2"], 2, "its inputs and dims are a, x, y, N"), (["run", AXPY, "x"], 2, "x=@x.npy"),
+             (["run", AXPY, "x=data/x.npy"], 1, "x=@data/x.npy reads the file"),
+             (["run", AXPY, f"x={whole}"], 1, "x.astype('<f4')"), (["run", AXPY, f"x=@{folder}/x.npz"], 1, ".npz archive"),
+             (["inspect", whole[1:]], 1, "neither a program's text nor code")]
+    if "amx" not in pathlib.Path("/proc/cpuinfo").read_text():
+        cases.append((["run", AXPY, "--target=cpu:sapphirerapids"], 4, "without --target"))
+    for args, code, mend in cases:
+        expect(texo(*args), code, mend)
+
+
 def test_not_built(folder):
     for command in ("cache", "tune", "completion", "report"):
         expect(texo(command, AXPY), 1, "not built yet")
@@ -530,6 +544,7 @@ def test_inspect_text(folder):
     expect(texo("inspect", folder), 3, "is a directory")
     expect(texo("inspect"), 2, "needs a file")
     expect(texo("inspect", "a.tex", "b.tex"), 2, "takes one operand, not 'b.tex'")
+    expect(texo("build", AXPY, "N=4"), 2, "takes one operand, not 'N=4'", "-D N=4 makes a dim static")
     expect(texo("doctor", "a.tex"), 2, "takes no operand")
 
 
