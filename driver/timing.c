@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_RUNS = 20, MOST_RUNS = 1 << 16, WARM_RUNS = 3 };
-static const double LEAST_US = 0.5e6, MOST_US = 10e6, WARM_US = 0.1e6;
+enum { RUNS = 20, LEAST_RUNS = 3, MOST_RUNS = 1 << 16, WARM_RUNS = 3 };
+static const double LEAST_US = 0.5e6, ENOUGH_US = 2e6, MOST_US = 10e6, WARM_US = 0.1e6, WARM_MOST_US = 0.5e6;
 
 typedef struct {
 	Session *s;
@@ -66,6 +66,18 @@ summarise(double *us, uint32_t n, Timing *out)
 	*out = (Timing){.median = n % 2 ? us[n / 2] : (us[n / 2 - 1] + us[n / 2]) / 2, .min = us[0], .max = us[n - 1], .n = n};
 }
 
+static bool
+is_warm(uint32_t n, double us)
+{
+	return (n >= WARM_RUNS && us > WARM_US) || us > WARM_MOST_US;
+}
+
+static bool
+is_enough(uint32_t n, double us)
+{
+	return (n >= RUNS && us > LEAST_US) || (n >= LEAST_RUNS && us > ENOUGH_US) || us > MOST_US || n == MOST_RUNS;
+}
+
 texo_status
 timing_take(Session *s, CpuLaunch *l, const Binding *b, Timing *out)
 {
@@ -73,19 +85,13 @@ timing_take(Session *s, CpuLaunch *l, const Binding *b, Timing *out)
 	double *us = ARENA_ARRAY(&s->arena, double, MOST_RUNS), took, start = now_us(s);
 	texo_status st = TEXO_OK;
 	save_inouts(&r);
-	for (uint32_t n = 0; st == TEXO_OK && (n < WARM_RUNS || now_us(s) - start < WARM_US); n++) {
-		st = launch(&r, &took);
-		if (took > MOST_US)
-			break;
-	}
-	start = now_us(s);
 	uint32_t n = 0;
-	while (st == TEXO_OK && n < MOST_RUNS) {
+	while (st == TEXO_OK && !is_warm(n++, now_us(s) - start))
+		st = launch(&r, &took);
+	n = 0;
+	start = now_us(s);
+	while (st == TEXO_OK && !is_enough(n, now_us(s) - start))
 		st = launch(&r, &us[n++]);
-		double all = now_us(s) - start;
-		if (all > MOST_US || (n >= LEAST_RUNS && all > LEAST_US))
-			break;
-	}
 	if (st == TEXO_OK)
 		summarise(us, n, out);
 	return st;
