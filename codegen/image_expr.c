@@ -1,5 +1,6 @@
 /* image_expr.c: launch expressions as postfix words. Integers of every width are held in i64, wrapped
- * to their type after each operation that can leave it; && || and select may evaluate everything,
+ * to their type after each operation that can leave it (also to u64, which changes nothing and says that
+ * it may); && || and select may evaluate everything,
  * since all operations are total. Shared parts are written out each time, so the size is limited. */
 #include "codegen/image_write.h"
 
@@ -69,7 +70,7 @@ put_cast(ExprWriter *w, DType to)
 	if (to == DT_BOOL) {
 		put_const(w, 0);
 		put(w, IMG_NE, 0);
-	} else if (dtype_info[to].bits < 64) {
+	} else if (to != DT_I64) {
 		put(w, IMG_WRAP, (uint32_t)to);
 	}
 }

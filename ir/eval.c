@@ -143,7 +143,8 @@ check_facts(Launch *l)
 {
 	Run *r = &l->run;
 	for (uint32_t k = 0; k < r->g->check.n; k++) {
-		if (run_integer(r, r->g->check.at[k].cond))
+		int64_t holds;
+		if (run_exact(r, r->g->check.at[k].cond, &holds) && holds)
 			continue;
 		l->out->failed = k;
 		l->out->message = arena_text(r->arena, "the check %s does not hold", r->g->check.at[k].text);

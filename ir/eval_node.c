@@ -31,6 +31,52 @@ run_integer(Run *r, ExprId e)
 	return code_run(r, code_new(r, e, 0, 0))->i;
 }
 
+typedef struct {
+	Run *r;
+	bool exact;
+} Exact;
+
+/* Whether a^b, b >= 0, is no i64. */
+static bool
+power_overflows(int64_t a, int64_t b)
+{
+	for (int64_t p = 1; b > 0; b >>= 1)
+		if ((b & 1 && __builtin_mul_overflow(p, a, &p)) || (b > 1 && __builtin_mul_overflow(a, a, &a)))
+			return true;
+	return false;
+}
+
+static void
+visit_exact(void *user, ExprId e)
+{
+	Exact *x = user;
+	const Graph *g = x->r->g;
+	const Expr *p = expr_get(g, e);
+	int64_t a, b, c;
+	if (p->dtype != DT_I64 || p->narg == 0 || p->narg > 2 || expr_get(g, expr_arg(g, e, 0))->dtype != DT_I64)
+		return;
+	a = run_integer(x->r, expr_arg(g, e, 0));
+	b = p->narg == 2 ? run_integer(x->r, expr_arg(g, e, 1)) : -1;
+	switch (p->op) {
+	case OP_ADD: x->exact &= !__builtin_add_overflow(a, b, &c); break;
+	case OP_SUB: x->exact &= !__builtin_sub_overflow(a, b, &c); break;
+	case OP_MUL: x->exact &= !__builtin_mul_overflow(a, b, &c); break;
+	case OP_POW: x->exact &= !power_overflows(a, b); break;
+	case OP_NEG:
+	case OP_ABS:
+	case OP_IDIV: x->exact &= !(a == INT64_MIN && b == -1); break;
+	}
+}
+
+bool
+run_exact(Run *r, ExprId e, int64_t *v)
+{
+	Exact x = {r, true};
+	expr_walk(r->g, r->arena, e, visit_exact, &x);
+	*v = run_integer(r, e);
+	return x.exact;
+}
+
 void
 run_extents(Run *r, TensorId t)
 {
@@ -40,7 +86,11 @@ run_extents(Run *r, TensorId t)
 	out->rank = p->rank;
 	out->count = 1;
 	for (unsigned a = 0; a < p->rank; a++) {
-		int64_t n = run_integer(r, p->extent[a]);
+		int64_t n;
+		if (!run_exact(r, p->extent[a], &n)) {
+			r->too_large = true;
+			return;
+		}
 		out->extent[a] = n < 0 ? 0 : n;
 		empty |= n <= 0;
 	}

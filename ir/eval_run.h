@@ -84,6 +84,8 @@ Val op_apply(const Run *r, const Instr *p, const Val *const *a);
 void run_nodes(Run *r);
 /* An integer expression of the launch: no axes. */
 int64_t run_integer(Run *r, ExprId e);
+/* The same; false when arithmetic of i64 wraps on the way. */
+bool run_exact(Run *r, ExprId e, int64_t *v);
 /* Extents and count of t, from its expressions; too_large when the product exceeds the limit. */
 void run_extents(Run *r, TensorId t);
 

@@ -199,7 +199,9 @@ check_extents(Fill *x)
 {
 	for (uint32_t p = 0; p < x->g->nparam; p++)
 		for (uint32_t k = 0; k < x->param[p].rank; k++) {
-			int64_t want = expr_value(&x->env, x->param[p].extent[k]), got = x->f->arg[p].extent[k];
+			int64_t want, got = x->f->arg[p].extent[k];
+			if (!expr_exact(&x->env, x->param[p].extent[k], &want))
+				return rt_fail(TEXO_LIMIT, "argument %s: the length of axis %u overflows", name_of(x, p), k);
 			if (x->param[p].kind == IMG_RESULT && want < 0)
 				want = 0;
 			if (got != want && !BUG(extents_unchecked))
@@ -209,12 +211,14 @@ check_extents(Fill *x)
 	return TEXO_OK;
 }
 
+/* A check whose arithmetic wraps doesn't hold: what was proved from it was proved of integers. */
 static texo_status
 run_checks(Fill *x)
 {
 	for (uint32_t k = 0; k < x->g->ncheck; k++) {
 		const ImageCheck *c = &x->im->check[x->g->check0 + k];
-		if (!expr_value(&x->env, c->cond) && !BUG(checks_skipped))
+		int64_t holds;
+		if (!(expr_exact(&x->env, c->cond, &holds) && holds) && !BUG(checks_skipped))
 			return rt_fail(TEXO_CHECK_FAILED, "%u:%u: this doesn't hold: %s", c->line, c->col,
 			               x->im->text + c->text);
 	}

@@ -154,12 +154,25 @@ binary(uint32_t op, int64_t a, int64_t b)
 	}
 }
 
-/* Whether the exact result is no i64. Only what sizes are made of is looked at. */
+static bool
+power_overflows(int64_t a, int64_t b)
+{
+	for (int64_t r = 1; b > 0; b >>= 1)
+		if ((b & 1 && !checked_mul(r, a, &r)) || (b > 1 && !checked_mul(a, a, &a)))
+			return true;
+	return false;
+}
+
+/* Whether the exact result is no i64; b is 0 for one operand. */
 static bool
 overflows(uint32_t op, int64_t a, int64_t b)
 {
 	int64_t r;
 	switch (op) {
+	case IMG_NEG:
+	case IMG_ABS: return a == INT64_MIN;
+	case IMG_DIV: return a == INT64_MIN && b == -1;
+	case IMG_POW: return power_overflows(a, b);
 	case IMG_ADD: return !checked_add(a, b, &r);
 	case IMG_SUB: return b < 0 ? a > INT64_MAX + b : a < INT64_MIN + b;
 	case IMG_MUL: return !checked_mul(a, b, &r);
@@ -167,7 +180,7 @@ overflows(uint32_t op, int64_t a, int64_t b)
 	}
 }
 
-/* *exact becomes false where arithmetic wraps. */
+/* *exact becomes false where an operation wraps that no WRAP after it says so of. */
 static int64_t
 evaluate(const ExprEnv *env, uint32_t first, bool *exact)
 {
@@ -192,13 +205,10 @@ evaluate(const ExprEnv *env, uint32_t first, bool *exact)
 			top[-1] = top[-1] ? top[0] : top[1];
 			break;
 		default:
-			if (pops[op] == 1) {
-				top[-1] = unary(op, operand, top[-1]);
-				break;
-			}
-			top--;
-			*exact = *exact && !overflows(op, top[-1], top[0]);
-			top[-1] = binary(op, top[-1], top[0]);
+			top -= pops[op] - 1;
+			if ((w[1] & 0xff) != IMG_WRAP && overflows(op, top[-1], pops[op] == 1 ? 0 : top[0]))
+				*exact = false;
+			top[-1] = pops[op] == 1 ? unary(op, operand, top[-1]) : binary(op, top[-1], top[0]);
 		}
 	}
 }

@@ -86,7 +86,7 @@ typedef struct {
 	int64_t *stack;       /* Image.stack values */
 } ExprEnv;
 int64_t expr_value(const ExprEnv *env, uint32_t first);
-/* The same; false when arithmetic wrapped on the way. */
+/* The same; false when arithmetic of i64 wrapped on the way. */
 bool expr_exact(const ExprEnv *env, uint32_t first, int64_t *value);
 /* How expr_check judges an expression's operands. */
 typedef struct {

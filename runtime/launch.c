@@ -156,7 +156,7 @@ texo_status
 texo_kernel_launch(texo_kernel *k, const texo_arg *args, size_t n, void *workspace, void *stream)
 {
 	if (!k)
-		return rt_fail(TEXO_INVALID, "the kernel is NULL");
+		return rt_fail(TEXO_INVALID, "k is NULL");
 	if (!k->program)
 		return kernel_gone();
 	if (stream)
@@ -173,7 +173,7 @@ texo_status
 texo_kernel_prepare(texo_kernel *k, const texo_arg *args, size_t n)
 {
 	if (!k)
-		return rt_fail(TEXO_INVALID, "the kernel is NULL");
+		return rt_fail(TEXO_INVALID, "k is NULL");
 	if (!k->program)
 		return kernel_gone();
 	Rt *rt = k->program->rt;
@@ -193,8 +193,11 @@ texo_kernel_prepare(texo_kernel *k, const texo_arg *args, size_t n)
 texo_status
 texo_kernel_workspace(texo_kernel *k, const texo_arg *args, size_t n, size_t *bytes)
 {
-	if (!k || !bytes)
-		return rt_fail(TEXO_INVALID, "the kernel or the result is NULL");
+	if (!bytes)
+		return rt_fail(TEXO_INVALID, "bytes is NULL");
+	*bytes = 0;
+	if (!k)
+		return rt_fail(TEXO_INVALID, "k is NULL");
 	if (!k->program)
 		return kernel_gone();
 	pthread_mutex_lock(&k->lock);
@@ -208,8 +211,10 @@ texo_kernel_workspace(texo_kernel *k, const texo_arg *args, size_t n, size_t *by
 texo_status
 texo_kernel_status(texo_kernel *k, texo_fault *out)
 {
-	if (!k || !out || out->struct_size < sizeof *out)
-		return rt_fail(TEXO_INVALID, "the kernel or the result is NULL, or struct_size is not set");
+	if (!k || !out)
+		return rt_fail(TEXO_INVALID, "%s is NULL", k ? "out" : "k");
+	if (out->struct_size < sizeof *out)
+		return rt_fail(TEXO_INVALID, "out: struct_size is %u, %zu is expected", out->struct_size, sizeof *out);
 	if (!k->program)
 		return kernel_gone();
 	pthread_mutex_lock(&k->lock);

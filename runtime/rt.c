@@ -82,7 +82,7 @@ texo_rt_create(const texo_rt_options *options, texo_rt **out)
 {
 	Rt made;
 	if (!out)
-		return rt_fail(TEXO_INVALID, "the place for the runtime is NULL");
+		return rt_fail(TEXO_INVALID, "out is NULL");
 	*out = NULL;
 	texo_status s = read_options(options, &made);
 	if (s)
@@ -159,9 +159,11 @@ fill_program(texo_program *p, const void *artefact, size_t n)
 texo_status
 texo_rt_load(texo_rt *rt, const void *artefact, size_t n, texo_program **out)
 {
-	if (!rt || !artefact || !out)
-		return rt_fail(TEXO_INVALID, "the runtime, the artefact or the place for the program is NULL");
+	if (!out)
+		return rt_fail(TEXO_INVALID, "out is NULL");
 	*out = NULL;
+	if (!rt || !artefact)
+		return rt_fail(TEXO_INVALID, "%s is NULL", rt ? "artefact" : "rt");
 	texo_program *p = rt_alloc(rt, 1, sizeof *p);
 	if (!p)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
@@ -200,9 +202,11 @@ texo_program_destroy(texo_program *p)
 texo_status
 texo_program_get_kernel(const texo_program *p, const char *graph, texo_kernel **out)
 {
-	if (!p || !out)
-		return rt_fail(TEXO_INVALID, "the program or the place for the kernel is NULL");
+	if (!out)
+		return rt_fail(TEXO_INVALID, "out is NULL");
 	*out = NULL;
+	if (!p)
+		return rt_fail(TEXO_INVALID, "p is NULL");
 	uint64_t n = p->image.header->graph.n;
 	for (uint64_t g = 0; graph && g < n; g++)
 		if (strcmp(p->image.text + p->image.graph[g].name, graph) == 0)
@@ -215,8 +219,11 @@ texo_program_get_kernel(const texo_program *p, const char *graph, texo_kernel **
 texo_status
 texo_kernel_get_signature(const texo_kernel *k, const char **json)
 {
-	if (!k || !json)
-		return rt_fail(TEXO_INVALID, "the kernel or the result is NULL");
+	if (!json)
+		return rt_fail(TEXO_INVALID, "json is NULL");
+	*json = NULL;
+	if (!k)
+		return rt_fail(TEXO_INVALID, "k is NULL");
 	if (!k->program)
 		return kernel_gone();
 	*json = k->program->image.text + k->graph->signature;

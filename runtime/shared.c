@@ -26,7 +26,7 @@ texo_rt_share(texo_rt *rt)
 {
 	Rt *none = NULL;
 	if (!rt)
-		return rt_fail(TEXO_INVALID, "the runtime is NULL");
+		return rt_fail(TEXO_INVALID, "rt is NULL");
 	atomic_fetch_add(&rt->refs, 1);
 	if (atomic_compare_exchange_strong(&shared, &none, rt))
 		return TEXO_OK;

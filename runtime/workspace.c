@@ -47,7 +47,9 @@ scratch_bytes(const ExprEnv *env, const ImageBind *b, int64_t *bytes)
 	*bytes = 0;
 	if (b->kind != IMG_BIND_SCRATCH)
 		return true;
-	int64_t count = expr_value(env, b->a);
+	int64_t count;
+	if (!expr_exact(env, b->a, &count))
+		return false;
 	return count <= 0 || piece_bytes(element_of(b->b), count, bytes);
 }
 
@@ -75,7 +77,8 @@ lay_out(texo_kernel *k, int64_t *end)
 	for (uint32_t n = 0; n < g->ntensor; n++) {
 		const ImageTensor *t = &im->tensor[g->tensor0 + n];
 		for (uint32_t a = 0; a < t->rank; a++)
-			extent[a] = expr_value(&env, t->extent[a]);
+			if (!expr_exact(&env, t->extent[a], &extent[a]))
+				return false;
 		k->frame.piece[n] = BUG(workspace_overlaps) ? 0 : (uint64_t)*end;
 		if (!row_major(extent, t->rank, stride, &count) || !piece_bytes(element_of(t->dtype), count, &bytes) ||
 		    !checked_add(*end, bytes, end))

@@ -341,6 +341,130 @@ launch_dims(void **state)
 	texo_module_destroy(made);
 }
 
+/* Facts and lengths are of integers: what holds only because 64 bits wrap would reach outside of x. */
+static void
+launch_sizes_that_wrap(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *text;
+		int64_t good, bad;
+		texo_status status;
+		const char *words;
+	} cases[] = {
+		{"graph g(x: u8[8], m: i64) -> (y: i64) where m >= 0 && 4*m <= 8 { y = sum[i in 0..m](i64(x[4*i])) }\n", 2,
+		 INT64_C(1) << 62, TEXO_CHECK_FAILED, "4*m <= 8"},
+		{"graph g(x: u8[8], m: i64) -> (y: i64) where abs(m) < 8 { y = i64(x[abs(m)]) }\n", -7, INT64_MIN, TEXO_CHECK_FAILED,
+		 "abs(m) < 8"},
+		{"graph g(x: u8[8], m: i64) -> (y: i64) where m > 1 && m**4 <= 256 { y = i64(x[m]) }\n", 4, INT64_C(1) << 16,
+		 TEXO_CHECK_FAILED, "m**4 <= 256"},
+		{"graph g(x: u8[4*m], m: i64) -> (y: i64) where m >= 0 { y = sum[i in 0..m](i64(x[4*i])) }\n", 2, INT64_C(1) << 62,
+		 TEXO_LIMIT, "argument x: the length of axis 0 overflows"},
+		{"graph g(x: u8[8], m: i64) -> (y: i64) where u64(m) * 3 < 100 { y = i64(x[7]) }\n", 33, INT64_C(1) << 40,
+		 TEXO_CHECK_FAILED, "u64(m) * 3 < 100"},
+	};
+	uint8_t x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+	int64_t y, m, n = 8, none = 0;
+	DLTensor tx = {.data = x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLUInt, 8, 1}, .shape = &n};
+	DLTensor ty = {.data = &y, .device = {kDLCPU, 0}, .dtype = {kDLInt, 64, 1}};
+	texo_arg arg[3] = {{.tensor = &tx}, {.scalar = &m}, {.tensor = &ty}};
+	for (unsigned c = 0; c < sizeof cases / sizeof *cases; c++) {
+		texo_module *made = fixture_compile(ctx, cases[c].text);
+		texo_kernel *k;
+		assert_int_equal(texo_module_get_kernel(made, "g", &k), TEXO_OK);
+		tx.shape = &n;
+		m = cases[c].good;
+		assert_int_equal(texo_kernel_launch(k, arg, 3, NULL, NULL), TEXO_OK);
+		m = cases[c].bad;
+		tx.shape = cases[c].status == TEXO_LIMIT ? &none : &n; /* what the length wraps to */
+		REFUSES(texo_kernel_launch(k, arg, 3, NULL, NULL), cases[c].status, cases[c].words);
+		texo_module_destroy(made);
+	}
+}
+
+/* An intermediate tensor that no memory holds, of inputs that stand still. */
+static void
+workspace_that_overflows(void **state)
+{
+	(void)state;
+	static const char outer[] = "graph g(x: f32[N], y: f32[M]) -> (r: f32[N], c: f32[M]) {\n"
+	                            "  s[i, j] = exp(x[i] * y[j])\n"
+	                            "  r[i] = sum[j](s[i, j])\n  c[j] = sum[i](s[i, j])\n}\n";
+	texo_options o = TEXO_INIT(texo_options);
+	texo_module *made;
+	texo_kernel *k;
+	size_t bytes = 1;
+	int64_t n = INT64_C(1) << 40, still = 0;
+	DLTensor t = {.device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &n, .strides = &still}, r = t;
+	texo_arg arg[4] = {{.tensor = &t}, {.tensor = &t}, {.tensor = &r}, {.tensor = &r}};
+	r.strides = NULL;
+	o.fuse = "off";
+	assert_int_equal(texo_compile_string(ctx, outer, sizeof outer - 1, NULL, &o, &made), TEXO_OK);
+	assert_int_equal(texo_module_get_kernel(made, "g", &k), TEXO_OK);
+	REFUSES(texo_kernel_workspace(k, arg, 4, &bytes), TEXO_LIMIT, "more workspace than there are addresses");
+	REFUSES(texo_kernel_launch(k, arg, 4, NULL, NULL), TEXO_LIMIT, "more workspace than there are addresses");
+	n = 4;
+	assert_int_equal(texo_kernel_workspace(k, arg, 4, &bytes), TEXO_OK);
+	assert_true(bytes >= 64);
+	texo_module_destroy(made);
+}
+
+/* --- every function of the runtime without its arguments --- */
+
+static void
+runtime_arguments(void **state)
+{
+	(void)state;
+	texo_rt *rt = (texo_rt *)&ctx;
+	texo_program *p = (texo_program *)&ctx;
+	texo_kernel *k = (texo_kernel *)&ctx, *own;
+	texo_fault fault = TEXO_INIT(texo_fault);
+	const char *json = "";
+	const void *image;
+	size_t n = 1;
+	Call c;
+	prepare(&c);
+	REFUSES(texo_rt_create(NULL, NULL), TEXO_INVALID, "out is NULL");
+	REFUSES(texo_rt_load(NULL, "", 0, &p), TEXO_INVALID, "rt is NULL");
+	assert_null(p);
+	REFUSES(texo_program_get_kernel(NULL, NULL, &k), TEXO_INVALID, "p is NULL");
+	assert_null(k);
+	REFUSES(texo_kernel_prepare(NULL, c.arg, 3), TEXO_INVALID, "k is NULL");
+	REFUSES(texo_kernel_workspace(NULL, c.arg, 3, &n), TEXO_INVALID, "k is NULL");
+	assert_int_equal(n, 0);
+	REFUSES(texo_kernel_launch(NULL, c.arg, 3, NULL, NULL), TEXO_INVALID, "k is NULL");
+	REFUSES(texo_kernel_status(NULL, &fault), TEXO_INVALID, "k is NULL");
+	REFUSES(texo_kernel_get_signature(NULL, &json), TEXO_INVALID, "k is NULL");
+	assert_null(json);
+	REFUSES(texo_rt_share(NULL), TEXO_INVALID, "rt is NULL");
+	assert_int_equal(texo_module_get_kernel(module, NULL, &own), TEXO_OK);
+	REFUSES(texo_kernel_workspace(own, c.arg, 3, NULL), TEXO_INVALID, "bytes is NULL");
+	REFUSES(texo_kernel_status(own, NULL), TEXO_INVALID, "out is NULL");
+	REFUSES(texo_kernel_get_signature(own, NULL), TEXO_INVALID, "json is NULL");
+	fault.struct_size = 2;
+	REFUSES(texo_kernel_status(own, &fault), TEXO_INVALID, "out: struct_size is 2");
+	REFUSES(texo_kernel_launch(own, c.arg, SIZE_MAX, NULL, NULL), TEXO_INVALID, "takes 3 arguments, not");
+	REFUSES(texo_kernel_launch(own, NULL, 3, NULL, NULL), TEXO_INVALID, "the arguments are NULL");
+	assert_int_equal(texo_rt_create(NULL, &rt), TEXO_OK);
+	REFUSES(texo_rt_load(rt, NULL, 8, &p), TEXO_INVALID, "artefact is NULL");
+	REFUSES(texo_rt_load(rt, "", 0, &p), TEXO_BAD_ARTEFACT, "not a usable artefact");
+	REFUSES(texo_rt_load(rt, "", 0, NULL), TEXO_INVALID, "out is NULL");
+	assert_int_equal(texo_module_emit(module, "image", &image, &n), TEXO_OK);
+	assert_int_equal(texo_rt_load(rt, image, n, &p), TEXO_OK);
+	assert_int_equal(texo_program_get_kernel(p, NULL, &k), TEXO_OK);
+	texo_program_destroy(p);
+	REFUSES(texo_kernel_launch(k, c.arg, 3, NULL, NULL), TEXO_INVALID, "k: the program or module");
+	assert_int_equal(texo_rt_load(rt, image, n, &p), TEXO_OK);
+	texo_rt_destroy(rt); /* the program keeps what it needs */
+	REFUSES(texo_program_get_kernel(p, NULL, NULL), TEXO_INVALID, "out is NULL");
+	REFUSES(texo_program_get_kernel(p, "h", &k), TEXO_NOT_FOUND, "h");
+	assert_int_equal(texo_program_get_kernel(p, NULL, &k), TEXO_OK);
+	assert_int_equal(texo_kernel_launch(k, c.arg, 3, NULL, NULL), TEXO_OK);
+	texo_program_destroy(p);
+	texo_program_destroy(NULL);
+	texo_rt_destroy(NULL);
+}
+
 /* --- what comes too late --- */
 
 static void
@@ -383,6 +507,9 @@ main(void)
 		cmocka_unit_test(module_arguments),
 		cmocka_unit_test(launch_arguments),
 		cmocka_unit_test(launch_dims),
+		cmocka_unit_test(launch_sizes_that_wrap),
+		cmocka_unit_test(workspace_that_overflows),
+		cmocka_unit_test(runtime_arguments),
 		cmocka_unit_test(kernel_after_its_module),
 	};
 	return cmocka_run_group_tests(tests, setup, teardown);
