@@ -13,7 +13,7 @@
 /* Half the time of O1 with the same kernels (LLVM.md 5.2): the vector code is already there. None of
  * these turns a loop into a library call. */
 static const char pipeline[] =
-	"function(sroa,early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
+	"function(early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
 	"loop-mssa(licm),early-cse,dce)";
 
 /* No arena here: unwinding out of LLVM's handler would cross its frames. */

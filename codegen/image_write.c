@@ -184,8 +184,11 @@ bind_buffer(GraphWriter *x, BufferBind b, DType dtype)
 	if (b.kind == BIND_SCRATCH)
 		return (ImageBind){IMG_BIND_SCRATCH, image_expr(&x->expr, b.elements), (uint32_t)dtype, 0};
 	TensorKind kind = x->g->tensor.at[b.tensor].kind;
-	if (b.kind == BIND_DATA && x->param[b.tensor] >= 0 && kind != TENSOR_SCALAR)
-		return (ImageBind){IMG_BIND_PARAM, (uint32_t)x->param[b.tensor], 0, 0};
+	if (b.kind == BIND_DATA && x->param[b.tensor] >= 0 && kind != TENSOR_SCALAR) {
+		uint32_t p = (uint32_t)x->param[b.tensor];
+		x->w->param.at[x->out->param0 + p].unit |= b.unit;
+		return (ImageBind){IMG_BIND_PARAM, p, 0, 0};
+	}
 	if (kind != TENSOR_NODE)
 		refuse(x->w, "a kernel's buffer is neither a tensor of the signature nor a node");
 	if (b.kind == BIND_WORK)

@@ -3,6 +3,7 @@
 #include "codegen/target.h"
 
 #include <llvm-c/Core.h>
+#include <llvm-c/Support.h>
 #include <llvm-c/Target.h>
 #include <string.h>
 #include <threads.h>
@@ -30,9 +31,14 @@ static const char *const feature_text[FEATURE_COUNT] = {
 #include "ir/cpu_features.def"
 };
 
+/* Loop strength reduction takes a third of a small kernel's compilation and finds little: addresses are
+ * an index of the innermost loop plus what is hoisted. LLVM is linked into us alone, so that its options
+ * are ours. */
 static void
 init_llvm(void)
 {
+	static const char *const option[] = {"texo", "-disable-lsr"};
+	LLVMParseCommandLineOptions(sizeof option / sizeof *option, option, "");
 	LLVMInitializeX86TargetInfo();
 	LLVMInitializeX86Target();
 	LLVMInitializeX86TargetMC();

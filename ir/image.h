@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 4, IMAGE_MAX_RANK = 8 };
+enum { IMAGE_VERSION = 5, IMAGE_MAX_RANK = 8 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -60,6 +60,7 @@ enum { IMG_INPUT, IMG_INOUT, IMG_SCALAR, IMG_RESULT };
 typedef struct {
 	uint32_t name, kind, dtype, rank; /* dtype: DType's numbering, fixed from here on */
 	uint32_t extent[IMAGE_MAX_RANK];  /* first word of its launch expression */
+	uint32_t unit, pad;               /* 1: kernels take its last stride for 1, so that a launch with another hands them a copy */
 } ImageParam;
 
 typedef struct {

@@ -72,6 +72,8 @@ typedef struct {
 	BindKind kind;
 	TensorId tensor;
 	ExprId elements;        /* BIND_SCRATCH: over dims */
+	bool unit;              /* BIND_DATA in a parameter's or result's buffer: the code takes its last stride for 1.
+	                         * A launch whose stride there is another hands all kernels a row-major copy */
 } BufferBind;
 
 /* What a kernel's scalar is: an expression over dims and scalar parameters (extents, a parameter

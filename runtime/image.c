@@ -98,6 +98,7 @@ params_ok(const GraphCheck *c)
 	for (uint32_t k = 0; k < c->g->nparam; k++) {
 		const ImageParam *p = &c->scope.param[k];
 		if (!text_ok(c, p->name) || p->kind > IMG_RESULT || (p->kind == IMG_SCALAR && p->rank) ||
+		    p->unit > (p->rank > 0) ||
 		    !shape_ok(c, p->dtype, p->rank, p->extent))
 			return false;
 	}

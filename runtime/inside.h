@@ -141,6 +141,9 @@ typedef struct {
 	int64_t count;
 	uintptr_t lo, hi; /* the bytes it may touch; equal when none */
 	uint64_t word;    /* a scalar's bytes, as kernels get it */
+	/* where aside_needed: its copy's offset in the workspace, and the strides of that */
+	uint64_t aside;
+	int64_t row[IMAGE_MAX_RANK];
 } Arg;
 
 /* What the calls that one thread ran met: their words, and the first task of the call that met each. */
@@ -208,7 +211,15 @@ texo_status kernel_gone(void);
  * null, alignment, overlap. */
 texo_status frame_fill(texo_kernel *k, const texo_arg *args, size_t n, bool data);
 
+/* --- aside.c --- */
+/* Whether kernels get a copy of this tensor; its shape and strides are known. */
+bool aside_needed(const Arg *a, const ImageParam *p);
+/* Fills the copies of what is read; with `out`, copies what is written back. */
+void aside_copy(texo_kernel *k, uint8_t *workspace, bool out);
+
 /* --- launch.c: runs the kernels of a filled frame --- */
+/* body(arg, 0 .. n - 1), on other threads where there are any (see pool_run). */
+void run_places(Rt *rt, uint32_t n, PoolBody *body, void *arg);
 texo_status frame_run(texo_kernel *k, void *workspace);
 
 #endif

@@ -82,21 +82,26 @@ join_status(Frame *f, uint32_t places)
 	}
 }
 
+void
+run_places(Rt *rt, uint32_t n, PoolBody *body, void *arg)
+{
+	if (n == 1)
+		body(arg, 0);
+	else if (rt->parallel_for)
+		rt->parallel_for(rt->parallel_user, n, body, arg);
+	else
+		pool_run(&rt->pool, n, body, arg);
+}
+
 static void
 run_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace)
 {
-	Rt *rt = k->program->rt;
 	KernelRun x = split_tasks(k, n);
 	if (x.ntask <= 0)
 		return;
 	frame_arguments(k, &k->program->image.kernel[k->graph->kernel0 + n], workspace, x.places);
 	memset(k->frame.place, 0, x.places * sizeof *k->frame.place);
-	if (x.places == 1)
-		run_calls(&x, 0);
-	else if (rt->parallel_for)
-		rt->parallel_for(rt->parallel_user, x.places, run_calls, &x);
-	else
-		pool_run(&rt->pool, x.places, run_calls, &x);
+	run_places(k->program->rt, x.places, run_calls, &x);
 	join_status(&k->frame, x.places);
 }
 
@@ -147,8 +152,10 @@ frame_run(texo_kernel *k, void *workspace)
 	if (s)
 		return s;
 	k->frame.status[0] = k->frame.status[1] = 0;
+	aside_copy(k, workspace, false);
 	for (uint32_t n = 0; n < k->graph->nkernel; n++)
 		run_kernel(k, n, workspace);
+	aside_copy(k, workspace, true);
 	return finish(k);
 }
 

@@ -1,6 +1,6 @@
 /* workspace.c: the workspace of a launch, and what a kernel's calls get of it.
  *
- * First the tensors and fault planes, then the scratch. Kernels run one after another, so they share
+ * First the tensors and fault planes, then copies of arguments (aside.c), then the scratch. Kernels run one after another, so they share
  * the scratch: it is as large as the kernel that needs most. A kernel's scratch is one block for each
  * call that may run at the same time, with its binds one after another in each. Everything begins at
  * a multiple of 64 bytes, as the workspace does. */
@@ -67,6 +67,23 @@ call_bytes(const ExprEnv *env, const ImageKernel *kernel, const ImageBind *bind,
 }
 
 static bool
+lay_out_asides(texo_kernel *k, int64_t *end)
+{
+	const ImageParam *param = k->program->image.param + k->graph->param0;
+	int64_t count, bytes;
+	for (uint32_t p = 0; p < k->graph->nparam; p++) {
+		Arg *a = &k->frame.arg[p];
+		if (param[p].kind == IMG_SCALAR || !aside_needed(a, &param[p]))
+			continue;
+		a->aside = (uint64_t)*end;
+		if (!row_major(a->extent, param[p].rank, a->row, &count) ||
+		    !piece_bytes(element_of(param[p].dtype), count, &bytes) || !checked_add(*end, bytes, end))
+			return false;
+	}
+	return true;
+}
+
+static bool
 lay_out(texo_kernel *k, int64_t *end)
 {
 	const Image *im = &k->program->image;
@@ -84,6 +101,8 @@ lay_out(texo_kernel *k, int64_t *end)
 		    !checked_add(*end, bytes, end))
 			return false;
 	}
+	if (!lay_out_asides(k, end))
+		return false;
 	k->frame.scratch = (uint64_t)*end;
 	for (uint32_t n = 0; n < g->nkernel; n++) {
 		const ImageKernel *kernel = &im->kernel[g->kernel0 + n];
@@ -110,6 +129,12 @@ frame_lay_out(texo_kernel *k)
 
 enum { SCRATCH_CLEARED = 64 }; /* bytes that are 0 for the first call: no bind takes less memory */
 
+static bool
+is_aside(const texo_kernel *k, uint32_t p)
+{
+	return aside_needed(&k->frame.arg[p], &k->program->image.param[k->graph->param0 + p]);
+}
+
 /* The buffers of a call whose scratch begins at *scratch, which is moved behind it. */
 static void
 bind_buffers(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env, void **buffer, uint8_t *workspace,
@@ -120,7 +145,7 @@ bind_buffers(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env, void
 	for (uint32_t n = 0; n < kernel->nbuffer; n++, b++) {
 		int64_t bytes;
 		if (b->kind == IMG_BIND_PARAM)
-			buffer[n] = f->arg[b->a].data;
+			buffer[n] = is_aside(k, b->a) ? workspace + f->arg[b->a].aside : f->arg[b->a].data;
 		else if (b->kind == IMG_BIND_TENSOR)
 			buffer[n] = workspace ? workspace + f->piece[b->a] : NULL;
 		else if (scratch_bytes(env, b, &bytes)) {
@@ -149,7 +174,9 @@ frame_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace, u
 			f->scalar[n] = (uint64_t)expr_value(&env, b->a);
 		else if (b->kind == IMG_BIND_SCALAR)
 			f->scalar[n] = f->arg[b->a].word;
-		else
-			f->scalar[n] = (uint64_t)f->arg[b->a].stride[BUG(stride_of_first_axis) ? 0 : b->b];
+		else {
+			const int64_t *stride = is_aside(k, b->a) ? f->arg[b->a].row : f->arg[b->a].stride;
+			f->scalar[n] = (uint64_t)stride[BUG(stride_of_first_axis) ? 0 : b->b];
+		}
 	}
 }

@@ -152,6 +152,15 @@ bind_stride(Point *l, TensorId t, unsigned axis)
 	return bind_scalar(l, DT_I64, l->g->tensor.at[t].name, (ScalarBind){.tensor = t, .axis = (uint8_t)axis});
 }
 
+/* Whether the kernel takes t's last stride for 1, though a launch may have it otherwise. Complex elements
+ * are pairs, whose parts are never side by side in a vector. */
+static bool
+takes_unit(const Point *l, TensorId t)
+{
+	const Tensor *tensor = &l->g->tensor.at[t];
+	return l->unit && !in_workspace(l, t) && tensor->rank && tensor->dtype != DT_C64;
+}
+
 static void
 bind_shape(Point *l, TensorArg *arg)
 {
@@ -163,6 +172,8 @@ bind_shape(Point *l, TensorArg *arg)
 	else
 		for (unsigned a = 0; a < t.rank; a++)
 			arg->stride[a] = bind_stride(l, arg->tensor, BUG(strides_swapped) ? t.rank - 1u - a : a);
+	if (takes_unit(l, arg->tensor))
+		arg->stride[t.rank - 1] = tir_int(l->tir, DT_I64, 1);
 }
 
 static void
@@ -171,8 +182,9 @@ bind_data(Point *l, TensorArg *arg, bool written)
 	const Tensor t = l->g->tensor.at[arg->tensor];
 	DType dtype = t.dtype == DT_C64 ? DT_F32 : t.dtype;
 	unsigned buffer = bind_buffer(l, BIND_DATA, arg->tensor, dtype, written);
+	l->kernel->buffer.at[buffer].unit = takes_unit(l, arg->tensor);
 	arg->data = view_of(l, buffer, t.dtype, t.rank, arg->extent, arg->stride);
-	if (!in_workspace(l, arg->tensor) && t.rank && t.dtype != DT_C64) {
+	if (!l->unit && !in_workspace(l, arg->tensor) && t.rank && t.dtype != DT_C64) {
 		ValId stride[TG_MAX_RANK];
 		for (unsigned a = 0; a < t.rank; a++)
 			stride[a] = arg->stride[a];
@@ -301,19 +313,4 @@ point_declare_node(Point *l, TensorId t)
 	const Node n = *tensor_node(l->g, t);
 	point_declare_output(l, t);
 	point_declare_exprs(l, &n);
-}
-
-ValId
-point_all_dense(Point *l)
-{
-	ValId all = 0, one = tir_int(l->tir, DT_I64, 1);
-	for (uint32_t k = 0; k < l->arg.n; k++) {
-		const TensorArg *arg = &l->arg.at[k];
-		if (!arg->dense)
-			continue;
-		unsigned last = l->g->tensor.at[arg->tensor].rank - 1u;
-		ValId is = tir_binary(l->tir, OP_EQ, arg->stride[last], one);
-		all = all ? tir_binary(l->tir, OP_AND, all, is) : is;
-	}
-	return all;
 }

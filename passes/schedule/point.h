@@ -81,6 +81,7 @@ typedef struct Point {
 	const Places *places;
 	Kernel *kernel;
 	TirKernel *tir;
+	bool unit;               /* last strides of parameters and results are 1: their binds say so */
 	bool dense;              /* use TensorArg.dense: tested by the template */
 	unsigned lanes;          /* 0: points */
 	uint32_t lane_axes;      /* with lanes: the axes that vary by lane when they are open, as bits */
@@ -125,8 +126,6 @@ void point_declare_local(Point *l, TensorId t);
  * one of them, by the lane of `vectors` vectors side by side as well (0: none). */
 void point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, unsigned vectors);
 TensorArg *point_tensor(Point *l, TensorId t);
-/* Whether, as launched, every view that a dense one stands for has it; 0: none is in question. */
-ValId point_all_dense(Point *l);
 /* An integer expression over dims as a scalar; constants as they are. */
 ValId point_launch_expr(Point *l, ExprId e);
 /* A plane private to the kernel, with t's extents: a view of it. */

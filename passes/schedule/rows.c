@@ -205,22 +205,12 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		bug(g->arena, "rows: %%%u %s", plan->node[0], remark_info[why].text);
 	point_begin(&l, g, scratch, places, kernel);
 	l.lanes = plan->lanes;
+	l.unit = true;
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll};
 	declare(b);
 	ValId strips = r->lanes_by_row ? point_launch_expr(&l, strip_count(b)) : 0;
 	kernel->ntask = task_count(b);
 	kernel->grain = task_grain(g, scratch, plan, task_elements(b));
-	ValId dense = point_all_dense(&l);
-	if (!dense) {
-		run_tasks(b, strips);
-		return;
-	}
-	tir_if(l.tir, dense);
-	l.dense = true;
 	run_tasks(b, strips);
-	tir_else(l.tir, NULL, 0);
-	l.dense = false;
-	run_tasks(b, strips);
-	tir_end_if(l.tir, NULL, 0);
 }

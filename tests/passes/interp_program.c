@@ -136,10 +136,23 @@ transfer(Memory *m, uint8_t *packed, bool in)
 	}
 }
 
+/* Whether a kernel takes the last stride of t's buffer for 1: a launch would hand it a copy. */
+static bool
+takes_unit(const Interp *r, TensorId t)
+{
+	for (uint32_t k = 0; k < r->p->kernel.n; k++)
+		for (uint32_t b = 0; b < r->p->kernel.at[k].buffer.n; b++) {
+			const BufferBind *x = &r->p->kernel.at[k].buffer.at[b];
+			if (x->kind == BIND_DATA && x->unit && x->tensor == t)
+				return true;
+		}
+	return false;
+}
+
 static unsigned
 outer_stride(const Interp *r, TensorId t)
 {
-	return r->o.stride && dtype_info[r->g->tensor.at[t].dtype].bits >= 8 ? r->o.stride : 1;
+	return r->o.stride && !takes_unit(r, t) && dtype_info[r->g->tensor.at[t].dtype].bits >= 8 ? r->o.stride : 1;
 }
 
 static void
@@ -152,7 +165,10 @@ place_tensors(Interp *r)
 		TensorId t = g->param.at[k];
 		if (g->tensor.at[t].kind == TENSOR_SCALAR)
 			continue;
-		r->home[t] = memory_new(r, t, g->tensor.at[t].dtype, outer_stride(r, t));
+		unsigned inner = outer_stride(r, t);
+		for (uint32_t n = 0; n < g->result.n; n++) /* an inout's memory is its result's too */
+			inner = g->result.at[n].inout == t && takes_unit(r, g->result.at[n].tensor) ? 1 : inner;
+		r->home[t] = memory_new(r, t, g->tensor.at[t].dtype, inner);
 		transfer(r->home[t], (uint8_t *)r->in->data[k], true);
 	}
 	for (uint32_t k = 0; k < g->result.n; k++) {

@@ -116,15 +116,18 @@ count_rows(const TirKernel *k, unsigned *contiguous, unsigned *strided)
 	}
 }
 
-/* MAP has its code twice: for rows without gaps, and for the others. */
+/* Vectors of MAP are in a row, as its binds ask for. */
 static void
 test_rows(void **state)
 {
 	(void)state;
 	unsigned contiguous, strided;
-	count_rows(compile(&(PassOptions){.lanes = 8})->kernel.at[0].tir, &contiguous, &strided);
-	assert_int_equal(contiguous, 2);
-	assert_int_equal(strided, 2);
+	const Kernel *k = &compile(&(PassOptions){.lanes = 8})->kernel.at[0];
+	count_rows(k->tir, &contiguous, &strided);
+	assert_true(contiguous > 0);
+	assert_int_equal(strided, 0); /* one form of the code, whose buffers say what it takes for granted */
+	for (uint32_t b = 0; b < k->buffer.n; b++)
+		assert_true(k->buffer.at[b].unit);
 }
 
 /* FMAs of z[i] = x[i] * x[i] + x[i] */

@@ -3,7 +3,8 @@
  * Random programs through the whole compiler, three ways: the oracle on the graph, the tile
  * interpreter on the lowered kernels, and (--cpu) machine code. Every element must lie within the
  * oracle's bound, integers and exact programs to the bit, interpreter and machine code agree to the
- * bit. Outputs start as two different poisons in two runs; memory ends at, or begins after, a page
+ * bit. Outputs start as two different poisons in two runs; in the second one of every other program the
+ * elements of a tensor are apart from one another; memory ends at, or begins after, a page
  * that can't be touched; inputs must stay as they were. An access that leaves its tensor is reported by
  * all or by none, and what is reported is an access that the oracle saw fail; likewise cut ranges.
  *
@@ -42,6 +43,7 @@ typedef struct {
 	bool cpu, show;
 	unsigned failed, compiled, checks, faults, cuts, kernels, slow;
 	uint64_t elements, ambiguous, unbounded;
+	unsigned tmpl[TMPL_COUNT], templated; /* programs with a kernel of the template; of any but NEST */
 	unsigned trait[RP_TRAIT_COUNT], rank[RP_MAX_RANK + 1], dtype[DT_COUNT];
 	Fence fence;
 	texo_rt *rt;
@@ -250,24 +252,55 @@ dl_type(DType t)
 typedef struct {
 	DLTensor tensor[RP_MAX_TENSOR];
 	texo_arg arg[RP_MAX_TENSOR];
-	size_t bytes[RP_MAX_TENSOR];
-	unsigned n;
+	size_t bytes[RP_MAX_TENSOR], size[RP_MAX_TENSOR]; /* of all; of an element, or 0 */
+	int64_t count[RP_MAX_TENSOR], stride[RP_MAX_TENSOR][RP_MAX_RANK];
+	unsigned n, gap;              /* gap: from one element to the next, in elements */
 	int of_result[RP_MAX_TENSOR]; /* by Graph.result: which argument */
 } Args;
+
+static void
+set_strides(DLTensor *t, int64_t *stride, unsigned gap)
+{
+	int64_t n = gap;
+	for (unsigned a = (unsigned)t->ndim; a-- > 0;) {
+		stride[a] = n;
+		n *= t->shape[a] > 0 ? t->shape[a] : 1;
+	}
+	t->strides = gap > 1 ? stride : NULL;
+}
 
 static void
 place(Run *r, Args *args, DType t, unsigned rank, int64_t *shape, int64_t count, const void *data, unsigned round)
 {
 	int64_t bytes = 0;
-	unsigned k = args->n++;
-	dtype_bytes(t, count, &bytes);
-	size_t align = t == DT_C64 ? 4 : dtype_info[t].bits < 8 ? 1 : dtype_info[t].bits / 8;
-	void *at = fence_place(&r->fence, k, (size_t)bytes, align, round == 0, round ? 0x5a : 0xa5);
-	if (data && bytes)
+	unsigned k = args->n++, size = dtype_info[t].bits / 8, gap = size ? args->gap : 1;
+	dtype_bytes(t, count ? (count - 1) * gap + 1 : 0, &bytes);
+	size_t align = t == DT_C64 ? 4 : size ? size : 1;
+	uint8_t *at = fence_place(&r->fence, k, (size_t)bytes, align, round == 0, round ? 0x5a : 0xa5);
+	if (data && bytes && gap == 1)
 		memcpy(at, data, (size_t)bytes);
+	for (int64_t n = 0; data && gap > 1 && n < count; n++)
+		memcpy(at + n * gap * size, (const uint8_t *)data + n * size, size);
 	args->bytes[k] = (size_t)bytes;
+	args->count[k] = count;
+	args->size[k] = size;
 	args->tensor[k] = (DLTensor){.data = at, .device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = dl_type(t), .shape = shape};
+	set_strides(&args->tensor[k], args->stride[k], gap);
 	args->arg[k].tensor = &args->tensor[k];
+}
+
+/* The elements of an argument in a row. */
+static const void *
+packed(const Args *args, unsigned k, Arena *a)
+{
+	const uint8_t *at = args->tensor[k].data;
+	if (!args->tensor[k].strides)
+		return at;
+	size_t size = args->size[k];
+	uint8_t *row = arena_alloc(a, (size_t)args->count[k] * size + 1);
+	for (int64_t n = 0; n < args->count[k]; n++)
+		memcpy(row + (size_t)n * size, at + (size_t)n * args->gap * size, size);
+	return row;
 }
 
 static void
@@ -275,6 +308,7 @@ make_args(Run *r, Job *j, Args *args, Arena *a, unsigned round)
 {
 	const Graph *g = j->g;
 	memset(args, 0, sizeof *args);
+	args->gap = round && j->rp.seed % 2 ? 2 : 1;
 	for (uint32_t k = 0; k < g->param.n; k++) {
 		const Tensor *t = &g->tensor.at[g->param.at[k]];
 		const RpTensor *x = tensor_named(&j->rp, name_text(g->names, t->name));
@@ -299,7 +333,7 @@ make_args(Run *r, Job *j, Args *args, Arena *a, unsigned round)
 }
 
 static void
-check_memory(Run *r, Job *j, const Args *args)
+check_memory(Run *r, Job *j, const Args *args, Arena *a)
 {
 	const Graph *g = j->g;
 	for (unsigned k = 0; k < args->n; k++) {
@@ -308,7 +342,7 @@ check_memory(Run *r, Job *j, const Args *args)
 		if (!fence_intact(&r->fence, k, args->tensor[k].data, args->bytes[k]))
 			fail(r, j, "machine code wrote outside a tensor");
 		if (k < g->param.n && g->tensor.at[g->param.at[k]].kind == TENSOR_INPUT && args->bytes[k] &&
-		    memcmp(args->tensor[k].data, j->data[k], args->bytes[k]) != 0)
+		    memcmp(packed(args, k, a), j->data[k], args->tensor[k].strides ? (size_t)args->count[k] * args->size[k] : args->bytes[k]) != 0)
 			fail(r, j, "machine code changed an input");
 	}
 }
@@ -343,9 +377,9 @@ launch(Run *r, Job *j, texo_program *program, Arena *a, unsigned round)
 	if (want != TEXO_CHECK_FAILED && (!may_report_at(j, &fault) || (fault.cut != 0) != (j->want.cut != 0)))
 		fail(r, j, arena_text(a, "machine code: fault at %u:%u, cut %u; the oracle: fault %u, cut %u", fault.line, fault.col,
 		                      fault.cut, j->want.fault, j->want.cut));
-	check_memory(r, j, &args);
+	check_memory(r, j, &args, a);
 	for (uint32_t k = 0; want == TEXO_OK && k < j->g->result.n; k++) {
-		const void *got = args.tensor[args.of_result[k]].data;
+		const void *got = packed(&args, (unsigned)args.of_result[k], a);
 		compare(r, j, &j->want, k, got, "machine code", a);
 		const EvalTensor *w = &j->want.result[k];
 		for (int64_t n = 0; n < w->count; n++)
@@ -394,6 +428,19 @@ count_traits(Run *r, const RandomProgram *p)
 		r->dtype[p->tensor[k].dtype]++;
 }
 
+static void
+count_templates(Run *r, const Program *p)
+{
+	bool has[TMPL_COUNT] = {false}, any = false;
+	for (uint32_t k = 0; k < p->kernel.n; k++)
+		has[p->kernel.at[k].plan.tmpl] = true;
+	for (int t = 1; t < TMPL_COUNT; t++) {
+		r->tmpl[t] += has[t];
+		any |= has[t] && t != TMPL_NEST;
+	}
+	r->templated += any;
+}
+
 /* One batch in an arena of its own. */
 static void
 batch(Run *r, uint64_t first, unsigned n)
@@ -414,11 +461,45 @@ batch(Run *r, uint64_t first, unsigned n)
 		if (prepare(r, &job[at], &a, first + at))
 			ready[nready++] = at;
 		count_traits(r, &job[at].rp);
+		if (job[at].program)
+			count_templates(r, job[at].program);
 	}
 	at = 0;
 	if (r->cpu)
 		run_code(r, job, ready, nready, &a);
 	arena_free(&a);
+}
+
+/* How many programs each template must have had, in a thousand; every template has a row. */
+static const struct {
+	Template tmpl;
+	unsigned permille;
+} template_least[] = {
+	{TMPL_NEST, 100}, {TMPL_MAP, 100}, {TMPL_ROWRED, 100}, {TMPL_COLRED, 20}, {TMPL_FULLRED, 20}, {TMPL_SCAN, 50},
+	{TMPL_CONTRACT, 3},
+};
+enum { TEMPLATED_PERCENT = 50 }; /* programs with a kernel that is no NEST */
+
+static bool
+enough_templates(const Run *r)
+{
+	bool ok = r->count < 500 || r->templated * 100ull >= r->count * TEMPLATED_PERCENT;
+	if (!ok)
+		printf("FAILED: only %u programs have a kernel that is no nest\n", r->templated);
+	printf("  programs by template:");
+	for (int t = 1; t < TMPL_COUNT; t++)
+		printf(" %s %u", template_info[t].text, r->tmpl[t]);
+	printf("; %u with any but nest\n", r->templated);
+	for (int t = 1; t < TMPL_COUNT; t++) {
+		size_t row = 0, rows = sizeof template_least / sizeof *template_least;
+		while (row < rows && (int)template_least[row].tmpl != t)
+			row++;
+		if (row < rows && (r->count < 500 || r->tmpl[t] * 1000ull >= r->count * template_least[row].permille))
+			continue;
+		printf("FAILED: %s %s\n", row < rows ? "too few programs with the template" : "template_least has no row of", template_info[t].text);
+		ok = false;
+	}
+	return ok;
 }
 
 static bool
@@ -480,6 +561,7 @@ main(int argc, char **argv)
 	for (uint64_t done = 0; done < r.count; done += BATCH)
 		batch(&r, r.seed + done, r.count - done < BATCH ? (unsigned)(r.count - done) : BATCH);
 	bool ok = enough(&r);
+	ok = enough_templates(&r) && ok;
 	printf("%u programs compiled to %u kernels, %llu elements compared (%llu ambiguous, %llu without a bound), %u launches refused by "
 	       "checks, %u with a failed access, %u with a cut range\n",
 	       r.compiled, r.kernels, (unsigned long long)r.elements, (unsigned long long)r.ambiguous,
