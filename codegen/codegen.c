@@ -33,9 +33,11 @@ lower_programs(Job *j)
 		const char *graph = name_text(from->graph->names, from->graph->name);
 		j->symbol[p] = ARENA_ARRAY(j->arena, const char *, from->kernel.n);
 		for (uint32_t k = 0; k < from->kernel.n; k++) {
-			j->symbol[p][k] = arena_text(j->arena, "%s.%u.%u", graph, p, k);
+			/* a name of PTX has no dot */
+			bool dots = j->target.arch == ARCH_X86;
+			j->symbol[p][k] = arena_text(j->arena, dots ? "%s.%u.%u" : "%s_%u_%u", graph, p, k);
 			lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target, from->kernel.at[k].tir,
-			             j->symbol[p][k]);
+			             j->symbol[p][k], from->kernel.at[k].serial);
 		}
 	}
 }
@@ -43,9 +45,13 @@ lower_programs(Job *j)
 static bool
 write_image(Job *j)
 {
-	ImageInput in = {j->program, j->nprogram, (const char *const *const *)j->symbol, j->target.features, NULL, 0};
+	ImageInput in = {.program = j->program, .nprogram = j->nprogram, .symbol = (const char *const *const *)j->symbol};
 	const char *why = NULL;
-	if (!emit_object(&j->emit, &in.code, &in.code_size)) {
+	bool gpu = j->target.arch == ARCH_NVPTX;
+	in.target = gpu ? IMG_TARGET_CUDA : IMG_TARGET_CPU;
+	in.needs[0] = gpu ? j->target.sm : j->target.features;
+	in.needs[1] = j->target.sm_only;
+	if (!(gpu ? emit_ptx(&j->emit, &in.code, &in.code_size) : emit_object(&j->emit, &in.code, &in.code_size))) {
 		failed(j, j->emit.error);
 		return false;
 	}

@@ -167,6 +167,15 @@ emit_assembly(Emit *e, const char **text)
 }
 
 bool
+emit_ptx(Emit *e, const void **bytes, size_t *n)
+{
+	if (!emit_file(e, LLVMAssemblyFile, bytes, n))
+		return false;
+	*n += 1;
+	return true;
+}
+
+bool
 emit_with_imports(Emit *e, const char *const *import, const void **bytes, size_t *n)
 {
 	if (!emit_file(e, LLVMObjectFile, bytes, n))

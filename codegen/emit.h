@@ -29,6 +29,8 @@ bool emit_optimise(Emit *e);
 const char *emit_llvm(Emit *e);
 bool emit_assembly(Emit *e, const char **text);
 bool emit_object(Emit *e, const void **bytes, size_t *n);
+/* The assembly with the NUL behind it, for an artefact. */
+bool emit_ptx(Emit *e, const void **bytes, size_t *n);
 /* The same, when the code may also need the functions in import, which ends with NULL. */
 bool emit_with_imports(Emit *e, const char *const *import, const void **bytes, size_t *n);
 /* Keeps the first error. No arena here: unwinding out of LLVM's handler would cross its frames. */

@@ -181,6 +181,8 @@ bind_buffer(GraphWriter *x, BufferBind b, DType dtype)
 {
 	if (b.kind == BIND_SCRATCH && !b.elements)
 		refuse(x->w, "a kernel's scratch has no size");
+	if (b.kind == BIND_SCRATCH && x->w->in->target == IMG_TARGET_CUDA)
+		refuse(x->w, "a kernel for CUDA can't have scratch");
 	if (b.kind == BIND_SCRATCH)
 		return (ImageBind){IMG_BIND_SCRATCH, image_expr(&x->expr, b.elements), (uint32_t)dtype, 0};
 	TensorKind kind = x->g->tensor.at[b.tensor].kind;
@@ -305,9 +307,9 @@ put_file(Writer *w, const void **bytes, size_t *n)
 	put_section(&file, w->in->code, w->in->code_size, 1, &h->code.at, &h->code.n);
 	memcpy(h->magic, IMAGE_MAGIC, sizeof h->magic);
 	h->version = IMAGE_VERSION;
-	h->target = IMG_TARGET_CPU;
+	h->target = w->in->target;
 	h->bytes = file.n;
-	h->needs[0] = w->in->needs;
+	memcpy(h->needs, w->in->needs, sizeof h->needs);
 	memcpy(file.at, h, sizeof *h);
 	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
 	h->digest = image_digest((const uint8_t *)file.at + from, file.n - from);

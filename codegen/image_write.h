@@ -11,7 +11,8 @@ typedef struct {
 	const Program *const *program;
 	uint32_t nprogram;
 	const char *const *const *symbol; /* [program][kernel] */
-	uint64_t needs;                   /* features, by cpu_features.def */
+	uint32_t target;                  /* IMG_TARGET_* */
+	uint64_t needs[2];
 	const void *code;
 	size_t code_size;
 } ImageInput;

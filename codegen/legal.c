@@ -1,5 +1,6 @@
 /* legal.c: our own legality check, before LLVM, from the rows of legal.def. */
 #include "codegen/legal.h"
+#include "ir/image.h"
 
 #define BIT(t) (UINT32_C(1) << DT_##t)
 
@@ -18,15 +19,16 @@ enum {
 };
 
 enum { NEEDS_NONE = -1, NEEDS_FMA = FEATURE_FMA, NEEDS_AMX_BF16 = FEATURE_AMX_BF16 };
+enum { GPU_NO, GPU_YES };
 
 typedef struct {
-	bool listed;
+	bool listed, gpu;
 	int8_t needs;
 	uint32_t operands, result;
 } LegalRow;
 
 static const LegalRow legal_row[OP_COUNT] = {
-#define LEGAL(id, operands, result, needs) [OP_##id] = {true, NEEDS_##needs, SET_##operands, SET_##result},
+#define LEGAL(id, operands, result, needs, gpu) [OP_##id] = {true, GPU_##gpu, NEEDS_##needs, SET_##operands, SET_##result},
 #include "codegen/legal.def"
 };
 
@@ -69,7 +71,9 @@ refusal(const TirKernel *k, ValId v, const Target *t, Arena *a)
 	if (!row->listed)
 		return arena_text(a, "'%s' on %s must be expanded before code generation", op,
 		                  dtype_info[x->type.dtype].text);
-	if (row->needs >= 0 && !target_has(t, (unsigned)row->needs))
+	if (t->arch == ARCH_NVPTX && (!row->gpu || x->type.lanes))
+		return arena_text(a, "'%s' on vectors can't be asked of a GPU", op);
+	if (t->arch == ARCH_X86 && row->needs >= 0 && !target_has(t, (unsigned)row->needs))
 		return arena_text(a, "'%s' needs a processor with %s", op,
 		                  target_feature_words(UINT64_C(1) << row->needs, a));
 	if (!in_set(row->result, x->type.dtype))
@@ -91,6 +95,11 @@ kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why)
 			*why = arena_text(a, "kernel %s, %%%u: %s", name_text(k->names, k->name), v, r);
 			return false;
 		}
+	}
+	if (t->arch == ARCH_NVPTX && k->buffer.n + k->scalar.n > IMAGE_CUDA_MAX_ARGUMENTS) {
+		*why = arena_text(a, "kernel %s takes %u buffers and scalars; on a GPU %d are possible",
+		                  name_text(k->names, k->name), k->buffer.n + k->scalar.n, IMAGE_CUDA_MAX_ARGUMENTS);
+		return false;
 	}
 	for (uint32_t b = 0; b < k->buffer.n; b++)
 		if (!in_set(SET_STORED, (uint8_t)k->buffer.at[b].dtype)) {

@@ -275,8 +275,8 @@ lower_value(Lower *l, ValId v)
 
 /* --- the function --- */
 
-static void
-add_attribute(Lower *l, const char *name, const char *value)
+void
+lower_attribute(Lower *l, const char *name, const char *value)
 {
 	LLVMAttributeRef s = LLVMCreateStringAttribute(l->ctx, name, (unsigned)strlen(name), value,
 	                                               (unsigned)strlen(value));
@@ -290,13 +290,9 @@ new_function(Lower *l, const char *symbol)
 	LLVMTypeRef param[5] = {ptr, ptr, i64, i64, ptr};
 	l->fn = LLVMAddFunction(l->module, symbol,
 	                        LLVMFunctionType(LLVMVoidTypeInContext(l->ctx), param, 5, 0));
-	unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-	LLVMAddAttributeAtIndex(l->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-	                        LLVMCreateEnumAttribute(l->ctx, nounwind, 0));
-	add_attribute(l, "no-builtins", "");
-	add_attribute(l, "tune-cpu", l->target->tune);
+	lower_attribute(l, "tune-cpu", l->target->tune);
 	if (target_has(l->target, FEATURE_AVX512F))
-		add_attribute(l, "prefer-vector-width", "512");
+		lower_attribute(l, "prefer-vector-width", "512");
 	LLVMPositionBuilderAtEnd(l->b, new_block(l));
 	l->task_lo = LLVMGetParam(l->fn, 2);
 	l->task_hi = LLVMGetParam(l->fn, 3);
@@ -313,11 +309,10 @@ load_slot(Lower *l, Val array, uint32_t n, LLVMTypeRef t)
 	return v;
 }
 
-static Val
-load_scalar(Lower *l, uint32_t n)
+Val
+lower_scalar(Lower *l, uint32_t n, Val word)
 {
 	DType t = l->k->scalar.at[n].dtype;
-	Val word = load_slot(l, LLVMGetParam(l->fn, 1), n, lower_i64(l));
 	LLVMTypeRef i8 = LLVMInt8TypeInContext(l->ctx);
 	if (t == DT_BOOL)
 		return LLVMBuildICmp(l->b, LLVMIntNE, LLVMBuildTrunc(l->b, word, i8, ""),
@@ -330,21 +325,40 @@ load_scalar(Lower *l, uint32_t n)
 }
 
 void
+lower_body(Lower *l)
+{
+	lower_region(l, 0, NULL, NULL);
+}
+
+static void
+lower_cpu_kernel(Lower *l, const char *symbol)
+{
+	new_function(l, symbol);
+	for (uint32_t n = 0; n < l->k->buffer.n; n++)
+		l->buffer[n] = load_slot(l, LLVMGetParam(l->fn, 0), n, LLVMPointerTypeInContext(l->ctx, 0));
+	for (uint32_t n = 0; n < l->k->scalar.n; n++)
+		l->scalar[n] = lower_scalar(l, n, load_slot(l, LLVMGetParam(l->fn, 1), n, lower_i64(l)));
+	lower_tiles_begin(l);
+	lower_body(l);
+	lower_tiles_end(l);
+}
+
+void
 lower_kernel(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, const Target *t, const TirKernel *k,
-             const char *symbol)
+             const char *symbol, bool serial)
 {
 	Lower l = {.arena = a, .ctx = LLVMGetModuleContext(m), .module = m, .b = b, .target = t, .k = k};
 	l.val = ARENA_ARRAY(a, Val, k->inst.n);
 	l.result = ARENA_ARRAY(a, Val *, k->inst.n);
 	l.buffer = ARENA_ARRAY(a, Val, k->buffer.n);
 	l.scalar = ARENA_ARRAY(a, Val, k->scalar.n);
-	new_function(&l, symbol);
-	for (uint32_t n = 0; n < k->buffer.n; n++)
-		l.buffer[n] = load_slot(&l, LLVMGetParam(l.fn, 0), n, LLVMPointerTypeInContext(l.ctx, 0));
-	for (uint32_t n = 0; n < k->scalar.n; n++)
-		l.scalar[n] = load_scalar(&l, n);
-	lower_tiles_begin(&l);
-	lower_region(&l, 0, NULL, NULL);
-	lower_tiles_end(&l);
+	if (t->arch == ARCH_NVPTX)
+		lower_nvptx_kernel(&l, symbol, serial);
+	else
+		lower_cpu_kernel(&l, symbol);
+	unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
+	LLVMAddAttributeAtIndex(l.fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+	                        LLVMCreateEnumAttribute(l.ctx, nounwind, 0));
+	lower_attribute(&l, "no-builtins", "");
 	LLVMBuildRetVoid(l.b);
 }

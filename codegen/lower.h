@@ -29,9 +29,14 @@ typedef struct {
 } Lower;
 
 /* lower.c */
-/* Adds the kernel to m as the function `symbol`, of type ImageCpuKernel; b is any builder of m's context. */
+/* Adds the kernel to m as the function `symbol`, of type ImageCpuKernel or, for a GPU, as the entry that
+ * ir/image.h tells of; b is any builder of m's context. serial: all its tasks are one call. */
 void lower_kernel(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, const Target *t, const TirKernel *k,
-                  const char *symbol);
+                  const char *symbol, bool serial);
+/* The kernel's body, at the builder's place; its n-th scalar, from the word in which it is handed over. */
+void lower_body(Lower *l);
+Val lower_scalar(Lower *l, uint32_t n, Val word);
+void lower_attribute(Lower *l, const char *name, const char *value);
 LLVMTypeRef lower_dtype(Lower *l, DType t);
 LLVMTypeRef lower_type(Lower *l, TirType t);
 /* c in every lane of type t. */
@@ -87,5 +92,8 @@ void lower_fault(Lower *l, ValId v);
 void lower_tiles_begin(Lower *l);
 void lower_tiles_end(Lower *l);
 void lower_dot(Lower *l, ValId v);
+/* nvptx_entry.c */
+void lower_nvptx_kernel(Lower *l, const char *symbol, bool serial);
+void lower_nvptx_fault(Lower *l, Val word);
 
 #endif

@@ -195,7 +195,7 @@ round_by_hand(Lower *l, const Pair *p, Op op)
 static Val
 round_to_integer(Lower *l, const Pair *p, Op op)
 {
-	if (!target_has(l->target, FEATURE_SSE4_1))
+	if (l->target->arch == ARCH_X86 && !target_has(l->target, FEATURE_SSE4_1))
 		return round_by_hand(l, p, op);
 	return unary_call(l, p, op == OP_FLOOR  ? "llvm.floor"
 	                        : op == OP_CEIL ? "llvm.ceil"

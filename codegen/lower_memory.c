@@ -342,6 +342,10 @@ lower_fault(Lower *l, ValId v)
 	Val id = lower_arg(l, v, 0), any = id;
 	unsigned lanes = lower_inst(l, lower_arg_id(l, v, 0))->type.lanes;
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), type = LLVMTypeOf(id);
+	if (l->target->arch == ARCH_NVPTX) {
+		lower_nvptx_fault(l, id);
+		return;
+	}
 	if (lanes)
 		any = lower_call(l, "llvm.vector.reduce.or", &type, 1, &id, 1);
 	Guard g = guard_open(l, LLVMBuildICmp(l->b, LLVMIntNE, any, LLVMConstInt(i32, 0, 0), ""));

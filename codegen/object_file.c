@@ -67,7 +67,8 @@ static CodegenStatus
 check_level(Job *j, uint32_t n)
 {
 	const ObjectLevel *level = &j->level[n];
-	if (strcmp(level->cpu, "host") == 0 || !target_named(level->cpu, &j->target[n]))
+	if (strcmp(level->cpu, "host") == 0 || !target_named(level->cpu, &j->target[n]) ||
+	    j->target[n].arch != ARCH_X86)
 		return failed(j, arena_text(j->arena, "no processor '%s' for an object", level->cpu));
 	return programs_legal(level->program, j->in->nprogram, &j->target[n], j->arena, &j->out->message);
 }
@@ -109,7 +110,8 @@ constant(Job *j, const char *name, LLVMValueRef value)
 static bool
 add_tables(Job *j, uint32_t n, const char *const *const *symbol, LLVMValueRef *out)
 {
-	ImageInput in = {j->level[n].program, j->in->nprogram, symbol, j->target[n].features, NULL, 0};
+	ImageInput in = {.program = j->level[n].program, .nprogram = j->in->nprogram, .symbol = symbol,
+	                 .target = IMG_TARGET_CPU, .needs = {j->target[n].features}};
 	const void *bytes;
 	const char *why = NULL;
 	size_t size;
@@ -147,7 +149,8 @@ add_level(Job *j, uint32_t n, LLVMValueRef *out)
 		symbol[p] = ARENA_ARRAY(j->arena, const char *, from->kernel.n);
 		for (uint32_t k = 0; k < from->kernel.n; k++) {
 			symbol[p][k] = arena_text(j->arena, "%s.%u.%s", j->signature[p].name, k, level->cpu);
-			lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target[n], from->kernel.at[k].tir, symbol[p][k]);
+			lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target[n], from->kernel.at[k].tir, symbol[p][k],
+			             from->kernel.at[k].serial);
 			LLVMValueRef f = LLVMGetNamedFunction(j->emit.module, symbol[p][k]);
 			set_features(j, f, &j->target[n]);
 			vec_push(j->arena, &entry, f);

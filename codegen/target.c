@@ -77,8 +77,8 @@ host_tune(uint64_t features, const char *name)
 static void
 host_target(Target *t)
 {
+	*t = (Target){0};
 	char *list = LLVMGetHostCPUFeatures(), *name = LLVMGetHostCPUName();
-	t->features = 0;
 	for (unsigned f = 0; f < FEATURE_COUNT; f++)
 		if (list_has(list, feature_text[f]))
 			t->features |= UINT64_C(1) << f;
@@ -105,10 +105,10 @@ target_named(const char *cpu, Target *t)
 	};
 	for (unsigned i = 0; i < sizeof row / sizeof *row; i++)
 		if (strcmp(cpu, row[i].name) == 0) {
-			*t = (Target){row[i].name, row[i].set};
+			*t = (Target){.tune = row[i].name, .features = row[i].set};
 			return true;
 		}
-	return false;
+	return target_sm_named(cpu, t);
 }
 
 const char *
@@ -152,12 +152,16 @@ target_feature_words(uint64_t set, Arena *a)
 uint16_t
 target_lanes(const Target *t)
 {
+	if (t->arch == ARCH_NVPTX)
+		return 0;
 	return target_has(t, FEATURE_AVX512F) ? 16 : target_has(t, FEATURE_AVX) ? 8 : 4;
 }
 
 LLVMTargetMachineRef
 target_machine(const Target *t, int level, Arena *a, const char **why)
 {
+	if (t->arch == ARCH_NVPTX)
+		return target_machine_nvptx(t, level, why);
 	static once_flag once = ONCE_FLAG_INIT;
 	call_once(&once, init_llvm);
 	LLVMTargetRef x86;
@@ -180,9 +184,9 @@ codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma, bool *has_
 {
 	Target t;
 	if (!target_named(cpu, &t))
-		t = (Target){"x86-64", SET_V1};
+		t = (Target){.tune = "x86-64", .features = SET_V1};
 	*lanes = target_lanes(&t);
-	*has_fma = target_has(&t, FEATURE_FMA);
+	*has_fma = t.arch == ARCH_NVPTX || target_has(&t, FEATURE_FMA);
 	*has_dot = target_has(&t, FEATURE_AMX_TILE) && target_has(&t, FEATURE_AMX_BF16);
 }
 
@@ -201,4 +205,10 @@ const char *
 codegen_cpu_names(Arena *a)
 {
 	return target_names(a);
+}
+
+const char *
+codegen_sm_names(Arena *a)
+{
+	return target_sm_names(a);
 }

@@ -63,7 +63,10 @@ add_target(Build *b, const char *item)
 {
 	const char *cpu = NULL;
 	if (strcmp(item, "cpu") != 0)
-		return (cpu = compile_cpu_named(b->s, item)) && add_cpu(b, cpu);
+		return (cpu = compile_cpu_named(b->s, item)) &&
+		       (!codegen_is_sm(cpu) || problem(&b->s->problem, EXIT_INPUT,
+		                                       "--target=%s: code for CUDA in objects is not built yet", item)) &&
+		       add_cpu(b, cpu);
 	for (const char *const *c = codegen_object_cpus(); *c; c++)
 		if (!add_cpu(b, *c))
 			return false;
@@ -264,8 +267,8 @@ check_forms(Build *b, bool *files)
 	for (unsigned k = 0; k < FILE_FORMS; k++)
 		nfile += wants(b, &file_forms[k]);
 	*files = nfile > 0;
-	if (option_lists(o, OPT_EMIT, "ptx") || option_lists(o, OPT_EMIT, "cubin"))
-		return problem(&b->s->problem, EXIT_INPUT, "--emit=ptx and --emit=cubin are not built yet");
+	if (option_lists(o, OPT_EMIT, "cubin"))
+		return problem(&b->s->problem, EXIT_INPUT, "--emit=cubin is not built yet");
 	if (nfile && nfile != n)
 		return problem(&b->s->problem, EXIT_USAGE, "--emit lists obj, header, lib, so, manifest, or other forms, not both");
 	return true;

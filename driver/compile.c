@@ -128,16 +128,18 @@ compile_cpu_named(Session *s, const char *target)
 	const char *cpu;
 	switch (target_parse(&s->arena, target, &cpu)) {
 	case TARGET_CPU:
+	case TARGET_CUDA:
 		return cpu;
 	case TARGET_NO_SUCH_CPU:
 		problem(&s->problem, EXIT_USAGE, "--target=%s: there is no such processor", target);
 		problem_help(&s->problem, "the processors are %s", codegen_cpu_names(&s->arena));
 		return NULL;
-	case TARGET_CUDA:
-		problem(&s->problem, EXIT_INPUT, "--target=%s: code for CUDA is not built yet", target);
-		break;
+	case TARGET_NO_SUCH_GPU:
+		problem(&s->problem, EXIT_USAGE, "--target=%s: there is no such GPU", target);
+		problem_help(&s->problem, "the GPUs are %s", codegen_sm_names(&s->arena));
+		return NULL;
 	case TARGET_NONE:
-		problem(&s->problem, EXIT_USAGE, "--target is cpu or cpu:NAME, not '%s'", target);
+		problem(&s->problem, EXIT_USAGE, "--target is cpu, cpu:NAME, cuda or cuda:NAME, not '%s'", target);
 		break;
 	}
 	problem_help(&s->problem, "'texo targets' lists what can be compiled for");

@@ -110,6 +110,17 @@ command_doctor(Session *s, void *arg)
 	return EXIT_OK;
 }
 
+/* Each of the comma-separated names, between the two. */
+static void
+list_targets(Text *out, const char *before, const char *names, const char *after)
+{
+	for (const char *n = names; *n; n += strspn(n, ", ")) {
+		size_t k = strcspn(n, ",");
+		text_printf(out, "%s%.*s%s", before, (int)k, n, after);
+		n += k;
+	}
+}
+
 ExitCode
 command_targets(Session *s, void *arg)
 {
@@ -119,22 +130,17 @@ command_targets(Session *s, void *arg)
 	(void)arg;
 	if (option_on(s->options, OPT_JSON)) {
 		text_printf(out, "{\"targets\":[\"cpu\"");
-		for (const char *n = names; *n; n += strspn(n, ", ")) {
-			size_t k = strcspn(n, ",");
-			text_printf(out, ",\"cpu:%.*s\"", (int)k, n);
-			n += k;
-		}
+		list_targets(out, ",\"cpu:", names, "\"");
+		text_printf(out, ",\"cuda\"");
+		list_targets(out, ",\"cuda:", codegen_sm_names(a), "\"");
 		text_printf(out, "]");
 		json_pair(out, "host", codegen_host_summary(a));
 		text_printf(out, "}\n");
 		return EXIT_OK;
 	}
 	text_printf(out, "cpu                  this processor: %s\n", codegen_host_summary(a));
-	for (const char *n = names; *n; n += strspn(n, ", ")) {
-		size_t k = strcspn(n, ",");
-		text_printf(out, "cpu:%.*s\n", (int)k, n);
-		n += k;
-	}
-	text_printf(out, "cuda                 not built yet\n");
+	list_targets(out, "cpu:", names, "\n");
+	text_printf(out, "cuda                 the first of these GPUs\n");
+	list_targets(out, "cuda:", codegen_sm_names(a), "\n");
 	return EXIT_OK;
 }

@@ -12,7 +12,7 @@ static const struct {
 } forms[] = {
 	{"tokens", NEEDS_TEXT},  {"ast", NEEDS_TEXT},   {"tg", NEEDS_GRAPH},  {"dot", NEEDS_GRAPH},
 	{"plan", NEEDS_PROGRAM}, {"tir", NEEDS_PROGRAM}, {"llvm", NEEDS_CODE}, {"asm", NEEDS_CODE},
-	{"ptx", NOT_BUILT},      {"cubin", NOT_BUILT},  {"obj", NEEDS_BUILD}, {"lib", NEEDS_BUILD},
+	{"ptx", NEEDS_CODE},     {"cubin", NOT_BUILT},  {"obj", NEEDS_BUILD}, {"lib", NEEDS_BUILD},
 	{"so", NEEDS_BUILD},     {"header", NEEDS_BUILD}, {"manifest", NEEDS_BUILD},
 };
 
@@ -66,10 +66,12 @@ reach_code(Emission *e)
 	CodegenOptions co = {
 		.cpu = compile_cpu_name(e->s),
 		.want_llvm = option_lists(o, OPT_EMIT, "llvm"),
-		.want_asm = option_lists(o, OPT_EMIT, "asm"),
+		.want_asm = option_lists(o, OPT_EMIT, "asm") || option_lists(o, OPT_EMIT, "ptx"),
 		.no_code = true,
 		.opt_level = 2,
 	};
+	if (co.cpu && option_lists(o, OPT_EMIT, "ptx") && !codegen_is_sm(co.cpu))
+		return problem(&e->s->problem, EXIT_USAGE, "--emit=ptx needs --target=cuda or cuda:NAME");
 	return co.cpu && compile_code(e->s, e->program, &co, &e->code);
 }
 

@@ -40,22 +40,39 @@ fuse_named(const char *text, FuseMode *out)
 	return *out == FUSE_OFF || strcmp(text, "elementwise") == 0;
 }
 
+/* Whether `name` is one of the comma-separated names. */
+static bool
+is_listed(const char *names, const char *name)
+{
+	for (const char *n = names; *n; n += strspn(n, ", ")) {
+		size_t k = strcspn(n, ",");
+		if (k == strlen(name) && memcmp(n, name, k) == 0)
+			return true;
+		n += k;
+	}
+	return false;
+}
+
+static TargetKind
+parse_cuda(Arena *a, const char *rest, const char **cpu)
+{
+	const char *names = codegen_sm_names(a);
+	*cpu = *rest ? rest + 1 : arena_copy(a, names, strcspn(names, ","));
+	return *rest && *rest != ':' ? TARGET_NONE : is_listed(names, *cpu) ? TARGET_CUDA : TARGET_NO_SUCH_GPU;
+}
+
 TargetKind
 target_parse(Arena *a, const char *target, const char **cpu)
 {
 	*cpu = "host";
 	if (!target || strcmp(target, "cpu") == 0)
 		return TARGET_CPU;
+	if (strncmp(target, "cuda", 4) == 0)
+		return parse_cuda(a, target + 4, cpu);
 	if (strncmp(target, "cpu:", 4) != 0)
-		return strncmp(target, "cuda", 4) == 0 ? TARGET_CUDA : TARGET_NONE;
+		return TARGET_NONE;
 	*cpu = target + 4;
-	for (const char *n = codegen_cpu_names(a); *n; n += strspn(n, ", ")) {
-		size_t k = strcspn(n, ",");
-		if (k == strlen(*cpu) && memcmp(n, *cpu, k) == 0)
-			return TARGET_CPU;
-		n += k;
-	}
-	return TARGET_NO_SUCH_CPU;
+	return is_listed(codegen_cpu_names(a), *cpu) ? TARGET_CPU : TARGET_NO_SUCH_CPU;
 }
 
 void

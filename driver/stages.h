@@ -30,8 +30,8 @@ bool fp_named(const char *text, FpMode *out);
 /* "all" (also NULL), "elementwise" or "off". */
 bool fuse_named(const char *text, FuseMode *out);
 
-typedef enum { TARGET_CPU, TARGET_NO_SUCH_CPU, TARGET_CUDA, TARGET_NONE } TargetKind;
-/* What a --target means; *cpu is the processor for TARGET_CPU ("host" for NULL and "cpu"). */
+typedef enum { TARGET_CPU, TARGET_NO_SUCH_CPU, TARGET_CUDA, TARGET_NO_SUCH_GPU, TARGET_NONE } TargetKind;
+/* What a --target means; *cpu is the processor ("host" for NULL and "cpu") or GPU. */
 TargetKind target_parse(Arena *a, const char *target, const char **cpu);
 
 /* Default pass options for a processor that target_parse gave. */

@@ -32,7 +32,9 @@ typedef struct {
 	struct { uint64_t at, n; } graph, param, dim, check, tensor, access, kernel, bind, words, text, code;
 } ImageHeader;
 
-enum { IMG_TARGET_CPU = 1 };
+/* For CUDA `code` is PTX text with a NUL behind it; needs[0] is the compute capability it is for (90 for
+ * 9.0), needs[1] whether it runs on that one alone (1) or on later ones too (0). */
+enum { IMG_TARGET_CPU = 1, IMG_TARGET_CUDA = 2 };
 
 /* The digest of n bytes. */
 static inline uint64_t
@@ -110,6 +112,13 @@ typedef struct {
  * status[1] the first cut; both are left alone otherwise. */
 typedef void ImageCpuKernel(void *const *buffer, const uint64_t *scalar, int64_t task_lo, int64_t task_hi,
                             uint32_t *status);
+
+/* A CUDA kernel is an entry whose parameters are 8 bytes each: nbuffer pointers, nscalar scalars as above,
+ * the number of tasks, and a pointer to its two status words of 64 bits, which the launch sets to all
+ * ones: they become the least of (task << 16 | access) that was met, for the first failed access and
+ * the first cut. It runs in blocks of IMAGE_CUDA_BLOCK threads or fewer, of one dimension, as many
+ * as one likes, and a serial one in one thread. It has no scratch. */
+enum { IMAGE_CUDA_BLOCK = 256, IMAGE_CUDA_MAX_ARGUMENTS = 512 };
 
 /* --- ahead-of-time objects: what an object file holds beside its functions --- */
 

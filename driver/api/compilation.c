@@ -79,6 +79,7 @@ take_target(Compilation *c)
 	case TARGET_CPU:
 		return TEXO_OK;
 	case TARGET_CUDA:
+	case TARGET_NO_SUCH_GPU:
 		return texo_private_fail(TEXO_NOT_BUILT, "options: target is '%s'; code for CUDA is not built yet", target);
 	case TARGET_NO_SUCH_CPU:
 		return texo_private_fail(TEXO_INVALID, "options: target is '%s'; the processors are %s", target,

@@ -1,6 +1,7 @@
 /* ops_test.c: every operation on every type it is defined on, as scalars and in vectors, against the
  * interpreter to the bit (NaNs being equal). One kernel holds all operations of a type. Arguments:
- * processors to generate for; one that this machine can't run is said and passed over. */
+ * processors to generate for; one that this machine can't run is said and passed over. For a GPU the
+ * scalar kernels are assembled by the ptxas that TEXO_PTXAS names; without one that is skipped. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ typedef struct {
 } Case;
 
 static const unsigned widths[] = {0, 4, 8, 16};
-static const char *cpu;
+static const char *cpu, *ptxas;
 static int nchecked;
 
 /* --- building --- */
@@ -102,6 +103,11 @@ check_kernel(Rig *r, unsigned lanes)
 {
 	RigRun got = {0}, want = {0};
 	unsigned round = 0;
+	if (codegen_is_sm(cpu)) {
+		rig_assemble(r, cpu, ptxas, COUNT);
+		nchecked++;
+		return;
+	}
 	got.ntask = want.ntask = COUNT / (lanes ? lanes : 1);
 	rig_load(r, cpu, got.ntask);
 	for (uint32_t b = 0; b < r->k->buffer.n; b++) {
@@ -151,7 +157,7 @@ static void
 each_case(RigBody *body, const char *name, unsigned first, unsigned end)
 {
 	for (int t = 1; t < DT_C64; t++)
-		for (unsigned w = first; w < end; w++)
+		for (unsigned w = first; w < (codegen_is_sm(cpu) ? 1 : end); w++)
 			rig_run(name, body, &(Case){(DType)t, widths[w]});
 }
 
@@ -284,7 +290,12 @@ main(int argc, char **argv)
 	};
 	for (int a = 1; a < argc; a++) {
 		cpu = argv[a];
-		if (!rig_can_run(cpu)) {
+		ptxas = getenv("TEXO_PTXAS");
+		if (codegen_is_sm(cpu) && (!ptxas || !*ptxas)) {
+			printf("skipped: there is no ptxas\n");
+			return 77;
+		}
+		if (!codegen_is_sm(cpu) && !rig_can_run(cpu)) {
 			printf("%s: not here\n", cpu);
 			continue;
 		}

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "codegen/object.h"
+#include "ir/image.h"
 #include "tests/codegen/rig.h"
 
 typedef struct {
@@ -36,6 +37,12 @@ static const Refusal refusals[] = {
 	{"host", "%1:i4 = const 1 %2:f32 = cast %1", CODEGEN_OK, NULL},
 	{"host", "%1:f32 = const 1 %2:i32 = const 1 %3:f32 = + %1, %2", CODEGEN_FAILED,
 	 "kernel k: %3 +: operand 1 has another type"},
+	{"sm_90a", "%1:f32 = const 1 %2:f32 = fma %1, %1, %1", CODEGEN_OK, NULL},
+	{"sm_80", "%1:f32 = const 1 %2:f32 = exp %1", CODEGEN_ILLEGAL,
+	 "kernel k, %2: 'exp' on f32 must be expanded before code generation"},
+	{"sm_80", "%1:f32x4 = const 1", CODEGEN_ILLEGAL, "kernel k, %1: 'const' on vectors can't be asked of a GPU"},
+	{"sm_90a", "%1:f32 = const 1 %2:f32x4 = splat %1", CODEGEN_ILLEGAL,
+	 "kernel k, %2: 'splat' on vectors can't be asked of a GPU"},
 	{"pentium", "%1:f32 = const 1", CODEGEN_FAILED,
 	 "no processor 'pentium'; there are host, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, haswell, "
 	 "skylake-avx512, icelake-server, sapphirerapids, znver3, znver4, znver5"},
@@ -113,6 +120,83 @@ texts(void **state)
 {
 	(void)state;
 	rig_run("k", the_texts, NULL);
+}
+
+/* On a GPU: an entry without calls, exact arithmetic, and an artefact that has the text in it. */
+static void
+the_ptx(Rig *r, const void *arg)
+{
+	(void)arg;
+	read_kernel(r, busy);
+	CodegenOptions o = {.cpu = "sm_90a", .want_asm = true, .opt_level = 2};
+	assert_int_equal(generate(r, &o), CODEGEN_OK);
+	const char *ptx = r->out.assembly;
+	assert_non_null(strstr(ptx, ".target sm_90a\n"));
+	assert_non_null(strstr(ptx, ".visible .entry k_0_0("));
+	assert_non_null(strstr(ptx, "sqrt.rn.f32"));
+	assert_null(strstr(ptx, "call"));
+	const ImageHeader *h = r->out.image;
+	assert_int_equal(h->target, IMG_TARGET_CUDA);
+	assert_int_equal(h->needs[0], 90);
+	assert_int_equal(h->needs[1], 1);
+	assert_int_equal(h->code.n, strlen(ptx) + 1);
+	assert_memory_equal((const char *)r->out.image + h->code.at, ptx, h->code.n);
+	o.cpu = "sm_80";
+	assert_int_equal(generate(r, &o), CODEGEN_OK);
+	h = r->out.image;
+	assert_int_equal(h->needs[0], 80);
+	assert_int_equal(h->needs[1], 0);
+}
+
+static void
+ptx(void **state)
+{
+	(void)state;
+	rig_run("k", the_ptx, NULL);
+}
+
+/* Scratch is a processor's: memory private to each running call. */
+static void
+the_scratch(Rig *r, const void *arg)
+{
+	(void)arg;
+	read_kernel(r, busy);
+	r->k->buffer.at[0].written = true;
+	Program *p = rig_program(r, 1);
+	vec_push(&r->arena, &p->kernel.at[0].buffer,
+	         ((BufferBind){.kind = BIND_SCRATCH, .elements = expr_int(p->graph, DT_I64, 4)}));
+	tir_add_buffer(r->k, name_cstr(r->names, "s"), DT_F32, true);
+	CodegenOptions o = {.cpu = "sm_90a"};
+	assert_int_equal(codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out), CODEGEN_FAILED);
+	assert_string_equal(r->out.message, "a kernel for CUDA can't have scratch");
+	o.cpu = "host";
+	assert_int_equal(codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out), CODEGEN_OK);
+}
+
+static void
+scratch(void **state)
+{
+	(void)state;
+	rig_run("k", the_scratch, NULL);
+}
+
+/* More arguments than PTX has room for. */
+static void
+the_many(Rig *r, const void *arg)
+{
+	(void)arg;
+	read_kernel(r, busy);
+	for (unsigned n = 0; n < IMAGE_CUDA_MAX_ARGUMENTS; n++)
+		tir_add_scalar(r->k, name_cstr(r->names, "s"), DT_I64);
+	assert_int_equal(generate(r, &(CodegenOptions){.cpu = "sm_80"}), CODEGEN_ILLEGAL);
+	assert_string_equal(r->out.message, "kernel k takes 515 buffers and scalars; on a GPU 512 are possible");
+}
+
+static void
+many(void **state)
+{
+	(void)state;
+	rig_run("k", the_many, NULL);
 }
 
 /* A loop that sets memory and one that copies it stay loops: nothing outside may be called. */
@@ -307,6 +391,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(refuses),
 		cmocka_unit_test(texts),
+		cmocka_unit_test(ptx),
+		cmocka_unit_test(scratch),
+		cmocka_unit_test(many),
 		cmocka_unit_test(idioms),
 		cmocka_unit_test(memory_may_run_out),
 		cmocka_unit_test(any_allocation_may_fail),

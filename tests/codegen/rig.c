@@ -4,6 +4,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,24 @@ rig_load(Rig *r, const char *cpu, int64_t ntask)
 	if (texo_rt_create(NULL, &r->rt) || texo_rt_load(r->rt, r->out.image, r->out.image_size, &r->program) ||
 	    texo_program_get_kernel(r->program, NULL, &r->kernel))
 		fail_msg("load: %s", texo_last_error());
+}
+
+void
+rig_assemble(Rig *r, const char *sm, const char *ptxas, int64_t ntask)
+{
+	Program *p = rig_program(r, ntask);
+	CodegenOptions o = {.cpu = sm, .opt_level = 2, .want_asm = true};
+	char path[] = "/tmp/texo-ptx-XXXXXX";
+	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
+		fail_msg("codegen: %s", r->out.message);
+	int fd = mkstemp(path);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!f || fputs(r->out.assembly, f) < 0 || fclose(f) != 0)
+		fail_msg("%s can't be written", path);
+	const char *command = arena_text(&r->arena, "'%s' -arch=%s --warning-as-error -o /dev/null %s", ptxas, sm, path);
+	if (system(command) != 0)
+		fail_msg("%s\n%s", command, r->out.assembly);
+	remove(path);
 }
 
 typedef struct {

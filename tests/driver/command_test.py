@@ -120,12 +120,24 @@ def test_errors_have_their_mend(folder):
 def test_not_built(folder):
     for command in ("cache", "tune", "completion", "report"):
         expect(texo(command, AXPY), 1, "not built yet")
-    expect(texo("build", AXPY, "--emit=ptx"), 1, "not built yet")
+    expect(texo("build", AXPY, "--emit=cubin", "--target=cuda"), 1, "not built yet")
     expect(texo("build", AXPY, "--target=cpu,cuda:sm_90a", "-o", "x"), 1, "not built yet")
-    expect(texo("build", AXPY, "--emit=tir", "--target=cuda:sm_90a"), 1, "not built yet")
     expect(texo("run", AXPY, "--device=cuda"), 4, "not built yet")
     expect(texo("run", AXPY, "--device=cuda:1", "--skip-if-missing"), 77)
     expect(texo("test", AXPY, "--device=cuda", "--skip-if-missing"), 77)
+
+
+def test_ptx(folder):
+    for command in ("build", "run"):
+        for target, sm in (("cuda", "sm_90a"), ("cuda:sm_90a", "sm_90a"), ("cuda:sm_80", "sm_80")):
+            expect(texo(command, AXPY, "--emit=ptx", f"--target={target}"), 0,
+                   out=[f".target {sm}", ".entry axpy_0_0(", "fma.rn.f32"])
+    expect(texo("build", AXPY, "--emit=plan,llvm", "--target=cuda"), 0, out=["nest", "nvptx64-nvidia-cuda"])
+    expect(texo("build", AXPY, "--emit=ptx"), 2, "--emit=ptx needs --target=cuda")
+    expect(texo("build", AXPY, "--emit=ptx", "--target=cuda:sm_79"), 2, "no such GPU", "sm_90a, sm_80")
+    expect(texo("build", AXPY, "--emit=ptx", "--target=cuda-9"), 2, "--target is")
+    expect(texo("run", AXPY, "--target=cuda", "N=8"), 4, "for another kind of device")
+    expect(texo("explain", AXPY, "--target=cuda"), 0, out=["nest"])
 
 
 def test_texts_end_their_last_line(folder):

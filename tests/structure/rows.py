@@ -35,6 +35,7 @@ WALKED = {
     "ir/layout_axes.def": "layouts are arrays over every row",
     "ir/fragments.def": "fragments are looked up in it by name; tests/layout holds a definition against each",
     "codegen/cpus.def": "target names are looked up in it",
+    "codegen/sms.def": "target names are looked up in it",
     "codegen/legal.def": "the legality check expands every row",
 }
 
