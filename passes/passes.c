@@ -44,7 +44,7 @@ static const PassId tensor_pipeline[] = {
 	PASS_epilogue, PASS_dce, PASS_NONE,
 };
 static const PassId plan_pipeline[] = {PASS_schedule, PASS_NONE};
-static const PassId tile_pipeline[] = {PASS_contract, PASS_expand_math, PASS_legalize, PASS_cleanup, PASS_NONE};
+static const PassId tile_pipeline[] = {PASS_contract, PASS_expand_near, PASS_expand_math, PASS_legalize, PASS_cleanup, PASS_NONE};
 
 typedef struct {
 	PassCtx cx;

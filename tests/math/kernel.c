@@ -48,6 +48,13 @@ kernel_map(Rig *r, Op op, DType from, DType arith, DType to, unsigned lanes)
 }
 
 void
+kernel_lower_near(Rig *r)
+{
+	r->k = tile_expand_near(r->k, &r->arena);
+	kernel_lower(r);
+}
+
+void
 kernel_lower(Rig *r)
 {
 	const char *error = NULL;

@@ -11,6 +11,8 @@ void kernel_map(Rig *r, Op op, DType from, DType arith, DType to, unsigned lanes
 
 /* r->k through the passes that code generation needs. */
 void kernel_lower(Rig *r);
+/* The same as in relaxed mode. */
+void kernel_lower_near(Rig *r);
 
 /* 64 bits from a counter, evenly spread. */
 uint64_t mix_bits(uint64_t n);
