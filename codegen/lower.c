@@ -260,7 +260,8 @@ lower_value(Lower *l, ValId v)
 	case OP_FAULT: lower_fault(l, v); return NULL;
 	case OP_FOR: lower_for(l, v); return NULL;
 	case OP_IF: lower_if(l, v); return NULL;
-	case OP_BUFFER: case OP_VIEW: return NULL; /* read where they are used */
+	case OP_VIEW: return lower_view(l, v);
+	case OP_BUFFER: return NULL; /* read where it is used */
 	/* kernel_legal has refused these, and lower_region takes the yields */
 	case OP_NONE: case OP_YIELD:
 	case OP_POW: case OP_RSQRT: case OP_EXP: case OP_EXP2: case OP_EXPM1: case OP_LOG:
@@ -340,6 +341,7 @@ lower_cpu_kernel(Lower *l, const char *symbol)
 		l->scalar[n] = lower_scalar(l, n, load_slot(l, LLVMGetParam(l->fn, 1), n, lower_i64(l)));
 	lower_tiles_begin(l);
 	lower_body(l);
+	lower_stream_end(l);
 	lower_tiles_end(l);
 }
 

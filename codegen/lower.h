@@ -81,6 +81,14 @@ Val lower_extreme(Lower *l, ValId v, bool smaller);
 Val lower_round(Lower *l, ValId v);
 Val lower_compare(Lower *l, ValId v);
 Val lower_isnan(Lower *l, ValId v);
+/* lower_stream.c */
+/* For views that streaming stores take: whether the view is large enough; else NULL. */
+Val lower_view(Lower *l, ValId v);
+/* Stores a whole vector of so many bytes past the caches where `large` holds and p is aligned for it, else as
+ * any other, with `align`. */
+void lower_stream_store(Lower *l, Val value, Val p, Val large, unsigned bytes, unsigned align);
+/* At the end of the kernel. */
+void lower_stream_end(Lower *l);
 /* lower_cast.c */
 Val lower_cast(Lower *l, Val a, DType from, TirType to);
 Val lower_bitcast(Lower *l, Val a, DType from, TirType to);

@@ -15,6 +15,7 @@ typedef struct {
 	Val offset;    /* in elements: i64, or a vector of them */
 	bool in_a_row; /* lane i is at offset + i */
 	Val mask;      /* NULL: all */
+	Val large;     /* not NULL: goes past the caches where it holds */
 } MemAccess;
 
 /* --- addresses --- */
@@ -88,6 +89,8 @@ access_of(Lower *l, ValId v, unsigned lanes)
 		ValId mask = lower_arg_id(l, v, first + rank);
 		at.mask = lanes && !has_lanes(l, mask) ? lower_splat(l, l->val[mask], lanes) : l->val[mask];
 	}
+	if (x->imm.i & TIR_STREAM)
+		at.large = l->val[view];
 	return at;
 }
 
@@ -197,6 +200,10 @@ static void
 store_vector(Lower *l, const MemAccess *x, Val value)
 {
 	Val p = address(l, x->dtype, x->base, x->offset);
+	if (x->in_a_row && !x->mask && x->large) {
+		lower_stream_store(l, value, p, x->large, x->lanes * element_bytes(x->dtype), element_bytes(x->dtype));
+		return;
+	}
 	if (x->in_a_row && (!x->mask || BUG(store_unmasked))) {
 		aligned(LLVMBuildStore(l->b, value, p), x->dtype);
 		return;

@@ -53,7 +53,11 @@ typedef struct {
 	uint16_t lanes; /* 0: scalar; else a vector */
 } TirType;
 
-enum { TIR_MASKED = 1 }; /* the last operand of LOAD or STORE is a mask */
+enum {
+	TIR_MASKED = 1, /* the last operand of LOAD or STORE is a mask */
+	TIR_STREAM = 2  /* STORE of a vector along an axis: nothing reads it soon, so a large view may go past
+	                 * the caches */
+};
 #define TIR_LANES_ALONG(a) (((a) + 1) << 8)
 #define TIR_DOT(rows, columns, pairs) ((int64_t)(rows) | (int64_t)(columns) << 16 | (int64_t)(pairs) << 32)
 enum { TIR_MAX_DOT = 64 }; /* rows, columns and pairs, each */

@@ -317,6 +317,8 @@ read_flags(Reader *r, int64_t *imm)
 	uint64_t axis;
 	if (take_this_word(r, "masked"))
 		*imm |= TIR_MASKED;
+	if (take_this_word(r, "stream"))
+		*imm |= TIR_STREAM;
 	if (!take_this_word(r, "along"))
 		return true;
 	if (!read_unsigned(r, TIR_MAX_RANK - 1, &axis))

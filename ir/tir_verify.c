@@ -175,8 +175,9 @@ check_access(Verify *x, ValId v, unsigned value)
 	NEED(p->narg >= 1 + value && operand(x, v, 0)->op == OP_VIEW, "operand 0 is no view");
 	const TirInst *view = operand(x, v, 0);
 	unsigned rank = (unsigned)view->imm.i, masked = p->imm.i & TIR_MASKED;
-	NEED((p->imm.i & ~(int64_t)TIR_MASKED & 0xff) == 0 && p->imm.i >> 8 <= (int64_t)rank &&
-	     p->imm.i >= 0, "flags out of range");
+	int64_t known = TIR_MASKED | (value ? TIR_STREAM : 0);
+	NEED((p->imm.i & ~known & 0xff) == 0 && p->imm.i >> 8 <= (int64_t)rank && p->imm.i >= 0,
+	     "flags out of range");
 	NEED(p->narg == 1 + value + rank + masked, "rank %u%s takes %u operands, not %u", rank,
 	     masked ? " masked" : "", 1 + value + rank + masked, p->narg);
 	TirType t = value ? operand(x, v, 1)->type : p->type;
@@ -185,6 +186,7 @@ check_access(Verify *x, ValId v, unsigned value)
 	     dtype_info[view->type.dtype].text);
 	int along = TIR_LANE_AXIS(p->imm.i);
 	NEED(along < 0 || t.lanes, "lanes along an axis, but no vector");
+	NEED(along >= 0 || !(p->imm.i & TIR_STREAM), "streams without lanes along an axis");
 	for (unsigned a = 0; a < rank; a++) {
 		const TirInst *index = operand(x, v, 1 + value + a);
 		unsigned lanes = index->type.lanes;

@@ -234,7 +234,7 @@ Groups
 group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 {
 	Grouping s = {.g = g, .cx = cx};
-	s.facts = (RowsFacts){.stored = results, .faulty = faulty, .lanes = cx->options->lanes};
+	s.facts = (RowsFacts){.stored = results, .faulty = faulty, .streams = results, .lanes = cx->options->lanes};
 	s.out.of = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
 	s.depth = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
 	s.alone = ARENA_ARRAY(cx->scratch, RemarkId, g->tensor.n);

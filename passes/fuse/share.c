@@ -264,7 +264,7 @@ static void
 share_group(Share *s, PassCtx *cx, Group *group)
 {
 	Rows *rows = ARENA_NEW(s->scratch, Rows);
-	Seen x;
+	Seen x = {0};
 	if (!plan(s, group->member.at, group->member.n, rows))
 		return;
 	s->r = rows;
@@ -286,8 +286,9 @@ void
 share_in_groups(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *groups)
 {
 	uint32_t n = g->tensor.n, room = groups->group.n * ROWS_MAX_MEMBERS;
-	RowsFacts facts = {.stored = with_room(cx->scratch, results, n, room),
-	                   .faulty = with_room(cx->scratch, faulty, n, room), .lanes = cx->options->lanes};
+	bool *stored = with_room(cx->scratch, results, n, room);
+	RowsFacts facts = {.stored = stored, .faulty = with_room(cx->scratch, faulty, n, room), .streams = stored,
+	                   .lanes = cx->options->lanes};
 	Share s = {.g = g, .scratch = cx->scratch, .facts = &facts};
 	for (uint32_t k = 0; k < groups->group.n; k++)
 		if (groups->group.at[k].member.n > 1)

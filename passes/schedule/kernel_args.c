@@ -252,7 +252,7 @@ point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, unsi
 	unsigned buffer = tir_add_buffer(l->tir, tensor.name, dtype, true);
 	vec_push(l->g->arena, &l->kernel->buffer,
 	         ((BufferBind){.kind = BIND_SCRATCH, .tensor = t, .elements = expr_binary(l->g, OP_MUL, below, count)}));
-	arg->data = view_of(l, buffer, tensor.dtype, rank, size, stride);
+	arg->panel = view_of(l, buffer, tensor.dtype, rank, size, stride);
 }
 
 ValId

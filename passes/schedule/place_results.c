@@ -2,8 +2,9 @@
  *
  * A result's node lives in the result's buffer, an inout's in the parameter's, whose old value every
  * definition reads. Such a node may be written in place when nothing launched later reads the old
- * value, and its own kernel reads it only at the element it is about to write. Then no reader can
- * see a new value. All others are computed in the workspace and copied when everything has run. */
+ * value, and its own kernel reads it only at the element it is about to write, or in an order that has been
+ * looked at (rows_in_place.c). Then no reader can see a new value. All others are computed in the
+ * workspace and copied when everything has run. */
 #include "passes/schedule/schedule.h"
 #include "ir/bugs.h"
 
@@ -93,7 +94,7 @@ reads_safely(const Graph *g, Arena *scratch, TensorId old, const Node *n)
 }
 
 static bool
-may_write_in_place(const Graph *g, Arena *scratch, const Result *r, const uint32_t *unit)
+may_write_in_place(const Graph *g, Arena *scratch, const Result *r, const uint32_t *unit, bool ordered)
 {
 	uint32_t own = unit[r->tensor];
 	for (uint32_t i = 0; i < g->node.n; i++) {
@@ -101,8 +102,10 @@ may_write_in_place(const Graph *g, Arena *scratch, const Result *r, const uint32
 		uint32_t at = unit[n->out];
 		if (at == UINT32_MAX || at < own)
 			continue;
+		if (at == own && ordered)
+			continue;
 		if (at == own && n->out != r->tensor && !n->recur && reads_of(g, scratch, r->inout, n).reads)
-			return false; /* a kernel's members have no order that would keep the old value */
+			return false;
 		if (at > own ? reads_of(g, scratch, r->inout, n).reads : !reads_safely(g, scratch, r->inout, n))
 			return false;
 	}
@@ -110,13 +113,13 @@ may_write_in_place(const Graph *g, Arena *scratch, const Result *r, const uint32
 }
 
 void
-stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit)
+stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit, InPlaceFn *in_place, void *user)
 {
 	uint32_t nresult = g->result.n;
 	bool *copy = ARENA_ARRAY(cx->scratch, bool, nresult);
 	for (uint32_t r = 0; r < nresult; r++)
 		copy[r] = g->result.at[r].inout && !BUG(inout_written_early) &&
-		          !may_write_in_place(g, cx->scratch, &g->result.at[r], unit);
+		          !may_write_in_place(g, cx->scratch, &g->result.at[r], unit, in_place(user, &g->result.at[r]));
 	for (uint32_t r = 0; r < nresult; r++) {
 		Result *result = &g->result.at[r];
 		if (!copy[r])

@@ -29,6 +29,7 @@ typedef struct {
 	const bool *read;       /* a node reads it, so a fault must travel in a plane */
 	const bool *stored;     /* it must be in memory: a result, or read by another kernel */
 	const uint32_t *result; /* 1 + index of the result that it is, or 0 */
+	const bool *streams;    /* a result that nothing reads from memory, but for its own kernel */
 	bool cuts;              /* the graph has ranges that may be cut */
 } Places;
 
@@ -38,7 +39,7 @@ enum { POINT_MAX_COPIES = 8 };
 typedef enum {
 	IN_MEMORY, /* in `data` */
 	IN_VALUE,  /* its element at the current point is value[copy] */
-	IN_PANEL   /* `data` is memory of the call's own, indexed by some of the tensor's axes */
+	IN_PANEL   /* in `panel`, memory of the call's own, indexed by some of the tensor's axes */
 } Where;
 
 /* A tensor as a kernel sees it. */
@@ -49,7 +50,9 @@ typedef struct {
 	ValId data, fault; /* views; 0: not bound */
 	ValId dense;       /* data with a last stride of 1, when that is not known of `data` itself */
 	PointVal value[POINT_MAX_COPIES];
+	ValId panel;       /* memory of the call's own; a stored tensor may have it beside its place */
 	uint8_t npanel, panel_axis[TG_MAX_RANK]; /* the tensor's axes that index the panel */
+	bool streams;      /* stored past the caches if it is large */
 	bool panel_lanes;  /* the panel has a last axis more, of a vector for each copy */
 } TensorArg;
 

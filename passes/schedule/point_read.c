@@ -162,7 +162,7 @@ point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 	if (arg->where == IN_PANEL)
 		keep_panel_axes(l, arg, &r);
 	bool last = TIR_LANE_AXIS(r.flags) == (int)r.rank - 1;
-	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data;
+	ValId view = arg->where == IN_PANEL ? arg->panel : l->dense && arg->dense && last ? arg->dense : arg->data;
 	PointVal v = point_load(l, view, (DType)p.dtype, r.index, r.rank, r.mask, r.flags, r.lanes);
 	for (unsigned k = 0; k < p.narg; k++)
 		point_join(l, &v, sub[k]);
@@ -190,6 +190,8 @@ point_store(Point *l, TensorId t, PointVal v, const ValId *p, int along)
 	int64_t flags = along >= 0 ? TIR_LANES_ALONG(along) : 0;
 	bool last = along + 1 == (int)tensor->rank;
 	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data, mask = along >= 0 ? l->mask : 0;
+	if (arg->streams && along >= 0 && last)
+		flags |= TIR_STREAM;
 	if (along >= 0) {
 		v.re = in_lanes(l, v.re);
 		v.im = in_lanes(l, v.im);
@@ -197,7 +199,8 @@ point_store(Point *l, TensorId t, PointVal v, const ValId *p, int along)
 	point_put(l, view, tensor->dtype, v, p, tensor->rank, mask, flags);
 	ValId w = point_pack(l, v), none = tir_int(l->tir, DT_U32, 0);
 	if (arg->fault)
-		tir_store(l->tir, arg->fault, along >= 0 ? in_lanes(l, w ? w : none) : w ? w : none, p, mask, flags);
+		tir_store(l->tir, arg->fault, along >= 0 ? in_lanes(l, w ? w : none) : w ? w : none, p, mask,
+		          flags & ~(int64_t)TIR_STREAM);
 	if (w && l->places->result[t])
 		tir_fault(l->tir, mask ? tir_select(l->tir, mask, w, none) : w);
 }
@@ -223,6 +226,6 @@ point_put_panel(Point *l, TensorId t, PointVal v, const ValId *p, int along)
 		v.re = in_lanes(l, v.re);
 		v.im = in_lanes(l, v.im);
 	}
-	point_put(l, arg->data, l->g->tensor.at[t].dtype, v, index, rank, lane >= 0 ? l->mask : 0,
+	point_put(l, arg->panel, l->g->tensor.at[t].dtype, v, index, rank, lane >= 0 ? l->mask : 0,
 	          lane >= 0 ? TIR_LANES_ALONG(lane) : 0);
 }

@@ -120,7 +120,7 @@ reduction_begin(Point *l)
 unsigned
 reduction_pack(const Reduction *f, ValId *carried)
 {
-	const ValId all[REDUCTION_MAX_CARRIED] = {f->re, f->im, f->position, f->touched, f->fail, f->cut};
+	const ValId all[REDUCTION_MAX_CARRIED] = {f->re, f->im, f->position, f->touched, f->fail, f->cut, f->other};
 	unsigned n = 0;
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (all[k])
@@ -131,7 +131,7 @@ reduction_pack(const Reduction *f, ValId *carried)
 void
 reduction_unpack(Reduction *f, const ValId *carried)
 {
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other};
 	unsigned n = 0;
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*all[k])
@@ -192,6 +192,8 @@ reduction_value(Point *l, Reduction *f, PointVal v, ValId position)
 	reduction_join(l, f, v);
 	if (f->type == DT_C64) {
 		take_complex(l, f, v);
+	} else if (f->other) {
+		reduction_rank_term(l, f, tir_cast(l->tir, f->type, v.re));
 	} else {
 		ValId x = tir_cast(l->tir, f->type, v.re);
 		switch (f->monoid) {
@@ -228,6 +230,8 @@ reduction_term(Point *l, Reduction *f, ValId position, bool always)
 PointVal
 reduction_end(Point *l, const Reduction *f)
 {
+	if (f->other)
+		return (PointVal){.re = reduction_rank_end(l, f), .fail = f->fail, .cut = f->cut};
 	PointVal v = {.re = is_arg(f->monoid) ? f->position : f->re, .im = f->im, .fail = f->fail, .cut = f->cut};
 	bool real_sum = f->monoid == MON_SUM && (dtype_is_float(f->type) || f->type == DT_C64);
 	if (real_sum) {

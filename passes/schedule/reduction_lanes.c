@@ -14,7 +14,7 @@ widened(Point *l, ValId v)
 void
 reduction_widen(Point *l, Reduction *f)
 {
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		*all[k] = widened(l, *all[k]);
 }
@@ -27,9 +27,9 @@ reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bool al
 	reduction_widen(l, f);
 	if (!keep)
 		return;
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other};
 	const ValId old[REDUCTION_MAX_CARRIED] = {before.re, before.im, before.position, before.touched, before.fail,
-	                                          before.cut};
+	                                          before.cut, before.other};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*all[k])
 			*all[k] = tir_select(l->tir, keep, *all[k], old[k]);
@@ -66,7 +66,7 @@ void
 reduction_merge(Point *l, Reduction *f, const Reduction *g)
 {
 	TirKernel *k = l->tir;
-	switch (f->monoid) {
+	switch (f->other ? MON_NONE : f->monoid) {
 	case MON_NONE: break;
 	case MON_SUM:
 		f->re = tir_binary(k, OP_ADD, f->re, g->re);
@@ -79,6 +79,8 @@ reduction_merge(Point *l, Reduction *f, const Reduction *g)
 	case MON_ALL: f->re = tir_binary(k, OP_AND, f->re, g->re); break;
 	case MON_ARGMAX: case MON_ARGMIN: merge_arg(l, f, g); break;
 	}
+	if (f->other)
+		reduction_rank_merge(l, f, g);
 	if (f->touched)
 		f->touched = tir_binary(k, OP_OR, f->touched, g->touched);
 	f->fail = point_word(l, f->fail, g->fail);
@@ -90,7 +92,8 @@ static Reduction
 lanes_of(Point *l, const Reduction *f, unsigned first, unsigned n)
 {
 	Reduction part = *f;
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&part.re, &part.im, &part.position, &part.touched, &part.fail, &part.cut};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&part.re, &part.im, &part.position, &part.touched, &part.fail, &part.cut,
+	                                           &part.other};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++) {
 		if (!*all[k] || !tir_inst(l->tir, *all[k])->type.lanes)
 			continue;
@@ -118,9 +121,11 @@ static Reduction
 moved(Point *l, const Reduction *f, const Reduction *unit, unsigned by, bool reverse)
 {
 	Reduction to = *f, from = *f, none = *unit;
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&to.re, &to.im, &to.position, &to.touched, &to.fail, &to.cut};
-	ValId *const have[REDUCTION_MAX_CARRIED] = {&from.re, &from.im, &from.position, &from.touched, &from.fail, &from.cut};
-	ValId *const empty[REDUCTION_MAX_CARRIED] = {&none.re, &none.im, &none.position, &none.touched, &none.fail, &none.cut};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&to.re, &to.im, &to.position, &to.touched, &to.fail, &to.cut, &to.other};
+	ValId *const have[REDUCTION_MAX_CARRIED] = {&from.re, &from.im, &from.position, &from.touched, &from.fail,
+	                                            &from.cut, &from.other};
+	ValId *const empty[REDUCTION_MAX_CARRIED] = {&none.re, &none.im, &none.position, &none.touched, &none.fail,
+	                                             &none.cut, &none.other};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++) {
 		if (!*all[k])
 			continue;

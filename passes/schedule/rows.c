@@ -156,6 +156,13 @@ run_tasks(RowBuild *b, ValId strips)
 /* --- the kernel --- */
 
 static void
+declare_stored(Point *l, const RowMember *m)
+{
+	point_declare_output(l, m->t);
+	point_tensor(l, m->t)->streams = m->streams;
+}
+
+static void
 declare(RowBuild *b)
 {
 	Point *l = b->l;
@@ -176,7 +183,7 @@ declare(RowBuild *b)
 	for (unsigned k = 0; k < r->nmember; k++) {
 		RowMember *m = &r->member[k];
 		if (m->stored)
-			point_declare_output(l, m->t);
+			declare_stored(l, m);
 		else
 			point_declare_local(l, m->t);
 	}
@@ -200,7 +207,8 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	Rows *r = ARENA_NEW(scratch, Rows);
 	RemarkId why = REMARK_NONE;
 	const KernelPlan *plan = &kernel->plan;
-	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .lanes = plan->lanes};
+	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .streams = places->streams,
+	                   .lanes = plan->lanes};
 	if (!rows_plan(g, scratch, &facts, plan->node, plan->nnode, (Template)plan->tmpl, r, &why))
 		bug(g->arena, "rows: %%%u %s", plan->node[0], remark_info[why].text);
 	point_begin(&l, g, scratch, places, kernel);

@@ -37,6 +37,7 @@ typedef struct {
 	ExprId position, first;      /* of a scan's terms: their index, and where it counts from */
 	bool stored;                 /* has a place in memory: a result, or read by another kernel */
 	bool panel;                  /* is kept for later phases in memory of the call's own */
+	bool streams;                /* no later phase reads what is stored */
 	uint8_t npanel, panel_axis[TG_MAX_RANK];
 } RowMember;
 
@@ -66,6 +67,7 @@ typedef struct {
 typedef struct {
 	const bool *stored; /* must be in memory */
 	const bool *faulty;
+	const bool *streams; /* if stored, better past the caches */
 	uint16_t lanes;     /* vector lanes; 0: none */
 } RowsFacts;
 
@@ -75,5 +77,8 @@ bool rows_takes(const Graph *g, TensorId t, uint16_t lanes, RemarkId *why);
  * (TMPL_NONE); false with the reason. */
 bool rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Template tmpl,
                Rows *out, RemarkId *why);
+/* Whether the kernel of these nodes, in this order, may write the result over the inout's old value. */
+bool rows_write_in_place(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n,
+                         const Result *result);
 
 #endif

@@ -112,8 +112,10 @@ rows_begin_fold(RowBuild *b, RowMember *m)
 {
 	rows_enter(b, m);
 	Reduction f = reduction_begin(b->l);
-	if (has_lanes(b, m))
+	if (has_lanes(b, m)) {
+		reduction_rank(b->l, &f);
 		reduction_widen(b->l, &f);
+	}
 	return f;
 }
 

@@ -166,6 +166,14 @@ place_member(RowsPlan *p, unsigned index)
 
 /* --- what must be kept for later --- */
 
+/* What goes past the caches must be kept beside for who reads it again: if it can. */
+static bool
+may_stream(const RowsPlan *p, unsigned m)
+{
+	TensorId t = p->r->member[m].t;
+	return p->facts->streams[t] && !p->facts->faulty[t] && rows_own_axes(p->r, m) <= 1;
+}
+
 static void
 keep_read(void *user, ExprId e)
 {
@@ -176,14 +184,18 @@ keep_read(void *user, ExprId e)
 	if (at < 0 || !r->member[at].is_row)
 		return;
 	RowMember *from = &r->member[at];
-	if (from->phase != r->member[o->m].phase && !from->stored)
+	if (from->phase != r->member[o->m].phase && (!from->stored || may_stream(o->p, (unsigned)at)))
 		from->panel = true;
+	else if (from->phase != r->member[o->m].phase)
+		from->streams = false;
 }
 
 static bool
 find_panels(RowsPlan *p)
 {
 	Rows *r = p->r;
+	for (unsigned m = 0; m < r->nmember; m++)
+		r->member[m].streams = p->facts->streams[r->member[m].t];
 	for (unsigned m = 0; m < r->nmember; m++) {
 		Order o = {p, m, 0};
 		node_walk(p->g, p->scratch, &r->member[m].node, keep_read, &o);

@@ -243,7 +243,7 @@ set_where(RowBuild *b, unsigned phase, bool inside)
 	for (unsigned k = 0; k < b->r->nmember; k++) {
 		const RowMember *m = &b->r->member[k];
 		if (m->phase == phase)
-			point_tensor(b->l, m->t)->where = inside || !m->is_row ? IN_VALUE : m->stored ? IN_MEMORY : IN_PANEL;
+			point_tensor(b->l, m->t)->where = inside || !m->is_row ? IN_VALUE : m->panel ? IN_PANEL : IN_MEMORY;
 	}
 }
 

@@ -145,7 +145,7 @@ order_units(Schedule *s)
 typedef struct {
 	const Schedule *s;
 	uint32_t unit; /* of the node at work; UINT32_MAX: a kernel of its own, added last */
-	bool *read, *stored;
+	bool *read, *stored, *streams;
 } Uses;
 
 static void
@@ -156,7 +156,9 @@ note_use(void *user, ExprId e)
 	if (p->op != OP_READ)
 		return;
 	u->read[p->ref] = true;
-	u->stored[p->ref] |= u->unit == UINT32_MAX || u->unit != u->s->unit[p->ref];
+	bool elsewhere = u->unit == UINT32_MAX || u->unit != u->s->unit[p->ref];
+	u->stored[p->ref] |= elsewhere;
+	u->streams[p->ref] &= !elsewhere;
 }
 
 static Places
@@ -164,9 +166,13 @@ find_places(const Schedule *s)
 {
 	const Graph *g = s->g;
 	Arena *scratch = s->cx->scratch;
-	Uses uses = {.s = s, .read = ARENA_ARRAY(scratch, bool, g->tensor.n), .stored = ARENA_ARRAY(scratch, bool, g->tensor.n)};
+	Uses uses = {.s = s, .read = ARENA_ARRAY(scratch, bool, g->tensor.n), .stored = ARENA_ARRAY(scratch, bool, g->tensor.n),
+	             .streams = ARENA_ARRAY(scratch, bool, g->tensor.n)};
 	uint32_t *result = ARENA_ARRAY(scratch, uint32_t, g->tensor.n);
-	Places p = {.faulty = graph_may_fault(g, scratch), .read = uses.read, .stored = uses.stored, .result = result};
+	Places p = {.faulty = graph_may_fault(g, scratch), .read = uses.read, .stored = uses.stored,
+	            .streams = uses.streams, .result = result};
+	for (uint32_t r = 0; r < g->result.n; r++) /* an inout's lines were read, so they are near */
+		uses.streams[g->result.at[r].tensor] = !g->result.at[r].inout;
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		TensorId t = g->node.at[i].out;
 		uses.unit = t < s->ngrouped ? s->unit[t] : UINT32_MAX;
@@ -179,6 +185,31 @@ find_places(const Schedule *s)
 	for (uint32_t a = 1; a < g->access.n; a++)
 		p.cuts |= g->access.at[a].kind == ACCESS_CUT;
 	return p;
+}
+
+typedef struct {
+	Schedule *s;
+	RowsFacts facts;
+} InPlace;
+
+static bool
+write_in_place(void *user, const Result *r)
+{
+	const InPlace *p = user;
+	TensorId t = r->tensor;
+	if (!p->s->groups.of[t])
+		return false;
+	const Group *group = &p->s->groups.group.at[p->s->groups.of[t] - 1];
+	return rows_write_in_place(p->s->g, p->s->cx->scratch, &p->facts, group->member.at, group->member.n, r);
+}
+
+static void
+place_inouts(Schedule *s)
+{
+	Places places = find_places(s);
+	InPlace p = {s, {.stored = places.stored, .faulty = places.faulty, .streams = places.streams,
+	                  .lanes = s->cx->options->lanes}};
+	stage_inouts(s->g, s->cx, s->unit, write_in_place, &p);
 }
 
 /* --- kernels --- */
@@ -196,7 +227,8 @@ choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 {
 	RemarkId why = REMARK_NONE;
 	uint16_t lanes = s->cx->options->lanes;
-	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .lanes = lanes};
+	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .streams = places->streams,
+	                   .lanes = lanes};
 	Rows *rows = ARENA_NEW(s->cx->scratch, Rows);
 	if (!rows_takes(s->g, t, lanes, &why) ||
 	    !rows_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, TMPL_NONE, rows, &why))
@@ -281,7 +313,7 @@ plan_schedule(Graph *g, PassCtx *cx)
 	collect_reads(&s);
 	order_units(&s);
 	uint32_t nnode = g->node.n;
-	stage_inouts(g, cx, s.unit);
+	place_inouts(&s);
 	Places places = find_places(&s);
 	scratch_pool_init(&pool, cx->scratch);
 	scratch_arena_init(&pool, &scratch);

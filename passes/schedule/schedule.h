@@ -23,9 +23,11 @@ bool reads_own_point(const Graph *g, ExprId e, TensorId t);
 
 /* Before ordering (place_results.c): every result gets a node of its own. */
 void own_results(Graph *g, PassCtx *cx);
-/* After: unit[t] is the place in launch order of the kernel that computes node t. Adds a copy node,
- * to be launched after all units, for each inout that can't be written where it is computed. */
-void stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit);
+/* After: unit[t] is the place in launch order of the kernel that computes node t; in_place says of a
+ * kernel of several nodes whether it may write a result over the inout's old value. Adds a copy node, to be
+ * launched after all units, for each inout that can't be written where it is computed. */
+typedef bool InPlaceFn(void *user, const Result *r);
+void stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit, InPlaceFn *in_place, void *user);
 
 /* Kernel.grain where a task computes `elements` elements of each of the plan's nodes: tasks that are some
  * 20 microseconds of work together (grain.c). */
@@ -45,9 +47,10 @@ typedef struct {
 	bool asks_touched;  /* finish asks whether a term arrived */
 	bool wants_touched, may_fail, may_cut;
 	ValId re, im, position, touched, fail, cut;
+	ValId other;      /* with ranks: re is the extreme's, other that of the other end; else 0 */
 } Reduction;
 
-enum { REDUCTION_MAX_CARRIED = 6 };
+enum { REDUCTION_MAX_CARRIED = 7 };
 
 /* What folding the entered node carries, at its start. */
 Reduction reduction_begin(Point *l);
@@ -71,6 +74,13 @@ void reduction_across(Point *l, Reduction *f);
 void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse);
 /* Lane k of every accumulator, in all lanes. */
 Reduction reduction_spread(Point *l, const Reduction *f, unsigned k);
+/* --- max and min of floats by the terms' ranks (reduction_rank.c) --- */
+/* Makes the fold, at its start, one of ranks, if it is of that kind. */
+void reduction_rank(Point *l, Reduction *f);
+void reduction_rank_term(Point *l, Reduction *f, ValId x);
+void reduction_rank_merge(Point *l, Reduction *f, const Reduction *g);
+ValId reduction_rank_end(Point *l, const Reduction *f);
+
 /* Takes v as one more term. */
 void reduction_value(Point *l, Reduction *f, PointVal v, ValId position);
 /* The folded value, in the type of reduction_type. */

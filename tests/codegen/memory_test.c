@@ -222,6 +222,30 @@ all_stores(Rig *r, const void *arg)
 	check_all_long(r, to[5], c->lanes, &(int64_t){2});
 }
 
+/* --- stores past the caches: to views that say they are large, and to one that is not --- */
+
+static void
+all_streams(Rig *r, const void *arg)
+{
+	const Case *c = arg;
+	int64_t count[RIG_MAX];
+	if (!c->lanes)
+		return;
+	Build b = open_loop(r, c, COUNT);
+	unsigned src = add_buffer(&b, c->t, false);
+	ValId v = load_here(&b, src, 0), zero = int64(&b, 0), large = int64(&b, 1 << 20);
+	for (int64_t n = 0; n < 4; n++) {
+		ValId extent[2] = {n < 3 ? large : b.one, b.wide}, stride[2] = {b.wide, b.one};
+		ValId view = tir_view(r->k, add_buffer(&b, c->t, true), 2, extent, stride);
+		ValId at = tir_binary(r->k, OP_ADD, b.i, int64(&b, n < 2 ? n : 2 * n + 4));
+		tir_store(r->k, view, v, (ValId[]){zero, at}, 0, TIR_LANES_ALONG(1) | TIR_STREAM);
+	}
+	tir_end_for(r->k, NULL, 0);
+	for (unsigned n = 0; n < RIG_MAX; n++)
+		count[n] = 2 * COUNT;
+	check(r, count, COUNT / c->lanes, NULL);
+}
+
 /* --- the last, partial vector --- */
 
 static void
@@ -288,6 +312,13 @@ stores(void **state)
 }
 
 static void
+streams(void **state)
+{
+	(void)state;
+	each_case(all_streams, "streams");
+}
+
+static void
 tails(void **state)
 {
 	(void)state;
@@ -308,6 +339,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads),
 		cmocka_unit_test(stores),
+		cmocka_unit_test(streams),
 		cmocka_unit_test(tails),
 		cmocka_unit_test(scalars),
 	};

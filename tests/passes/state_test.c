@@ -11,6 +11,7 @@
 #include "graph_case.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
+#define UN(op, a) expr_unary(c->g, OP_##op, a)
 
 /* --- scatter --- */
 
@@ -213,7 +214,7 @@ test_lattice(void **state)
 
 /* --- inouts and results --- */
 
-static enum { DECAY, REVERSE, SWAP, MOMENTUM, CHAIN, SELF } inout_kind;
+static enum { DECAY, REVERSE, SWAP, MOMENTUM, CHAIN, SELF, STEP, LATE, NEAR_BY } inout_kind;
 
 static void
 build_inout(Case *c)
@@ -256,6 +257,16 @@ build_inout(Case *c)
 	case SELF:
 		case_result(c, "x", x, x);
 		break;
+	case STEP: case LATE: case NEAR_BY: { /* both new values of the same old ones, in one kernel */
+		n.body = BIN(ADD, UN(SQRT, UN(ABS, read_at(c, x, 1, i))), read_at(c, y, 1, i));
+		TensorId m = case_add(c, &n, "m", DT_F32, e);
+		ExprId at = inout_kind == NEAR_BY ? BIN(MIN, BIN(ADD, i, case_int(c, 1)), BIN(SUB, e[0], case_int(c, 1))) : i;
+		ExprId old = inout_kind == STEP ? read_at(c, y, 1, i) : read_at(c, x, 1, at);
+		Node w = case_node(1, BIN(SUB, old, read_at(c, m, 1, i)));
+		case_result(c, "y", case_add(c, &w, "w", DT_F32, e), y);
+		case_result(c, "x", m, x);
+		break;
+	}
 	}
 }
 
@@ -274,10 +285,13 @@ test_inout(void **state)
 	assert_int_equal(inout(REVERSE).kernels, 2);
 	assert_non_null(strstr(inout(REVERSE).remarks, "remark[inout_copied]: x "));
 	assert_int_equal(inout(SWAP).kernels, 3);
-	assert_int_equal(inout(MOMENTUM).kernels, 3); /* w runs first, so m overwrites x in place */
+	assert_int_equal(inout(MOMENTUM).kernels, 2); /* m is computed before w overwrites y, but w reads x elsewhere */
 	assert_int_equal(inout(CHAIN).kernels, 3); /* the last one copies */
 	assert_non_null(strstr(inout(CHAIN).remarks, "remark[result_copied]: w "));
 	assert_int_equal(inout(SELF).kernels, 1);
+	assert_int_equal(inout(STEP).kernels, 1);
+	assert_int_equal(inout(LATE).kernels, 2);    /* w reads x after m has written it */
+	assert_int_equal(inout(NEAR_BY).kernels, 2); /* and beside the point */
 }
 
 /* --- domains --- */

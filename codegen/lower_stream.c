@@ -1,0 +1,90 @@
+/* lower_stream.c: stores that go past the caches (TIR_STREAM).
+ *
+ * A streaming store writes whole lines without reading them first, which saves a third of the traffic of a
+ * kernel that reads as much as it writes, and loses when the data would have stayed near. So it is taken where
+ * the whole view is LARGE_BYTES or more, and where the address is aligned as the instruction demands; both are
+ * asked as the kernel runs. Such stores are not ordered with what follows: a kernel that has any ends in a
+ * fence, so that whoever sees it finished sees them. */
+#include "codegen/lower.h"
+#include "ir/bugs.h"
+
+enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64 };
+
+static bool
+streams(const TirInst *p)
+{
+	return p->op == OP_STORE && (p->imm.i & TIR_STREAM);
+}
+
+static bool
+kernel_streams(const Lower *l)
+{
+	for (uint32_t v = 1; v < l->k->inst.n; v++)
+		if (streams(&l->k->inst.at[v]))
+			return true;
+	return false;
+}
+
+static bool
+view_streams(const Lower *l, ValId view)
+{
+	for (uint32_t v = 1; v < l->k->inst.n; v++)
+		if (streams(&l->k->inst.at[v]) && lower_arg_id(l, v, 0) == view)
+			return true;
+	return false;
+}
+
+Val
+lower_view(Lower *l, ValId v)
+{
+	unsigned rank = (unsigned)lower_inst(l, v)->imm.i;
+	DType t = (DType)lower_inst(l, v)->type.dtype;
+	if (l->target->arch == ARCH_NVPTX || !view_streams(l, v))
+		return NULL;
+	Val bytes = LLVMConstInt(lower_i64(l), dtype_info[t].bits / 8u, 0);
+	for (unsigned a = 0; a < rank; a++)
+		bytes = LLVMBuildMul(l->b, bytes, lower_arg(l, v, 1 + a), "");
+	return LLVMBuildICmp(l->b, LLVMIntSGE, bytes, LLVMConstInt(lower_i64(l), LARGE_BYTES, 0), "");
+}
+
+static LLVMBasicBlockRef
+block_before(Lower *l, LLVMBasicBlockRef next)
+{
+	return LLVMInsertBasicBlockInContext(l->ctx, next, "");
+}
+
+static Val
+store_at(Lower *l, LLVMBasicBlockRef at, Val value, Val p, unsigned align, LLVMBasicBlockRef next)
+{
+	LLVMPositionBuilderAtEnd(l->b, at);
+	Val store = LLVMBuildStore(l->b, value, p);
+	LLVMSetAlignment(store, align);
+	LLVMBuildBr(l->b, next);
+	return store;
+}
+
+void
+lower_stream_store(Lower *l, Val value, Val p, Val large, unsigned bytes, unsigned align)
+{
+	unsigned line = bytes < LINE_BYTES ? bytes : LINE_BYTES;
+	LLVMTypeRef i64 = lower_i64(l), i32 = LLVMInt32TypeInContext(l->ctx);
+	Val low = LLVMBuildAnd(l->b, LLVMBuildPtrToInt(l->b, p, i64, ""), LLVMConstInt(i64, line - 1, 0), "");
+	Val whole = LLVMBuildICmp(l->b, LLVMIntEQ, low, LLVMConstInt(i64, 0, 0), "");
+	LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), exit = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
+	LLVMBasicBlockRef past = block_before(l, exit), plain = block_before(l, exit);
+	LLVMPositionBuilderAtEnd(l->b, from);
+	LLVMBuildCondBr(l->b, BUG(stream_unaligned) ? large : LLVMBuildAnd(l->b, large, whole, ""), past, plain);
+	Val store = store_at(l, past, value, p, line, exit);
+	LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(i32, 1, 0));
+	Val node = LLVMMetadataAsValue(l->ctx, LLVMMDNodeInContext2(l->ctx, &one, 1));
+	LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->ctx, "nontemporal", 11), node);
+	store_at(l, plain, value, p, align, exit);
+	LLVMPositionBuilderAtEnd(l->b, exit);
+}
+
+void
+lower_stream_end(Lower *l)
+{
+	if (kernel_streams(l))
+		lower_call(l, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
+}
