@@ -87,7 +87,7 @@ loop_of(const Share *s, ExprId e)
 	unsigned axis = s->r->nrow;
 	while (!(loops & 1))
 		loops >>= 1, axis++;
-	return (f.fits || BUG(shared_beyond_bounds)) && f.along ? axis : 0;
+	return (f.fits && f.along) || BUG(shared_beyond_bounds) ? axis : 0;
 }
 
 typedef struct {
