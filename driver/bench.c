@@ -6,7 +6,7 @@
 #include "driver/roof.h"
 #include "driver/run_parts.h"
 #include "driver/timing.h"
-#include "driver/work_count.h"
+#include "passes/cost/cost.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ typedef struct {
 	Work work;
 	Results results;
 	uint32_t kernels, threads;
-	double compile_ms;
+	double compile_ms, predicted_us;
 	Timing time;
 	Roof roof;
 	bool stopped; /* --stop: there is nothing to time */
@@ -121,6 +121,9 @@ measure(Bench *x)
 	if (!p)
 		return false;
 	x->kernels = p->kernel.n;
+	double pause = now_ms(s); /* what is only for the report is no part of compiling */
+	x->predicted_us = cost_program_us(cost_machine(po.lanes), p, &x->binding.env, &s->arena, x->threads);
+	x->compile_ms -= now_ms(s) - pause;
 	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2};
 	if (!compile_code(s, p, &co, &code))
 		return false;
@@ -160,6 +163,7 @@ print_json(const Bench *x)
 	text_printf(out, ",\"kernels\":%u,\"compile_ms\":%.3f,", x->kernels, x->compile_ms);
 	text_printf(out, "\"time_us\":{\"median\":%.3f,\"min\":%.3f,\"max\":%.3f,\"n\":%u},", x->time.median, x->time.min,
 	            x->time.max, x->time.n);
+	text_printf(out, "\"predicted_us\":%.4g,", x->predicted_us);
 	text_printf(out, "\"bytes\":%.0f,\"flops\":%.0f,\"gbps\":%.4g,\"tflops\":%.4g,", x->work.bytes, x->work.flops,
 	            per_second(x->work.bytes, x->time.median) * 1e-9, per_second(x->work.flops, x->time.median) * 1e-12);
 	text_printf(out, "\"roof\":{\"gbps\":%.4g,\"tflops\":%.4g},\"fraction_of_roof\":%.4g}\n", x->roof.gbps,
@@ -173,7 +177,8 @@ print_text(const Bench *x)
 	text_printf(out, "graph %s, target %s%s, %u thread%s\n", name_text(x->graph->names, x->graph->name), x->target,
 	            binding_dims_text(&x->binding, &x->s->arena, false), x->threads, x->threads == 1 ? "" : "s");
 	text_printf(out, "%u kernel%s, compiled in %.2f ms\n", x->kernels, x->kernels == 1 ? "" : "s", x->compile_ms);
-	text_printf(out, "median %.2f us (min %.2f, max %.2f) of %u\n", x->time.median, x->time.min, x->time.max, x->time.n);
+	text_printf(out, "median %.2f us (min %.2f, max %.2f) of %u; %.4g us were predicted\n", x->time.median, x->time.min,
+	            x->time.max, x->time.n, x->predicted_us);
 	text_printf(out, "bytes %.0f: %.4g GB/s of a triad's %.4g\n", x->work.bytes,
 	            per_second(x->work.bytes, x->time.median) * 1e-9, x->roof.gbps);
 	text_printf(out, "flops %.0f: %.4g TFLOP/s of a multiply-add loop's %.4g\n", x->work.flops,

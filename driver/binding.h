@@ -3,7 +3,7 @@
 #define TEXO_DRIVER_BINDING_H
 
 #include "driver/input_spec.h"
-#include "driver/launch_expr.h"
+#include "ir/launch_expr.h"
 #include "driver/sizes.h"
 
 typedef struct {

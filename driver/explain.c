@@ -1,11 +1,11 @@
 /* explain.c: texo explain F: which kernels a graph becomes, what each holds, the bytes with and
- * without sharing kernels, and why each remaining edge between kernels is there. Predicted times need
- * the machine's model, which is not built yet: null. Dims that nothing gives take their hints, else small sizes, and are said. */
+ * without sharing kernels, the times that the cost model predicts for one thread, and why each remaining edge
+ * between kernels is there. Dims that nothing gives take their hints, else small sizes, and are said. */
 #include "driver/compile.h"
 #include "driver/explain_code.h"
 #include "driver/binding.h"
 #include "driver/run_parts.h"
-#include "driver/work_count.h"
+#include "passes/cost/cost.h"
 
 #include <string.h>
 
@@ -16,13 +16,15 @@ typedef struct {
 	SourceUnit unit;
 	Graph *graph;
 	const char *target;
-	double bytes_unfused;
+	const Machine *machine;
+	double bytes_unfused, us_unfused;
 	Binding binding;
 	Program *program;
 	UseTable uses;
 	uint32_t *kernel_of; /* by tensor: kernel index + 1 */
-	double bytes_fused;
+	double bytes_fused, us_fused;
 	Work *work;          /* by kernel */
+	double *us;
 } Explain;
 
 /* What each definition costs as a kernel of its own: before the passes. */
@@ -32,8 +34,12 @@ count_unfused(Explain *x)
 	const Graph *g = x->graph;
 	UseTable uses;
 	use_table_init(&uses, g, &x->s->arena);
-	for (uint32_t i = 0; i < g->node.n; i++)
-		x->bytes_unfused += work_count(&x->binding.env, &uses, &g->node.at[i].out, 1).bytes;
+	for (uint32_t i = 0; i < g->node.n; i++) {
+		TensorId t = g->node.at[i].out;
+		Work w = work_count(&x->binding.env, &uses, &t, 1);
+		x->bytes_unfused += w.bytes;
+		x->us_unfused += cost_alone_us(x->machine, g, t, &w, 1);
+	}
 }
 
 static void
@@ -42,14 +48,18 @@ count_kernels(Explain *x)
 	const Program *p = x->program;
 	Arena *a = &x->s->arena;
 	use_table_init(&x->uses, p->graph, a);
+	cost_note_steps(&x->uses, p);
 	x->kernel_of = ARENA_ARRAY(a, uint32_t, p->graph->tensor.n);
 	x->work = ARENA_ARRAY(a, Work, p->kernel.n + 1);
+	x->us = ARENA_ARRAY(a, double, p->kernel.n + 1);
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const KernelPlan *kp = &p->kernel.at[k].plan;
 		for (unsigned i = 0; i < kp->nnode; i++)
 			x->kernel_of[kp->node[i]] = k + 1;
 		x->work[k] = work_count(&x->binding.env, &x->uses, kp->node, kp->nnode);
+		x->us[k] = cost_kernel_us(x->machine, kp, &x->work[k], 1);
 		x->bytes_fused += x->work[k].bytes;
+		x->us_fused += x->us[k];
 	}
 }
 
@@ -122,15 +132,17 @@ print_text(Explain *x)
 	const Program *p = x->program;
 	Arena *a = &x->s->arena;
 	Text *out = &x->s->out;
-	text_printf(out, "graph %s, target %s%s\n%u kernel%s, %s moved (each definition apart: %s)\n",
+	text_printf(out, "graph %s, target %s%s\n%u kernel%s, %s moved, %.3g us predicted (each definition apart: %s, %.3g us)\n",
 	            name_text(p->graph->names, p->graph->name), x->target, binding_dims_text(&x->binding, a, true), p->kernel.n,
-	            p->kernel.n == 1 ? "" : "s", size_text(a, x->bytes_fused, "B"), size_text(a, x->bytes_unfused, "B"));
+	            p->kernel.n == 1 ? "" : "s", size_text(a, x->bytes_fused, "B"), x->us_fused,
+	            size_text(a, x->bytes_unfused, "B"), x->us_unfused);
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const Kernel *kernel = &p->kernel.at[k];
 		text_printf(out, "  k%-3u %-5s", k, template_info[kernel->plan.tmpl].text);
 		for (unsigned i = 0; i < kernel->plan.nnode; i++)
 			text_printf(out, "%s %s", i ? "," : "", tensor_name(x, kernel->plan.node[i]));
-		text_printf(out, ": %s, %s\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"));
+		text_printf(out, ": %s, %s, %.3g us\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"),
+		            x->us[k]);
 	}
 	each_edge(x, print_edge);
 }
@@ -162,7 +174,8 @@ json_kernel(Explain *x, uint32_t k)
 		text_printf(out, "%s", i ? "," : "");
 		text_json(out, def, strlen(def));
 	}
-	text_printf(out, "],\"bytes\":%.0f,\"flops\":%.0f,\"predicted_us\":null}", x->work[k].bytes, x->work[k].flops);
+	text_printf(out, "],\"bytes\":%.0f,\"flops\":%.0f,\"predicted_us\":%.4g}", x->work[k].bytes, x->work[k].flops,
+	            x->us[k]);
 }
 
 static void
@@ -180,7 +193,8 @@ print_json(Explain *x)
 	text_printf(out, ",\"kernels\":[");
 	for (uint32_t k = 0; k < x->program->kernel.n; k++)
 		json_kernel(x, k);
-	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"refused\":[", x->bytes_unfused, x->bytes_fused);
+	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"predicted_us\":%.4g,\"predicted_us_unfused\":%.4g,\"refused\":[",
+	            x->bytes_unfused, x->bytes_fused, x->us_fused, x->us_unfused);
 	each_edge(x, json_edge);
 	text_printf(out, "]}\n");
 }
@@ -200,6 +214,7 @@ plan(Explain *x)
 	    !session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
 	    !bind_inputs(x->graph, spec, o->operand.n - 1, &bo, &x->binding, &s->problem))
 		return false;
+	x->machine = cost_machine(po.lanes);
 	count_unfused(x);
 	x->program = compile_program(s, x->graph, &po);
 	if (x->program)

@@ -2,7 +2,7 @@
 #ifndef TEXO_DRIVER_SIZES_H
 #define TEXO_DRIVER_SIZES_H
 
-#include "driver/launch_expr.h"
+#include "ir/launch_expr.h"
 #include "driver/problem.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 #ifndef TEXO_DRIVER_SUBSCRIPT_RANGE_H
 #define TEXO_DRIVER_SUBSCRIPT_RANGE_H
 
-#include "driver/launch_expr.h"
+#include "ir/launch_expr.h"
 
 typedef struct {
 	int64_t lo, hi;    /* lo <= value < hi */

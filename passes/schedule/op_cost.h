@@ -17,7 +17,7 @@ static const OpCost op_cost_read = {8, 4};
 static inline OpCost
 op_cost(Op op)
 {
-	static const OpCost none = {0, 0}, cheap = {4, 1}, dear = {48, 8}, math = {160, 16};
+	static const OpCost none = {0, 0}, cheap = {4, 1}, dear = {48, 4}, math = {160, 16};
 	const OpInfo *info = &op_info[op];
 	if (op == OP_READ)
 		return op_cost_read;

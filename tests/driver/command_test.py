@@ -607,6 +607,7 @@ def test_explain(folder):
     assert set(found) >= {"graph", "target", "kernels", "bytes_unfused", "bytes_fused", "refused"}
     (kernel,) = found["kernels"]
     assert set(kernel) >= {"name", "template", "defs", "bytes", "flops", "predicted_us"}
+    assert found["predicted_us"] == kernel["predicted_us"] > 0 and found["predicted_us_unfused"] > 0, found
     assert kernel["defs"] == ["z"] and kernel["bytes"] == 12004 and kernel["flops"] == 2000, kernel
     soft = json.loads(texo("explain", "--json", PROGRAMS / "softmax.tex", "--graph=rows", "--fuse=off").out)
     assert len(soft["kernels"]) > 1 and soft["refused"] and all(set(r) >= {"from", "to", "code", "reason", "line"} for r in soft["refused"])

@@ -1,11 +1,14 @@
-/* work_count.h: bytes and operations of sets of nodes, as `texo explain` and `texo bench` report them. */
-#ifndef TEXO_DRIVER_WORK_COUNT_H
-#define TEXO_DRIVER_WORK_COUNT_H
+/* work_count.h: bytes and operations of sets of nodes, and what the operations cost. */
+#ifndef TEXO_PASSES_COST_WORK_COUNT_H
+#define TEXO_PASSES_COST_WORK_COUNT_H
 
-#include "driver/launch_expr.h"
+#include "ir/launch_expr.h"
 
 typedef struct {
 	double bytes, flops;
+	/* of the operations, one at a time and in vectors (op_cost.h): what does not vary along the innermost
+	 * axis is computed outside of its loop, and what several nodes of the set have in common once */
+	double scalar_ns, vector_ns;
 } Work;
 
 typedef struct {
@@ -20,9 +23,14 @@ typedef struct {
 	uint32_t *start;        /* by tensor: its readers are user[start[t] .. start[t + 1]) */
 	TensorId *user;
 	bool *result;           /* by tensor */
+	bool *steps;            /* by tensor: its kernel takes one term for an element, as a step from the one before */
 	uint32_t stamp;         /* of the set being counted; marks below are compared with it */
 	uint32_t *inside, *seen; /* by tensor */
 	double *asked;          /* by tensor: elements asked for through data, below 0 for all */
+	uint32_t nexpr;
+	uint32_t *counted;      /* by expression: the set that last took its cost */
+	uint32_t walk;          /* the walk at work: */
+	uint32_t *varies;       /* by expression: the last walk along whose innermost axis it varies */
 } UseTable;
 
 void use_table_init(UseTable *t, const Graph *g, Arena *a);

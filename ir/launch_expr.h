@@ -1,7 +1,7 @@
 /* launch_expr.h: integer expressions over dims and scalar parameters (extents, launch checks),
  * evaluated while only some of the dims may be known. */
-#ifndef TEXO_DRIVER_LAUNCH_EXPR_H
-#define TEXO_DRIVER_LAUNCH_EXPR_H
+#ifndef TEXO_IR_LAUNCH_EXPR_H
+#define TEXO_IR_LAUNCH_EXPR_H
 
 #include "ir/tg.h"
 

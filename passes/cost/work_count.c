@@ -1,5 +1,7 @@
 /* work_count.c: see work_count.h. */
-#include "driver/work_count.h"
+#include "passes/cost/work_count.h"
+
+#include "passes/schedule/op_cost.h"
 
 typedef struct {
 	const LaunchEnv *env;
@@ -9,6 +11,10 @@ typedef struct {
 	VEC(TensorId) read; /* tensors that the set reads, once each */
 	double terms;    /* of the node at work */
 	double ops;      /* operations of the expression at work */
+	unsigned innermost;    /* axis of the node at work, and how many values it takes */
+	double span;
+	double taken;          /* of its terms, the part that its kernel takes */
+	Work work;
 	bool through_data;
 } Count;
 
@@ -43,6 +49,36 @@ has_read(Count *c, ExprId e)
 	return c->through_data;
 }
 
+/* Operands come first, so that their marks are there. */
+static bool
+varies(const Count *c, ExprId e)
+{
+	const Expr *x = expr_get(c->g, e);
+	bool yes = x->op == OP_ACC || x->op == OP_TOUCHED || (x->op == OP_AXIS && x->ref == c->innermost);
+	for (unsigned k = 0; k < x->narg && !yes; k++) {
+		ExprId a = expr_arg(c->g, e, k);
+		yes = a >= c->table->nexpr || c->table->varies[a] == c->table->walk;
+	}
+	if (yes && e < c->table->nexpr)
+		c->table->varies[e] = c->table->walk;
+	return yes;
+}
+
+static void
+add_cost(Count *c, ExprId e)
+{
+	const Expr *x = expr_get(c->g, e);
+	double times = (varies(c, e) ? c->terms : c->terms / c->span) * c->taken;
+	/* bytes count apart; what vectors read is a load from the nearest cache, and indices are a vector's */
+	double vector = x->op == OP_READ ? op_cost(OP_ADD).vector : x->dtype == DT_I64 ? 0 : op_cost((Op)x->op).vector;
+	if (e < c->table->nexpr && c->table->counted[e] == c->table->stamp)
+		return;
+	if (e < c->table->nexpr)
+		c->table->counted[e] = c->table->stamp;
+	c->work.scalar_ns += op_cost((Op)x->op).scalar * times / UNITS_A_NS;
+	c->work.vector_ns += vector * times / UNITS_A_NS;
+}
+
 static void
 visit(void *user, ExprId e)
 {
@@ -53,6 +89,7 @@ visit(void *user, ExprId e)
 	if (op_info[x->op].cls == CLASS_MAP && (kind == KIND_FLOAT || kind == KIND_COMPLEX) && x->op != OP_CAST &&
 	    x->op != OP_SELECT && x->op != OP_NEG)
 		c->ops++;
+	add_cost(c, e);
 	if (x->op != OP_READ)
 		return;
 	for (unsigned k = 0; k < x->narg; k++)
@@ -76,6 +113,7 @@ operations(Count *c, ExprId e, double terms)
 		return 0;
 	c->ops = 0;
 	c->terms = terms;
+	c->table->walk++;
 	expr_walk(c->g, c->scratch, e, visit, c);
 	return c->ops * terms;
 }
@@ -130,15 +168,35 @@ reduced_terms(Count *c, const Node *n)
 	return terms;
 }
 
+static void
+innermost(Count *c, unsigned axis, double span)
+{
+	c->innermost = axis;
+	c->span = span > 1 ? span : 1;
+}
+
 static double
 node_flops(Count *c, const Node *n)
 {
-	double points = elements(c, n->out), terms = (n->scatter ? 1 : points) * reduced_terms(c, n);
+	double points = elements(c, n->out), each = reduced_terms(c, n), terms = (n->scatter ? 1 : points) * each;
 	DTypeKind kind = dtype_info[c->g->tensor.at[n->out].dtype].kind;
-	double flops = operations(c, n->body, terms) + operations(c, n->finish, points) + operations(c, n->init, points);
+	int64_t last;
+	bool some = n->npar && launch_value(c->env, c->g->tensor.at[n->out].extent[n->npar - 1], &last) && last > 0;
+	double line = some ? (double)last : 1;
+	c->taken = 1;
+	innermost(c, n->npar - 1u, line);
+	double flops = operations(c, n->finish, points) + operations(c, n->init, points);
+	if (c->table->steps[n->out] && each > 1)
+		c->taken = 1 / each;
+	innermost(c, (unsigned)n->npar + n->nred - 1u, n->nred ? each : line);
+	flops += operations(c, n->body, terms);
 	if (n->monoid && (kind == KIND_FLOAT || kind == KIND_COMPLEX))
 		flops += terms;
 	operations(c, n->guard, terms);
+	if (n->monoid) {
+		c->work.scalar_ns += op_cost(OP_ADD).scalar * terms * c->taken / UNITS_A_NS;
+		c->work.vector_ns += op_cost(OP_ADD).vector * terms * c->taken / UNITS_A_NS;
+	}
 	for (unsigned k = n->npar; k < (unsigned)n->npar + n->nred; k++) {
 		operations(c, n->axis[k].lo, points);
 		operations(c, n->axis[k].hi, points);
@@ -201,9 +259,13 @@ use_table_init(UseTable *t, const Graph *g, Arena *a)
 	uint32_t n = g->tensor.n;
 	*t = (UseTable){.graph = g, .arena = a};
 	t->result = ARENA_ARRAY(a, bool, n);
+	t->steps = ARENA_ARRAY(a, bool, n);
 	t->inside = ARENA_ARRAY(a, uint32_t, n);
 	t->seen = ARENA_ARRAY(a, uint32_t, n);
 	t->asked = ARENA_ARRAY(a, double, n);
+	t->nexpr = g->expr.n;
+	t->counted = ARENA_ARRAY(a, uint32_t, t->nexpr);
+	t->varies = ARENA_ARRAY(a, uint32_t, t->nexpr);
 	for (uint32_t i = 0; i < g->node.n; i++)
 		add_node(t, &g->node.at[i]);
 	for (uint32_t i = 0; i < g->result.n; i++)
@@ -225,12 +287,14 @@ Work
 work_count(const LaunchEnv *env, UseTable *table, const TensorId *node, uint32_t n)
 {
 	Count c = {.env = env, .g = env->graph, .scratch = table->arena, .table = table};
-	Work w = {0, 0};
+	Work w = {0, 0, 0, 0};
 	table->stamp++;
 	for (uint32_t i = 0; i < n; i++)
 		table->inside[node[i]] = table->stamp;
 	for (uint32_t i = 0; i < n; i++)
 		w.flops += node_flops(&c, tensor_node(c.g, node[i]));
+	w.scalar_ns = c.work.scalar_ns;
+	w.vector_ns = c.work.vector_ns;
 	for (uint32_t i = 0; i < c.read.n; i++) {
 		TensorId t = c.read.at[i];
 		double all = elements(&c, t), asked = table->asked[t];

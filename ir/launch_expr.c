@@ -1,7 +1,7 @@
 /* launch_expr.c: see launch_expr.h. Arithmetic is LANGUAGE.md's: it wraps, div and mod floor, by 0
  * they give -1 and the dividend. Launch expressions are small; one that is deeper than MAX_DEPTH or
  * takes more than MAX_STEPS (shared parts count each time) stays undecided. */
-#include "driver/launch_expr.h"
+#include "ir/launch_expr.h"
 
 enum { MAX_DEPTH = 1000, MAX_STEPS = 100 * 1000 };
 

@@ -1,0 +1,27 @@
+/* cost.h: how long kernels take, in microseconds, as `texo explain` and `texo bench` predict it. A pure
+ * function of the plan, the target and the dims: nothing is measured here. What an operation costs is
+ * op_cost.h's to say, for this as for fusing and for the size of tasks. */
+#ifndef TEXO_PASSES_COST_COST_H
+#define TEXO_PASSES_COST_COST_H
+
+#include "ir/kp.h"
+#include "passes/cost/work_count.h"
+
+/* A row of machines.def. */
+typedef struct {
+	uint16_t lanes;
+	double slower, gflops, cache, near, far, most, launch_ns, split_ns;
+} Machine;
+
+/* The machine with vectors of so many lanes. */
+const Machine *cost_machine(uint16_t lanes);
+/* The kernel of this plan, whose nodes have this work, by so many threads. */
+double cost_kernel_us(const Machine *m, const KernelPlan *plan, const Work *w, unsigned threads);
+/* Each definition as a kernel of its own: node t with this work. */
+double cost_alone_us(const Machine *m, const Graph *g, TensorId t, const Work *w, unsigned threads);
+/* Tells the counting which folds of p are scans. */
+void cost_note_steps(UseTable *uses, const Program *p);
+/* All kernels one after another, with every dim known in env. */
+double cost_program_us(const Machine *m, const Program *p, const LaunchEnv *env, Arena *scratch, unsigned threads);
+
+#endif

@@ -1,0 +1,193 @@
+/* cost_test.c: the cost model says what it is made of: bytes at the rate of where they lie, operations
+ * at theirs and once where code has them once, starts, and threads where they pay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "frontend/frontend.h"
+#include "passes/cost/cost.h"
+#include "passes/pass.h"
+
+static Arena arena;
+
+typedef struct {
+	LaunchEnv env;
+	Graph *g;
+	Program *p;
+	uint16_t lanes;
+} Compiled;
+
+static Graph *
+read_graph(const char *text)
+{
+	Diags d;
+	diags_init(&d, &arena);
+	FileId id = diags_add_file(&d, "cost", text, strlen(text));
+	FrontendOptions o = {.fp = FP_RELAXED, .host = host_default()};
+	Unit *u = frontend_compile(&arena, names_new(&arena), &d, id, &o);
+	if (d.nerror || u->graph.n != 1)
+		fail_msg("%s", diags_render(&d, &arena, false));
+	return u->graph.at[0];
+}
+
+/* Every dim has this size. */
+static void
+set_dims(Compiled *c, int64_t size)
+{
+	launch_env_init(&c->env, c->g, &arena);
+	for (DimId d = 1; d < c->g->dim.n; d++) {
+		c->env.dim[d] = size;
+		c->env.dim_known[d] = true;
+	}
+}
+
+static Compiled
+compile(const char *text, uint16_t lanes)
+{
+	Compiled c = {.g = read_graph(text), .lanes = lanes};
+	PassOptions o = {.lanes = lanes, .has_fma = true};
+	Text log;
+	text_init(&log, &arena);
+	c.p = compile_graph(c.g, &o, &log);
+	return c;
+}
+
+static double
+predict(Compiled *c, int64_t size, unsigned threads)
+{
+	set_dims(c, size);
+	double us = cost_program_us(cost_machine(c->lanes), c->p, &c->env, &arena, threads);
+	assert_true(us == cost_program_us(cost_machine(c->lanes), c->p, &c->env, &arena, threads));
+	return us;
+}
+
+static double
+one(const char *text, int64_t size)
+{
+	Compiled c = compile(text, 16);
+	return predict(&c, size, 1);
+}
+
+/* Each definition as a kernel of its own. */
+static double
+apart(const char *text, int64_t size)
+{
+	Compiled c = {.g = read_graph(text)};
+	UseTable uses;
+	double us = 0;
+	set_dims(&c, size);
+	use_table_init(&uses, c.g, &arena);
+	for (uint32_t k = 0; k < c.g->node.n; k++) {
+		TensorId t = c.g->node.at[k].out;
+		Work w = work_count(&c.env, &uses, &t, 1);
+		us += cost_alone_us(cost_machine(16), c.g, t, &w, 1);
+	}
+	return us;
+}
+
+static bool
+about(double got, double want)
+{
+	return got > 0.98 * want && got < 1.02 * want;
+}
+
+static const char copy_text[] = "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] * 2 }";
+static const char softmax_text[] = "use \"std\"\ngraph g(x: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = softmax[j](x[i, j]) }";
+
+static void
+bytes_at_their_rate(void **state)
+{
+	const Machine *m = cost_machine(16);
+	(void)state;
+	assert_true(about(one(copy_text, 1 << 26), 8.0 * (1 << 26) / m->far / 1000));
+	assert_true(about(one(copy_text, 1 << 16), (8.0 * (1 << 16) / m->near + m->launch_ns) / 1000));
+	assert_true(about(one(copy_text, 1), m->launch_ns / 1000));
+}
+
+static void
+products_at_theirs(void **state)
+{
+	const Machine *m = cost_machine(16);
+	(void)state;
+	double us = one("graph g(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = sum[k](x[i, k] * w[k, j]) }", 512);
+	assert_true(about(us, 2 * 512.0 * 512 * 512 / m->gflops / 1000));
+}
+
+static void
+wider_is_faster(void **state)
+{
+	double before = 0;
+	(void)state;
+	for (uint16_t lanes = 2; lanes <= 16; lanes = (uint16_t)(2 * lanes)) {
+		Compiled c = compile(softmax_text, lanes);
+		double us = predict(&c, 256, 1);
+		assert_int_equal(cost_machine(lanes)->lanes, lanes);
+		assert_true(before == 0 || us < before);
+		before = us;
+	}
+	assert_ptr_equal(cost_machine(64), cost_machine(16));
+}
+
+static void
+threads_where_they_pay(void **state)
+{
+	Compiled c = compile(softmax_text, 16);
+	(void)state;
+	assert_true(predict(&c, 2048, 8) < predict(&c, 2048, 2));
+	assert_true(predict(&c, 2048, 2) < predict(&c, 2048, 1));
+	assert_true(predict(&c, 4, 8) < predict(&c, 4, 1) * 30); /* a start of threads, not more */
+}
+
+/* What does not vary within a row is computed once a row, and what two results share once. */
+static void
+once_where_code_has_it_once(void **state)
+{
+	(void)state;
+	double row = one("graph g(x: f32[N, N], s: f32[N]) -> (y: f32[N, N]) { y[i, j] = x[i, j] * exp(s[i]) }", 256);
+	double all = one("graph g(x: f32[N, N], s: f32[N]) -> (y: f32[N, N]) { y[i, j] = x[i, j] * exp(s[j]) }", 256);
+	double plain = one("graph g(x: f32[N, N], s: f32[N]) -> (y: f32[N, N]) { y[i, j] = x[i, j] * s[i] }", 256);
+	assert_true(row < 1.1 * plain && all > 2 * row);
+	double two = one("graph g(x: f32[N]) -> (y: f32[N], z: f32[N]) {\n y[i] = exp(x[i])\n z[i] = exp(x[i]) * 2\n}", 4096);
+	double single = one("graph g(x: f32[N]) -> (y: f32[N]) { y[i] = exp(x[i]) }", 4096);
+	assert_true(two < 1.5 * single);
+}
+
+/* A scan takes one term a step, where its definition has half a row of them. */
+static void
+scans_by_steps(void **state)
+{
+	(void)state;
+	double scan = one("graph g(x: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = sum[k where k <= j](x[i, k]) }", 512);
+	double sum = one("graph g(x: f32[N, N]) -> (y: f32[N]) { y[i] = sum[k](x[i, k]) }", 512);
+	assert_true(scan < 8 * sum);
+}
+
+static void
+together_is_not_slower(void **state)
+{
+	static const int64_t size[] = {1, 16, 256, 2048};
+	(void)state;
+	for (unsigned k = 0; k < sizeof size / sizeof *size; k++)
+		assert_true(one(softmax_text, size[k]) < apart(softmax_text, size[k]));
+}
+
+int
+main(void)
+{
+	Unwind u = {0};
+	arena_init(&arena, &host_default()->memory, &u);
+	if (setjmp(u.env))
+		return 1;
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bytes_at_their_rate), cmocka_unit_test(products_at_theirs), cmocka_unit_test(wider_is_faster),
+		cmocka_unit_test(threads_where_they_pay), cmocka_unit_test(once_where_code_has_it_once),
+		cmocka_unit_test(scans_by_steps), cmocka_unit_test(together_is_not_slower),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	arena_free(&arena);
+	return failed;
+}
