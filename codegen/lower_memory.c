@@ -48,20 +48,47 @@ lane_numbers(Lower *l, unsigned lanes)
 	return LLVMConstVector(n, lanes);
 }
 
+static unsigned
+element_bytes(DType t)
+{
+	return dtype_info[t].bits < 8 ? 1 : dtype_info[t].bits / 8u;
+}
+
+/* bool is a byte in memory. */
+static LLVMTypeRef
+memory_type(Lower *l, DType t, unsigned lanes)
+{
+	LLVMTypeRef e = t == DT_BOOL ? LLVMInt8TypeInContext(l->ctx) : lower_dtype(l, t);
+	return lanes ? LLVMVectorType(e, lanes) : e;
+}
+
+static Val
+address(Lower *l, DType t, Val base, Val offset)
+{
+	return LLVMBuildGEP2(l->b, memory_type(l, t, 0), base, &offset, 1, "");
+}
+
 /* The offset of indices id[0..rank) into a view; those with lanes are summed apart. The index along
  * the lanes is a scalar. */
 static void
 set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 {
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
-	Val same = LLVMConstInt(lower_i64(l), 0, 0), varying = NULL;
+	Val same = NULL, varying = NULL;
 	for (unsigned a = 0; a < rank; a++) {
 		Val stride = l->val[lower_arg_id(l, view, 1 + rank + a)];
-		if (has_lanes(l, id[a]))
+		if (has_lanes(l, id[a])) {
 			varying = add(l, varying, LLVMBuildMul(l->b, l->val[id[a]], lower_splat(l, stride, x->lanes), ""));
-		else
-			same = add(l, same, LLVMBuildMul(l->b, l->val[id[a]], stride, ""));
+			continue;
+		}
+		Val steps = LLVMBuildMul(l->b, l->val[id[a]], stride, "");
+		if (same && dtype_info[x->dtype].bits >= 8) { /* so that the outer axes leave the inner ones' loops */
+			x->base = address(l, x->dtype, x->base, same);
+			same = steps;
+		} else
+			same = add(l, same, steps);
 	}
+	same = same ? same : LLVMConstInt(lower_i64(l), 0, 0);
 	bool lanewise = along >= 0 && x->lanes;
 	ValId step = lanewise ? lower_arg_id(l, view, 1 + rank + (unsigned)along) : 0;
 	x->in_a_row = lanewise && !varying && is_one(l, step);
@@ -92,26 +119,6 @@ access_of(Lower *l, ValId v, unsigned lanes)
 	if (x->imm.i & TIR_STREAM)
 		at.large = l->val[view];
 	return at;
-}
-
-static unsigned
-element_bytes(DType t)
-{
-	return dtype_info[t].bits < 8 ? 1 : dtype_info[t].bits / 8u;
-}
-
-/* bool is a byte in memory. */
-static LLVMTypeRef
-memory_type(Lower *l, DType t, unsigned lanes)
-{
-	LLVMTypeRef e = t == DT_BOOL ? LLVMInt8TypeInContext(l->ctx) : lower_dtype(l, t);
-	return lanes ? LLVMVectorType(e, lanes) : e;
-}
-
-static Val
-address(Lower *l, DType t, Val base, Val offset)
-{
-	return LLVMBuildGEP2(l->b, memory_type(l, t, 0), base, &offset, 1, "");
 }
 
 /* --- under a condition --- */

@@ -10,22 +10,19 @@
  * demand, so value and fault are the same (fold_views.c). A result is stored anyway and is read back. A
  * read checked as it runs is left: it is checked against the extents of what it names.
  *
- * What is computed again must cost less than storing it and reading it back: either a few cheap
- * operations on at most one element read, or one reader that evaluates each element once, because
- * every index it runs over appears in the subscripts. In strict mode a sum takes one fma a term when
- * its body is a product: a body that is just the read must not become one. */
+ * What is computed again must cost no more than storing it and reading it back (op_cost.h), or have one
+ * reader that evaluates each element once, because every index it runs over appears in the subscripts. In
+ * strict mode a sum takes one fma a term when its body is a product: a body that is just the read must not
+ * become one. */
 #include "passes/expr_map.h"
 #include "passes/pass_ctx.h"
+#include "passes/schedule/op_cost.h"
 
-enum {
-	CHEAP_OPS = 4,   /* operations that cost less than a store and a load */
-	MAX_SIZE = 1000  /* expressions of a body, beyond which it takes in no more */
-};
+enum { MAX_SIZE = 1000 }; /* expressions of a body, beyond which it takes in no more */
 
 typedef struct {
-	uint32_t size;          /* distinct expressions */
-	uint32_t cheap, costly; /* operations on elements */
-	uint32_t reads;         /* of tensors */
+	uint32_t size;  /* distinct expressions */
+	uint32_t units; /* of op_cost.h, of its operations on elements and its reads */
 } BodyCost;
 
 typedef struct {
@@ -56,10 +53,9 @@ count_expr(void *user, ExprId e)
 	Counting *c = user;
 	const Expr *p = expr_get(c->g, e);
 	c->cost.size++;
-	if (p->op == OP_READ)
-		c->cost.reads += c->g->tensor.at[p->ref].kind != TENSOR_SCALAR;
-	else if (op_info[p->op].cls == CLASS_MAP && p->dtype != DT_I64)
-		*(op_info[p->op].flags & F_CHEAP ? &c->cost.cheap : &c->cost.costly) += 1;
+	bool element = p->op == OP_READ ? c->g->tensor.at[p->ref].kind != TENSOR_SCALAR : p->dtype != DT_I64;
+	if (element)
+		c->cost.units += op_cost((Op)p->op).vector;
 }
 
 static BodyCost
@@ -112,7 +108,7 @@ pays(const Inline *in, Graph *g, ExprId read)
 {
 	const Expr p = *expr_get(g, read);
 	const BodyCost *c = &in->cost[p.ref];
-	if (c->costly == 0 && c->cheap <= CHEAP_OPS && c->reads <= 1)
+	if (c->units <= 2u * op_cost_read.vector)
 		return true;
 	uint32_t axes = 0;
 	for (unsigned k = 0; k < p.narg; k++)
