@@ -60,23 +60,46 @@ typedef struct {
 	int64_t n[2], from_step[2], to_step[2]; /* steps in bytes; along the last axis, then the near one */
 } Tile;
 
+/* Loops over the first axis outside, the second inside. */
 static inline void
-copy_elements(const Tile *t, size_t bytes)
+copy_plane(uint8_t *to, const int64_t *to_step, const uint8_t *from, const int64_t *from_step, const int64_t *n,
+           size_t bytes)
 {
-	for (int64_t i = 0; i < t->n[0]; i++)
-		for (int64_t k = 0; k < t->n[1]; k++)
-			memcpy(t->to + i * t->to_step[0] + k * t->to_step[1],
-			       t->from + i * t->from_step[0] + k * t->from_step[1], bytes);
+	for (int64_t i = 0; i < n[0]; i++)
+		for (int64_t k = 0; k < n[1]; k++)
+			memcpy(to + i * to_step[0] + k * to_step[1], from + i * from_step[0] + k * from_step[1], bytes);
+}
+
+/* Through a buffer, so that either side goes along its lines: a line comes and leaves once, even where
+ * those of a tile fall on the same place of the cache. */
+static inline void
+turn_plane(const Tile *t, bool out, size_t bytes)
+{
+	uint8_t buffer[TILE * TILE * 8];
+	int64_t b = (int64_t)bytes, first[2] = {TILE * b, b}, n[2] = {t->n[out], t->n[!out]};
+	int64_t from[2] = {t->from_step[out], t->from_step[!out]}, to[2] = {t->to_step[!out], t->to_step[out]};
+	copy_plane(buffer, first, t->from, from, n, bytes);
+	copy_plane(t->to, to, buffer, (int64_t[]){b, TILE * b}, (int64_t[]){n[1], n[0]}, bytes);
+}
+
+static inline void
+copy_elements(const Tile *t, bool out, size_t bytes)
+{
+	if (t->n[1] > 1)
+		turn_plane(t, out, bytes);
+	else
+		copy_plane(t->to, (int64_t[]){0, t->to_step[0]}, t->from, (int64_t[]){0, t->from_step[0]},
+		           (int64_t[]){1, t->n[0]}, bytes);
 }
 
 static void
-copy_tile(const Tile *t, size_t bytes)
+copy_tile(const Tile *t, bool out, size_t bytes)
 {
 	switch (bytes) { /* a copy of a size that the compiler knows is a move */
-	case 1: copy_elements(t, 1); return;
-	case 2: copy_elements(t, 2); return;
-	case 4: copy_elements(t, 4); return;
-	default: copy_elements(t, 8); return;
+	case 1: copy_elements(t, out, 1); return;
+	case 2: copy_elements(t, out, 2); return;
+	case 4: copy_elements(t, out, 4); return;
+	default: copy_elements(t, out, 8); return;
 	}
 }
 
@@ -109,7 +132,7 @@ move_tile(const Move *m, int64_t number)
 	}
 	t.from = m->out ? m->row + row : m->strided + strided;
 	t.to = m->out ? m->strided + strided : m->row + row;
-	copy_tile(&t, m->bytes);
+	copy_tile(&t, m->out, m->bytes);
 }
 
 static void
