@@ -122,7 +122,9 @@ measure(Bench *x)
 		return false;
 	x->kernels = p->kernel.n;
 	double pause = now_ms(s); /* what is only for the report is no part of compiling */
-	x->predicted_us = cost_program_us(cost_machine(po.lanes), p, &x->binding.env, &s->arena, x->threads);
+	const Machine *machine = cost_machine(po.lanes);
+	if (machine)
+		x->predicted_us = cost_program_us(machine, p, &x->binding.env, &s->arena, x->threads);
 	x->compile_ms -= now_ms(s) - pause;
 	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2};
 	if (!compile_code(s, p, &co, &code))

@@ -16,7 +16,7 @@ typedef struct {
 	SourceUnit unit;
 	Graph *graph;
 	const char *target;
-	const Machine *machine;
+	const Machine *machine; /* NULL: one that the cost model does not know */
 	double bytes_unfused, us_unfused;
 	Binding binding;
 	Program *program;
@@ -38,7 +38,8 @@ count_unfused(Explain *x)
 		TensorId t = g->node.at[i].out;
 		Work w = work_count(&x->binding.env, &uses, &t, 1);
 		x->bytes_unfused += w.bytes;
-		x->us_unfused += cost_alone_us(x->machine, g, t, &w, 1);
+		if (x->machine)
+			x->us_unfused += cost_alone_us(x->machine, g, t, &w, 1);
 	}
 }
 
@@ -57,7 +58,8 @@ count_kernels(Explain *x)
 		for (unsigned i = 0; i < kp->nnode; i++)
 			x->kernel_of[kp->node[i]] = k + 1;
 		x->work[k] = work_count(&x->binding.env, &x->uses, kp->node, kp->nnode);
-		x->us[k] = cost_kernel_us(x->machine, kp, &x->work[k], 1);
+		if (x->machine)
+			x->us[k] = cost_kernel_us(x->machine, kp, &x->work[k], 1);
 		x->bytes_fused += x->work[k].bytes;
 		x->us_fused += x->us[k];
 	}
@@ -126,23 +128,36 @@ print_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 	            edge_line(x, to), edge_of(x, from, to)->reason);
 }
 
+/* ", 1.5 us predicted", or nothing. */
+static const char *
+us_text(const Explain *x, double us, const char *what)
+{
+	return x->machine ? arena_text(&x->s->arena, ", %.3g us%s", us, what) : "";
+}
+
+static const char *
+us_json(const Explain *x, double us)
+{
+	return x->machine ? arena_text(&x->s->arena, "%.4g", us) : "null";
+}
+
 static void
 print_text(Explain *x)
 {
 	const Program *p = x->program;
 	Arena *a = &x->s->arena;
 	Text *out = &x->s->out;
-	text_printf(out, "graph %s, target %s%s\n%u kernel%s, %s moved, %.3g us predicted (each definition apart: %s, %.3g us)\n",
+	text_printf(out, "graph %s, target %s%s\n%u kernel%s, %s moved%s (each definition apart: %s%s)\n",
 	            name_text(p->graph->names, p->graph->name), x->target, binding_dims_text(&x->binding, a, true), p->kernel.n,
-	            p->kernel.n == 1 ? "" : "s", size_text(a, x->bytes_fused, "B"), x->us_fused,
-	            size_text(a, x->bytes_unfused, "B"), x->us_unfused);
+	            p->kernel.n == 1 ? "" : "s", size_text(a, x->bytes_fused, "B"),
+	            us_text(x, x->us_fused, " predicted"), size_text(a, x->bytes_unfused, "B"), us_text(x, x->us_unfused, ""));
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const Kernel *kernel = &p->kernel.at[k];
 		text_printf(out, "  k%-3u %-5s", k, template_info[kernel->plan.tmpl].text);
 		for (unsigned i = 0; i < kernel->plan.nnode; i++)
 			text_printf(out, "%s %s", i ? "," : "", tensor_name(x, kernel->plan.node[i]));
-		text_printf(out, ": %s, %s, %.3g us\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"),
-		            x->us[k]);
+		text_printf(out, ": %s, %s%s\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"),
+		            us_text(x, x->us[k], ""));
 	}
 	each_edge(x, print_edge);
 }
@@ -174,8 +189,8 @@ json_kernel(Explain *x, uint32_t k)
 		text_printf(out, "%s", i ? "," : "");
 		text_json(out, def, strlen(def));
 	}
-	text_printf(out, "],\"bytes\":%.0f,\"flops\":%.0f,\"predicted_us\":%.4g}", x->work[k].bytes, x->work[k].flops,
-	            x->us[k]);
+	text_printf(out, "],\"bytes\":%.0f,\"flops\":%.0f,\"predicted_us\":%s}", x->work[k].bytes, x->work[k].flops,
+	            us_json(x, x->us[k]));
 }
 
 static void
@@ -193,8 +208,8 @@ print_json(Explain *x)
 	text_printf(out, ",\"kernels\":[");
 	for (uint32_t k = 0; k < x->program->kernel.n; k++)
 		json_kernel(x, k);
-	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"predicted_us\":%.4g,\"predicted_us_unfused\":%.4g,\"refused\":[",
-	            x->bytes_unfused, x->bytes_fused, x->us_fused, x->us_unfused);
+	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"predicted_us\":%s,\"predicted_us_unfused\":%s,\"refused\":[",
+	            x->bytes_unfused, x->bytes_fused, us_json(x, x->us_fused), us_json(x, x->us_unfused));
 	each_edge(x, json_edge);
 	text_printf(out, "]}\n");
 }

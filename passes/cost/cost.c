@@ -16,11 +16,11 @@ static const Machine machine[] = {
 const Machine *
 cost_machine(uint16_t lanes)
 {
-	unsigned best = 0;
+	const Machine *best = NULL;
 	for (unsigned k = 0; k < sizeof machine / sizeof *machine; k++)
 		if (machine[k].lanes <= lanes)
-			best = k;
-	return &machine[best];
+			best = &machine[k];
+	return best;
 }
 
 static double

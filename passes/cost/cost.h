@@ -13,7 +13,7 @@ typedef struct {
 	double slower, gflops, cache, near, far, most, launch_ns, split_ns;
 } Machine;
 
-/* The machine with vectors of so many lanes. */
+/* The machine with vectors of so many lanes; NULL: the target has none, and no time is predicted for it. */
 const Machine *cost_machine(uint16_t lanes);
 /* The kernel of this plan, whose nodes have this work, by so many threads. */
 double cost_kernel_us(const Machine *m, const KernelPlan *plan, const Work *w, unsigned threads);

@@ -608,6 +608,8 @@ def test_explain(folder):
     (kernel,) = found["kernels"]
     assert set(kernel) >= {"name", "template", "defs", "bytes", "flops", "predicted_us"}
     assert found["predicted_us"] == kernel["predicted_us"] > 0 and found["predicted_us_unfused"] > 0, found
+    gpu = json.loads(texo("explain", "--json", AXPY, "N=1000", "--target=cuda").out)
+    assert gpu["predicted_us"] is None and gpu["kernels"][0]["predicted_us"] is None, gpu
     assert kernel["defs"] == ["z"] and kernel["bytes"] == 12004 and kernel["flops"] == 2000, kernel
     soft = json.loads(texo("explain", "--json", PROGRAMS / "softmax.tex", "--graph=rows", "--fuse=off").out)
     assert len(soft["kernels"]) > 1 and soft["refused"] and all(set(r) >= {"from", "to", "code", "reason", "line"} for r in soft["refused"])

@@ -130,6 +130,7 @@ wider_is_faster(void **state)
 		before = us;
 	}
 	assert_ptr_equal(cost_machine(64), cost_machine(16));
+	assert_null(cost_machine(0));
 }
 
 static void
