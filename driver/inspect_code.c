@@ -189,7 +189,7 @@ read_image(Search *x, const uint8_t *at, size_t n)
 	if (h.bytes > n || h.bytes < sizeof h)
 		return 0;
 	im.bytes = arena_copy(&x->s->data, at, (size_t)h.bytes); /* aligned */
-	if (image_read(&im, (size_t)h.bytes) != TEXO_OK)
+	if (image_read(&im, (size_t)h.bytes) != TEXO_OK || im.header->target != IMG_TARGET_CPU)
 		return 0;
 	CodeSymbols own = {0};
 	code_symbols(&x->s->arena, im.code, (size_t)h.code.n, &own);

@@ -145,7 +145,7 @@ typedef struct texo_fault {
 /** Makes a runtime. A child of fork() may go on using it when no function of it was running at the fork.
  * \param options NULL for the defaults
  * \param out     the runtime; the caller destroys it
- * \return #TEXO_OK, #TEXO_INVALID, #TEXO_NOT_BUILT for a device, #TEXO_NO_MEMORY */
+ * \return #TEXO_OK, #TEXO_INVALID, #TEXO_NO_DEVICE with what is lacking, #TEXO_NO_MEMORY */
 TEXO_API texo_status texo_rt_create(const texo_rt_options *options, texo_rt **out);
 /** Gives the caller's hold up. Programs keep what they need alive; with the last of them the threads have
  * ended. */
@@ -182,19 +182,21 @@ TEXO_API texo_status texo_kernel_prepare(texo_kernel *k, const texo_arg *args, s
  * \return #TEXO_OK; #TEXO_INVALID with the argument's name; #TEXO_CHECK_FAILED; #TEXO_LIMIT */
 TEXO_API texo_status texo_kernel_workspace(texo_kernel *k, const texo_arg *args, size_t n, size_t *bytes);
 /** Runs the graph, with the same results on any number of threads. Never allocates. On the CPU it returns
- * when done. Launches of one kernel from several threads take turns.
+ * when done; on a CUDA device once the work is on the stream, and only texo_kernel_status() tells of accesses
+ * that failed. Launches of one kernel from several threads take turns; of those that a device has at the
+ * same time, which one texo_kernel_status() tells of is open.
  * \param k         the kernel
  * \param args      inputs (with inouts) in source order, then results, which share no memory with the others
  * \param n         how many
  * \param workspace aligned to 64 bytes; NULL when none is needed
- * \param stream    NULL on the CPU
- * \return as texo_kernel_workspace(), and #TEXO_FAULT when an access failed */
+ * \param stream    NULL on the CPU; a CUstream or cudaStream_t, of which NULL is the default one
+ * \return as texo_kernel_workspace(), and #TEXO_FAULT when an access failed, #TEXO_DEVICE_LOST */
 TEXO_API texo_status texo_kernel_launch(texo_kernel *k, const texo_arg *args, size_t n, void *workspace,
                                         void *stream);
-/** What happened in the kernel's last launch.
+/** What happened in the kernel's last launch. On a CUDA device call it once the stream has been waited for.
  * \param k   the kernel
  * \param out filled; its struct_size must be set
- * \return #TEXO_OK, #TEXO_INVALID */
+ * \return #TEXO_OK, #TEXO_INVALID, #TEXO_DEVICE_LOST */
 TEXO_API texo_status texo_kernel_status(texo_kernel *k, texo_fault *out);
 /** The signature as JSON: params, results, dtypes, extents.
  * \param k    the kernel

@@ -70,8 +70,11 @@ check_kind(const Fill *x, uint32_t p, const DLTensor *t)
 	if (t->ndim < 0 || (uint32_t)t->ndim != want->rank)
 		return rt_fail(TEXO_INVALID, "argument %s: the rank is %d, %u is expected", name_of(x, p), t->ndim,
 		               want->rank);
-	if (t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost)
-		return arg_fail(x, p, "the tensor is not in this processor's memory");
+	const Rt *rt = x->k->program->rt;
+	if (rt->device ? t->device.device_type != rt->device->type || t->device.device_id != rt->ordinal
+	               : t->device.device_type != kDLCPU && t->device.device_type != kDLCUDAHost)
+		return arg_fail(x, p, rt->device ? "the tensor is not in the device's memory"
+		                                 : "the tensor is not in this processor's memory");
 	if (want->rank && !t->shape)
 		return arg_fail(x, p, "the shape is NULL");
 	for (uint32_t k = 0; k < want->rank; k++)

@@ -44,8 +44,8 @@ open_header(Image *im, size_t n)
 	if (h->version != IMAGE_VERSION)
 		return rt_fail(TEXO_BAD_ARTEFACT, "the artefact has format %u; this runtime reads format %d",
 		               h->version, IMAGE_VERSION);
-	if (h->target != IMG_TARGET_CPU)
-		return bad("it is for another kind of device");
+	if (h->target != IMG_TARGET_CPU && h->target != IMG_TARGET_CUDA)
+		return bad("it is for an unknown kind of device");
 	if (h->bytes != n)
 		return bad("its length is not what it says");
 	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
@@ -159,7 +159,7 @@ bind_ok(const GraphCheck *c, const ImageBind *b, bool buffer)
 	case IMG_BIND_TENSOR:
 		return buffer && b->a < c->g->ntensor;
 	case IMG_BIND_SCRATCH:
-		return buffer && expr_ok(c, b->a) && element_of(b->b);
+		return buffer && c->im->header->target == IMG_TARGET_CPU && expr_ok(c, b->a) && element_of(b->b);
 	case IMG_BIND_EXPR:
 		return !buffer && expr_ok(c, b->a);
 	case IMG_BIND_SCALAR:
@@ -177,6 +177,8 @@ kernel_ok(const GraphCheck *c, const ImageKernel *k)
 	uint64_t n = (uint64_t)k->nbuffer + k->nscalar;
 	if (!text_ok(c, k->name) || !text_ok(c, k->template_name) || !text_ok(c, k->entry) ||
 	    !expr_ok(c, k->ntask) || !expr_ok(c, k->grain) || k->bind0 + n > c->im->header->bind.n)
+		return false;
+	if (c->im->header->target == IMG_TARGET_CUDA && n > IMAGE_CUDA_MAX_ARGUMENTS)
 		return false;
 	for (uint64_t b = 0; b < n; b++)
 		if (!bind_ok(c, &c->im->bind[k->bind0 + b], b < k->nbuffer))
@@ -224,9 +226,25 @@ image_open(Image *im, size_t n)
 	texo_status s = image_read(im, n);
 	if (s)
 		return s;
+	if (im->header->target != IMG_TARGET_CPU)
+		return bad("it is for another kind of device");
 	const uint64_t *needs = im->header->needs;
 	const char *feature = needs[1] ? "a processor feature that this runtime doesn't know" : cpu_lacks(needs[0]);
 	if (feature)
 		return rt_fail(TEXO_BAD_ARTEFACT, "the artefact needs %s, which this processor lacks", feature);
+	return TEXO_OK;
+}
+
+texo_status
+image_open_cuda(Image *im, size_t n)
+{
+	texo_status s = image_read(im, n);
+	if (s)
+		return s;
+	const ImageHeader *h = im->header;
+	if (h->target != IMG_TARGET_CUDA)
+		return bad("it is for another kind of device");
+	if (h->code.n == 0 || im->code[h->code.n - 1] != 0 || h->needs[0] > 1000 || h->needs[1] > 1)
+		return bad("its code is no text for a GPU");
 	return TEXO_OK;
 }

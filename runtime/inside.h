@@ -77,6 +77,8 @@ typedef struct {
 texo_status image_read(Image *im, size_t n);
 /* And whether this processor can run it. */
 texo_status image_open(Image *im, size_t n);
+/* The same for some GPU. */
+texo_status image_open_cuda(Image *im, size_t n);
 
 /* --- expr.c --- */
 typedef struct {
@@ -114,6 +116,18 @@ void code_unload(Rt *rt, Code *c);
 ImageCpuKernel *code_symbol(const Code *c, const char *name);
 
 /* --- objects --- */
+/* What is different where programs run on another device; launches on the processor have none. */
+typedef struct {
+	DLDeviceType type;
+	texo_status (*load)(struct texo_program *p, size_t n); /* n bytes at p->image.bytes */
+	void (*unload)(struct texo_program *p);
+	texo_status (*make_kernel)(texo_kernel *k);
+	void (*free_kernel)(texo_kernel *k);
+	texo_status (*run)(texo_kernel *k, void *workspace, void *stream); /* of a filled frame */
+	texo_status (*fetch)(texo_kernel *k); /* frame.status of the last launch */
+	void (*detach)(Rt *rt);
+} Device;
+
 enum { RETIRED = 64 };
 struct texo_rt {
 	atomic_uint refs;
@@ -127,6 +141,9 @@ struct texo_rt {
 	Pool pool;      /* without threads where there is a parallel_for */
 	atomic_uint retiring;
 	_Atomic(void *) retired[RETIRED];
+	const Device *device; /* NULL: the processor */
+	struct Cuda *cuda;    /* runtime/cuda.h */
+	int32_t ordinal;      /* of the device */
 };
 void *rt_alloc(Rt *rt, size_t count, size_t size); /* zeroed; NULL when out of memory */
 void rt_release(Rt *rt, void *p);
@@ -174,6 +191,7 @@ struct texo_kernel {
 	ImageCpuKernel **entry; /* by kernel */
 	Frame frame;
 	void *block;            /* where the frame's arrays lie; owned */
+	struct CudaKernel *cuda; /* runtime/cuda_program.h */
 	pthread_mutex_t lock;
 	bool lock_made;
 };
@@ -182,6 +200,7 @@ struct texo_program {
 	Rt *rt;
 	Image image;
 	Code code;
+	void *module; /* of a device */
 	struct texo_kernel *kernel; /* one per graph */
 };
 

@@ -166,12 +166,15 @@ texo_kernel_launch(texo_kernel *k, const texo_arg *args, size_t n, void *workspa
 		return rt_fail(TEXO_INVALID, "k is NULL");
 	if (!k->program)
 		return kernel_gone();
-	if (stream)
+	const Device *device = k->program->rt->device;
+	if (stream && !device)
 		return rt_fail(TEXO_INVALID, "the stream must be NULL on the CPU");
 	pthread_mutex_lock(&k->lock);
 	texo_status s = frame_fill(k, args, n, true);
+	if (!s && device)
+		s = check_workspace(k, workspace);
 	if (!s)
-		s = frame_run(k, workspace);
+		s = device ? device->run(k, workspace, stream) : frame_run(k, workspace);
 	pthread_mutex_unlock(&k->lock);
 	return s;
 }
@@ -187,7 +190,7 @@ texo_kernel_prepare(texo_kernel *k, const texo_arg *args, size_t n)
 	uint32_t places = 1;
 	pthread_mutex_lock(&k->lock);
 	texo_status s = frame_fill(k, args, n, false);
-	for (uint32_t i = 0; !s && i < k->graph->nkernel; i++) {
+	for (uint32_t i = 0; !s && !rt->device && i < k->graph->nkernel; i++) {
 		KernelRun x = split_tasks(k, i);
 		places = x.places > places ? x.places : places;
 	}
@@ -224,11 +227,14 @@ texo_kernel_status(texo_kernel *k, texo_fault *out)
 		return rt_fail(TEXO_INVALID, "out: struct_size is %u, %zu is expected", out->struct_size, sizeof *out);
 	if (!k->program)
 		return kernel_gone();
+	const Device *device = k->program->rt->device;
 	pthread_mutex_lock(&k->lock);
+	texo_status s = device ? device->fetch(k) : TEXO_OK;
 	const uint32_t *status = k->frame.status;
 	const ImageAccess *a = access_of(k, status[0] ? status[0] : status[1]);
-	*out = (texo_fault){out->struct_size, status[0] != 0, status[1] != 0, a ? a->line : 0, a ? a->col : 0,
-	                    a ? k->program->image.text + a->text : ""};
+	if (!s)
+		*out = (texo_fault){out->struct_size, status[0] != 0, status[1] != 0, a ? a->line : 0, a ? a->col : 0,
+		                    a ? k->program->image.text + a->text : ""};
 	pthread_mutex_unlock(&k->lock);
-	return TEXO_OK;
+	return s;
 }

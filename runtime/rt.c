@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/cuda.h"
 #include "runtime/inside.h"
 #include "runtime/private.h"
 
@@ -59,10 +60,9 @@ read_options(const texo_rt_options *given, Rt *rt)
 		return s;
 	if (!o->alloc != !o->resize || !o->alloc != !o->release)
 		return rt_fail(TEXO_INVALID, "options: alloc, resize and release must be given together");
-	if (o->device && strncmp(o->device, "cuda", 4) == 0)
-		return rt_fail(TEXO_NOT_BUILT, "device %s is not built yet", o->device);
-	if (o->device && strcmp(o->device, "cpu") != 0)
-		return rt_fail(TEXO_INVALID, "there is no device '%s'; there are cpu and cuda", o->device);
+	bool cuda = o->device && strncmp(o->device, "cuda", 4) == 0;
+	if (o->device && !cuda && strcmp(o->device, "cpu") != 0)
+		return rt_fail(TEXO_INVALID, "there is no device '%s'; there are cpu, cuda and cuda:N", o->device);
 	if (o->threads > POOL_MAX_THREADS)
 		return rt_fail(TEXO_INVALID, "options: %u threads are asked for; %d are possible", o->threads, POOL_MAX_THREADS);
 	if (o->alloc) {
@@ -74,7 +74,7 @@ read_options(const texo_rt_options *given, Rt *rt)
 	rt->calls = o->threads ? o->threads : rt->calls;
 	rt->parallel_for = o->parallel_for;
 	rt->parallel_user = o->parallel_user;
-	return TEXO_OK;
+	return cuda ? cuda_attach(rt, o->device) : TEXO_OK;
 }
 
 texo_status
@@ -88,13 +88,18 @@ texo_rt_create(const texo_rt_options *options, texo_rt **out)
 	if (s)
 		return s;
 	Rt *rt = rt_alloc(&made, 1, sizeof *rt);
-	if (!rt)
+	if (!rt) {
+		if (made.device)
+			made.device->detach(&made);
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
+	}
 	*rt = made;
 	atomic_init(&rt->refs, 1);
 	pthread_t *thread = rt_alloc(rt, rt->calls, sizeof *thread);
 	if (!thread || !pool_init(&rt->pool, thread, rt->calls)) {
 		rt_release(rt, thread);
+		if (rt->device)
+			rt->device->detach(rt);
 		rt_release(rt, rt);
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	}
@@ -110,14 +115,30 @@ texo_rt_destroy(texo_rt *rt)
 	pool_end(&rt->pool);
 	rt_release_retired(rt);
 	rt_release(rt, rt->pool.thread);
+	if (rt->device)
+		rt->device->detach(rt);
 	rt_release(rt, rt);
 }
 
 /* --- program --- */
 
 static texo_status
+find_code(texo_kernel *k)
+{
+	const texo_program *p = k->program;
+	for (uint32_t n = 0; n < k->graph->nkernel; n++) {
+		const char *name = p->image.text + p->image.kernel[k->graph->kernel0 + n].entry;
+		k->entry[n] = code_symbol(&p->code, name);
+		if (!k->entry[n])
+			return rt_fail(TEXO_BAD_ARTEFACT, "the artefact's code has no function %.200s", name);
+	}
+	return TEXO_OK;
+}
+
+static texo_status
 make_kernel(texo_program *p, const ImageGraph *g, texo_kernel *k)
 {
+	const Device *device = p->rt->device;
 	k->program = p;
 	k->graph = g;
 	k->entry = rt_alloc(p->rt, g->nkernel, sizeof *k->entry);
@@ -126,13 +147,17 @@ make_kernel(texo_program *p, const ImageGraph *g, texo_kernel *k)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	k->lock_made = true;
 	frame_place(&k->frame, &p->image, g, p->rt->calls, k->block);
-	for (uint32_t n = 0; n < g->nkernel; n++) {
-		const char *name = p->image.text + p->image.kernel[g->kernel0 + n].entry;
-		k->entry[n] = code_symbol(&p->code, name);
-		if (!k->entry[n])
-			return rt_fail(TEXO_BAD_ARTEFACT, "the artefact's code has no function %.200s", name);
-	}
-	return TEXO_OK;
+	return device ? device->make_kernel(k) : find_code(k);
+}
+
+static texo_status
+load_code(texo_program *p, size_t n)
+{
+	if (p->rt->device)
+		return p->rt->device->load(p, n);
+	texo_status s = image_open(&p->image, n);
+	const ImageHeader *h = p->image.header;
+	return s || !h->kernel.n ? s : code_load(p->rt, p->image.code, (size_t)h->code.n, &p->code);
 }
 
 static texo_status
@@ -142,10 +167,8 @@ fill_program(texo_program *p, const void *artefact, size_t n)
 	if (!p->image.bytes)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	memcpy(p->image.bytes, artefact, n);
-	texo_status s = image_open(&p->image, n);
+	texo_status s = load_code(p, n);
 	const ImageHeader *h = p->image.header;
-	if (!s && h->kernel.n)
-		s = code_load(p->rt, p->image.code, (size_t)h->code.n, &p->code);
 	if (s)
 		return s;
 	p->kernel = rt_alloc(p->rt, (size_t)h->graph.n, sizeof *p->kernel);
@@ -188,11 +211,15 @@ texo_program_destroy(texo_program *p)
 		texo_kernel *k = &p->kernel[g];
 		if (k->lock_made)
 			pthread_mutex_destroy(&k->lock);
+		if (rt->device && k->program)
+			rt->device->free_kernel(k);
 		rt_release(rt, k->block);
 		rt_release(rt, k->entry);
 		k->program = NULL;
 	}
 	rt_retire(rt, kernel);
+	if (rt->device)
+		rt->device->unload(p);
 	code_unload(rt, &p->code);
 	rt_release(rt, p->image.bytes);
 	rt_release(rt, p);

@@ -27,6 +27,8 @@ texo_rt_share(texo_rt *rt)
 	Rt *none = NULL;
 	if (!rt)
 		return rt_fail(TEXO_INVALID, "rt is NULL");
+	if (rt->device)
+		return rt_fail(TEXO_INVALID, "the code that was compiled ahead of time runs on the processor, and the runtime doesn't");
 	atomic_fetch_add(&rt->refs, 1);
 	if (atomic_compare_exchange_strong(&shared, &none, rt))
 		return TEXO_OK;

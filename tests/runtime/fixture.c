@@ -261,20 +261,22 @@ fixture_programs(Arena *a, Program *out[FIXTURE_GRAPHS])
 	out[2] = second_program(a);
 }
 
-void *
-fixture_image(size_t *n)
+static void *
+image_of(const char *cpu, bool scratch, size_t *n)
 {
 	Arena *a = calloc(1, sizeof *a);
 	Unwind *u = calloc(1, sizeof *u);
 	Program *program[FIXTURE_GRAPHS];
 	CodegenResult r;
-	CodegenOptions o = {.cpu = "x86-64-v3", .opt_level = 2};
+	CodegenOptions o = {.cpu = cpu, .opt_level = 2};
 	assert_true(a && u);
 	arena_init(a, &host_default()->memory, u);
 	if (setjmp(u->env))
 		fail_msg("unwound: %s", u->text);
 	fixture_programs(a, program);
-	if (codegen_cpu(a, (const Program *const *)program, FIXTURE_GRAPHS, &o, &r) != CODEGEN_OK)
+	if (!scratch)
+		program[1] = program[2];
+	if (codegen_cpu(a, (const Program *const *)program, scratch ? FIXTURE_GRAPHS : 2, &o, &r) != CODEGEN_OK)
 		fail_msg("codegen: %s", r.message);
 	void *copy = malloc(r.image_size);
 	assert_non_null(copy);
@@ -283,6 +285,18 @@ fixture_image(size_t *n)
 	free(a);
 	free(u);
 	return copy;
+}
+
+void *
+fixture_image(size_t *n)
+{
+	return image_of("x86-64-v3", true, n);
+}
+
+void *
+fixture_image_without_scratch(const char *cpu, size_t *n)
+{
+	return image_of(cpu, false, n);
 }
 
 /* --- arguments --- */

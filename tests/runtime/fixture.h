@@ -23,6 +23,8 @@ enum { FIRST_ARGS = 7, SECOND_ARGS = 3, TURN_ARGS = 3, FIXTURE_GRAPHS = 3 };
 void fixture_programs(Arena *a, Program *out[FIXTURE_GRAPHS]);
 /* The artefact, malloced, for "x86-64-v3". */
 void *fixture_image(size_t *n);
+/* The same without `turn`, for this processor or GPU. */
+void *fixture_image_without_scratch(const char *cpu, size_t *n);
 
 /* Arguments of `first` with N = 4, M = 3, V = 5 that are right; change them at will. */
 typedef struct {

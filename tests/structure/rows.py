@@ -35,6 +35,8 @@ WALKED = {
     "ir/layout_axes.def": "layouts are arrays over every row",
     "ir/fragments.def": "fragments are looked up in it by name; tests/layout holds a definition against each",
     "codegen/cpus.def": "target names are looked up in it",
+    "runtime/cuda_driver.def": "the table of functions expands every row, and the loader looks each up",
+    "runtime/cuda_errors.def": "results are looked up in it",
     "codegen/sms.def": "target names are looked up in it",
     "passes/cost/machines.def": "the cost model looks every target's width up in it",
     "codegen/legal.def": "the legality check expands every row",

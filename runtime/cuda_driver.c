@@ -1,0 +1,144 @@
+/* cuda_driver.c: the driver library, its device and its errors. The library stays in the process once it
+ * was there: it has threads of its own. */
+#define _GNU_SOURCE /* RTLD_NODELETE */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "runtime/cuda.h"
+
+enum { ATTRIBUTE_PROCESSORS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
+
+/* --- errors --- */
+
+static const struct {
+	int number;
+	texo_status status;
+	bool lost;
+} known[] = {
+#define CUDA_ERROR(number, status, lost) {number, TEXO_##status, lost},
+#include "runtime/cuda_errors.def"
+};
+
+static const char *
+error_name(const Cuda *c, int result)
+{
+	const char *text = NULL;
+	return c->driver.error_name && c->driver.error_name(result, &text) == 0 && text ? text : "an unknown error";
+}
+
+texo_status
+cuda_result(Cuda *c, int result, const char *what)
+{
+	const char *text = NULL;
+	texo_status s = TEXO_INTERNAL;
+	if (result == 0)
+		return TEXO_OK;
+	for (unsigned n = 0; n < sizeof known / sizeof *known; n++)
+		if (known[n].number == result) {
+			int none = 0;
+			s = known[n].status;
+			if (known[n].lost)
+				atomic_compare_exchange_strong(&c->lost, &none, result);
+		}
+	if (!c->driver.error_text || c->driver.error_text(result, &text) != 0 || !text)
+		text = "no text";
+	return rt_fail(s, "CUDA can't %s: %s (%d): %s", what, error_name(c, result), result, text);
+}
+
+/* --- the library --- */
+
+static texo_status
+load_library(CudaDriver *d)
+{
+	static const char file[] = "libcuda.so.1";
+	static const struct {
+		size_t at;
+		const char *symbol;
+	} call[] = {
+#define CUDA_CALL(id, symbol, parameters) {offsetof(CudaDriver, id), symbol},
+#include "runtime/cuda_driver.def"
+	};
+	d->library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	if (!d->library) {
+		const char *why = dlerror();
+		return rt_fail(TEXO_NO_DEVICE, "there is no NVIDIA driver: %s", why ? why : file);
+	}
+	for (unsigned n = 0; n < sizeof call / sizeof *call; n++) {
+		void *f = dlsym(d->library, call[n].symbol);
+		if (!f)
+			return rt_fail(TEXO_NO_DEVICE, "the NVIDIA driver is too old: %s has no %s", file, call[n].symbol);
+		memcpy((char *)d + call[n].at, &f, sizeof f); /* ISO C has no cast from object to function */
+	}
+	return TEXO_OK;
+}
+
+static texo_status
+find_device(Cuda *c, int ordinal)
+{
+	int count = 0, major = 0, minor = 0;
+	texo_status s = cuda_result(c, c->driver.init(0), "start");
+	if (!s)
+		s = cuda_result(c, c->driver.device_count(&count), "count devices");
+	if (!s && count <= ordinal)
+		return count > 0 ? rt_fail(TEXO_NO_DEVICE, "there is no device cuda:%d; there are %d", ordinal, count)
+		                 : rt_fail(TEXO_NO_DEVICE, "the NVIDIA driver has no device");
+	if (!s)
+		s = cuda_result(c, c->driver.device_get(&c->device, ordinal), "find the device");
+	if (!s)
+		s = cuda_result(c, c->driver.device_name(c->name, sizeof c->name - 1, c->device), "tell the device's name");
+	if (!s)
+		s = cuda_result(c, c->driver.device_attribute(&major, ATTRIBUTE_MAJOR, c->device), "tell the device's kind");
+	if (!s)
+		s = cuda_result(c, c->driver.device_attribute(&minor, ATTRIBUTE_MINOR, c->device), "tell the device's kind");
+	if (!s)
+		s = cuda_result(c, c->driver.device_attribute(&c->processors, ATTRIBUTE_PROCESSORS, c->device),
+		                "count the device's processors");
+	c->sm = major * 10 + minor;
+	c->ordinal = ordinal;
+	return s;
+}
+
+texo_status
+cuda_open(Cuda *c, int ordinal)
+{
+	texo_status s = load_library(&c->driver);
+	if (!s)
+		s = find_device(c, ordinal);
+	if (!s)
+		s = cuda_result(c, c->driver.context_retain(&c->context, c->device), "hold the device's context");
+	if (!s && !c->context)
+		s = rt_fail(TEXO_INTERNAL, "CUDA gives no context");
+	if (s)
+		cuda_close(c);
+	return s;
+}
+
+void
+cuda_close(Cuda *c)
+{
+	if (c->context)
+		c->driver.context_release(c->device);
+	if (c->driver.library)
+		dlclose(c->driver.library);
+	c->context = c->driver.library = NULL;
+}
+
+/* --- the context --- */
+
+texo_status
+cuda_enter(Cuda *c)
+{
+	int lost = atomic_load(&c->lost);
+	if (lost)
+		return rt_fail(TEXO_DEVICE_LOST, "an earlier failure, %s (%d), has ended the device's context", error_name(c, lost),
+		               lost);
+	return cuda_result(c, c->driver.context_push(c->context), "use the device's context");
+}
+
+texo_status
+cuda_leave(Cuda *c, texo_status s)
+{
+	void *left = NULL;
+	int result = c->driver.context_pop(&left);
+	return s ? s : cuda_result(c, result, "leave the device's context");
+}
