@@ -175,9 +175,10 @@ contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, c
 		p->pairs = 16;
 		p->tile_rows = p->tile_columns = 32;
 	}
+	/* a block's tiles in a cache of 2 MB; DOT is fast enough to wait for them, vectors are not */
 	p->block_terms = 512;
-	p->block_rows = p->tile_rows * 24u;
-	p->block_columns = p->tile_columns * 32u;
+	p->block_rows = p->tile_rows * (p->pairs ? 16u : 24u);
+	p->block_columns = p->tile_columns * (p->pairs ? 16u : 32u);
 	p->block_tasks = 4;
 	return true;
 }

@@ -7,7 +7,7 @@
 #include "passes/schedule/contract.h"
 
 /* Packed columns that are kept from task to task: this many elements at most, 16 MB of f32. */
-enum { KEPT_ELEMENTS = 4 << 20, LEAST_COLUMN_PIECES = 4 };
+enum { KEPT_ELEMENTS = 4 << 20, LEAST_COLUMN_PIECES = 4, NEAR_COLUMN_PIECES = 8 };
 
 static ExprId
 number(Graph *g, int64_t v)
@@ -153,12 +153,19 @@ count_blocks(Contract *c)
 	int64_t kept = KEPT_ELEMENTS / (int64_t)(contract_term_width(p) * p->tile_columns);
 	ExprId few = launch_ceil_div(g, columns, p->block_columns / p->tile_columns);
 	ExprId deep = launch_ceil_div(g, expr_binary(g, OP_MUL, columns, terms), kept);
+	/* 0 where one task has all rows: columns are packed for it alone, so only as many as stay in a near cache */
+	ExprId shared = expr_binary(g, OP_SUB, expr_binary(g, OP_MIN, expr_binary(g, OP_MAX, c->nrow_task, one), number(g, 2)),
+	                            one);
+	ExprId near = expr_binary(g, OP_MUL, launch_ceil_div(g, columns, NEAR_COLUMN_PIECES),
+	                          expr_binary(g, OP_SUB, one, shared));
+	deep = expr_binary(g, OP_MAX, deep, near);
 	c->ncolumn_block = expr_binary(g, OP_MIN, expr_binary(g, OP_MAX, few, deep),
 	                               launch_ceil_div(g, columns, LEAST_COLUMN_PIECES));
 	c->column_pieces = share(g, columns, expr_binary(g, OP_MAX, c->ncolumn_block, one));
 	ExprId size = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, c->column_pieces, terms), one);
 	ExprId fits = expr_binary(g, OP_MIN, expr_binary(g, OP_IDIV, number(g, 2 * kept), size), one);
 	ExprId more = expr_binary(g, OP_SUB, c->nterm_block, one);
+	fits = expr_binary(g, OP_MUL, fits, shared);
 	c->nslot = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, fits, more), one);
 }
 

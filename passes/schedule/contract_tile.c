@@ -8,6 +8,8 @@
 
 #include "ir/bugs.h"
 
+enum { UNROLLED = 4 }; /* terms: so that the loop's own instructions take few turns from the products */
+
 typedef struct {
 	Contract *c;
 	unsigned rows, vectors;
@@ -104,7 +106,13 @@ add_terms(Tile *t)
 	ValId piece = tir_for(k, zero, tir_binary(k, OP_SUB, c->term1, c->term0), one, t->acc, n + 1);
 	ValId number = t->acc[n];
 	ValId rest = tir_binary(k, OP_SUB, s->inner, tir_binary(k, OP_MUL, number, width));
-	ValId term = tir_for(k, zero, tir_binary(k, OP_MIN, rest, width), one, t->acc, n);
+	ValId terms = tir_binary(k, OP_MIN, rest, width), step = contract_int(c, UNROLLED);
+	ValId whole = tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, terms, step), step);
+	ValId term = tir_for(k, zero, whole, step, t->acc, n);
+	for (unsigned i = 0; i < UNROLLED; i++)
+		add_product(t, piece, tir_binary(k, OP_ADD, term, contract_int(c, i)));
+	tir_end_for(k, t->acc, n);
+	term = tir_for(k, whole, terms, one, t->acc, n);
 	add_product(t, piece, term);
 	tir_end_for(k, t->acc, n);
 	number = tir_binary(k, OP_ADD, number, one);

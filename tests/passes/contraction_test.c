@@ -187,6 +187,8 @@ test_blocks(void **state)
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(3, 1100, 2), DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(15, 37, 560), DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"ki", "jk", "k", "ij", IJK(2, 3, 1050), DT_NONE, DT_NONE, EPILOGUE});
+	try_product(&(Product){"ik", "kj", "k", "ij", IJK(2, 290, 1030), DT_NONE, DT_NONE, PLAIN});
+	try_product(&(Product){"ik", "kj", "k", "ij", IJK(2, 290, 1030), DT_BF16, DT_NONE, PLAIN});
 	try_product(&(Product){"irs", "rsj", "rs", "ij", {[8] = 4, [9] = 3, [17] = 40, [18] = 5}, DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"ris", "jrs", "rs", "ij", {[8] = 4, [9] = 3, [17] = 2, [18] = 530}, DT_NONE, DT_NONE, PLAIN});
 }
