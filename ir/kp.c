@@ -9,11 +9,17 @@ const TemplateInfo template_info[TMPL_COUNT] = {
 #include "ir/templates.def"
 };
 
+static bool
+has_blocks(const KernelPlan *kp)
+{
+	return kp->tmpl == TMPL_CONTRACT || kp->tmpl == TMPL_STREAM;
+}
+
 void
 kp_print(const KernelPlan *kp, Text *out)
 {
 	text_printf(out, "%s lanes=%u unroll=%u ", template_info[kp->tmpl].text, kp->lanes, kp->unroll);
-	if (kp->tmpl == TMPL_CONTRACT)
+	if (has_blocks(kp))
 		text_printf(out, "tile=%ux%u block=%ux%ux%u tasks=%u ", kp->tile_rows, kp->tile_columns,
 		            kp->block_rows, kp->block_columns, kp->block_terms, kp->block_tasks);
 	if (kp->pairs)
@@ -110,7 +116,7 @@ kp_read(KernelPlan *kp, const char *text, size_t n, const char **error)
 		*error = "expected lanes=N after the template";
 	else if (!take(&c, " unroll=") || !take_number(&c, UINT16_MAX, &unroll))
 		*error = "expected unroll=N after the lanes";
-	else if (kp->tmpl == TMPL_CONTRACT && !take_blocks(&c, kp))
+	else if (has_blocks(kp) && !take_blocks(&c, kp))
 		*error = "expected tile=RxC block=RxCxT tasks=N after the unrolling";
 	else if (!take(&c, " nodes=") || !take_nodes(&c, kp))
 		*error = "expected nodes=%N,%N… after the unrolling, 64 at most";

@@ -32,7 +32,9 @@ typedef struct {
 	uint16_t lanes;         /* vector width along the innermost parallel axis; 0: scalar */
 	uint16_t unroll;
 	/* CONTRACT: a register tile of tile_rows x tile_columns elements, kept while block_terms terms are
-	 * added to it; at most block_rows x block_columns elements at a time, the rows of block_tasks tasks */
+	 * added to it; at most block_rows x block_columns elements at a time, the rows of block_tasks tasks.
+	 * STREAM: register tiles of tile_rows elements or columns by tile_columns rows; a task folds block_terms
+	 * elements at a time into block_rows rows */
 	uint16_t tile_rows, tile_columns, block_tasks;
 	uint32_t block_terms, block_rows, block_columns;
 	uint16_t nnode;

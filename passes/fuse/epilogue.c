@@ -116,15 +116,14 @@ take_value(void *user, Graph *g, ExprId e)
 	return p->op == OP_READ && p->ref == t->x ? t->value : e;
 }
 
-/* y as the contraction x with a longer finish. */
-static Node
-finished(Graph *g, PassCtx *cx, TensorId x, const Node *y)
+Node
+epilogue_finished(Graph *g, Arena *scratch, TensorId x, const Node *y)
 {
 	Node n = *tensor_node(g, x);
 	DType sum = (DType)expr_get(g, n.body)->dtype, stored = g->tensor.at[x].dtype;
 	ExprId acc = expr_make(g, OP_ACC, sum, 0, 0, NULL, 0);
 	Taken t = {x, n.finish ? n.finish : expr_cast(g, stored, acc)};
-	n.finish = expr_map(g, cx->scratch, y->body, take_value, &t);
+	n.finish = expr_map(g, scratch, y->body, take_value, &t);
 	n.out = y->out;
 	return n;
 }
@@ -144,7 +143,7 @@ pass_epilogue(Graph *g, PassCtx *cx)
 		TensorId x = find_contraction(g, &r, &y);
 		if (!x)
 			continue;
-		g->node.at[i] = finished(g, cx, x, &y);
+		g->node.at[i] = epilogue_finished(g, cx->scratch, x, &y);
 		if (!is_contraction(g, cx, y.out) || !spend(cx)) {
 			g->node.at[i] = y;
 			continue;

@@ -86,6 +86,10 @@ static bool
 may_join(Grouping *s, uint32_t index, bool linked, RemarkId *why)
 {
 	const Group *group = &s->out.group.at[index];
+	if (group->stream) {
+		*why = REMARK_group_other;
+		return false;
+	}
 	Rows *before = ARENA_NEW(s->cx->scratch, Rows), *after = ARENA_NEW(s->cx->scratch, Rows);
 	if (!comes_after(s, index)) {
 		*why = REMARK_group_order;
@@ -171,6 +175,13 @@ join_sibling(Grouping *s)
 	return false;
 }
 
+/* Streams are grouped before all else. */
+static bool
+in_own_stream(const Grouping *s, TensorId t)
+{
+	return s->out.of[t] && s->out.of[t] == s->out.of[s->node];
+}
+
 static void
 find_depth(Grouping *s)
 {
@@ -181,7 +192,7 @@ find_depth(Grouping *s)
 	for (uint32_t m = 0; n->recur && m < s->g->recur.at[n->recur].member.n; m++)
 		node_walk(s->g, s->cx->scratch, tensor_node(s->g, s->g->recur.at[n->recur].member.at[m]), note_read, s);
 	for (uint32_t k = 0; k < s->reads.n; k++)
-		if (is_node(s, s->reads.at[k]) && s->depth[s->reads.at[k]] >= depth)
+		if (is_node(s, s->reads.at[k]) && !in_own_stream(s, s->reads.at[k]) && s->depth[s->reads.at[k]] >= depth)
 			depth = s->depth[s->reads.at[k]] + 1;
 	s->depth[s->node] = depth;
 }
@@ -230,6 +241,108 @@ note_missed_scan(Grouping *s)
 		remark(s->cx, why, s->node);
 }
 
+/* A node that is in no stream. */
+static void
+group_node(Grouping *s)
+{
+	RemarkId why = REMARK_NONE, streamed = s->alone[s->node];
+	const PassOptions *o = s->cx->options;
+	find_depth(s);
+	s->refused = ARENA_ARRAY(s->cx->scratch, RemarkId, s->reads.n + 1);
+	note_missed_scan(s);
+	if (!rows_takes(s->g, s->node, o->lanes, &why) || is_contraction(s)) {
+		s->alone[s->node] = why ? why : streamed ? streamed : REMARK_group_contraction;
+		if (why || streamed)
+			remark(s->cx, why ? why : streamed, s->node);
+		note_edges(s);
+		return;
+	}
+	if (o->fuse == FUSE_OFF || !(join_what_it_reads(s) || join_sibling(s)))
+		start_group(s);
+	note_edges(s);
+	for (uint32_t k = 0; k < s->reads.n; k++)
+		if (!is_node(s, s->reads.at[k]))
+			s->last_reader[s->reads.at[k]] = s->out.of[s->node];
+}
+
+static void
+place_stream(Grouping *s, uint32_t index)
+{
+	const Group *group = &s->out.group.at[index];
+	uint32_t depth = 1;
+	for (uint32_t k = 0; k < group->member.n; k++) {
+		s->node = group->member.at[k];
+		find_depth(s);
+		depth = s->depth[s->node] > depth ? s->depth[s->node] : depth;
+		s->refused = ARENA_ARRAY(s->cx->scratch, RemarkId, s->reads.n + 1);
+		note_edges(s);
+	}
+	for (uint32_t k = 0; k < group->member.n; k++)
+		s->depth[group->member.at[k]] = depth;
+	s->gdepth.at[index] = depth;
+}
+
+/* Whether what the node reads has its place, but for what shares its kernel anyway. */
+static bool
+is_ready(Grouping *s, TensorId t, const bool *placed)
+{
+	const Node *n = tensor_node(s->g, t);
+	s->node = t;
+	s->reads.n = 0;
+	node_walk(s->g, s->cx->scratch, n, note_read, s);
+	for (uint32_t k = 0; k < s->reads.n; k++) {
+		TensorId x = s->reads.at[k];
+		bool same = is_node(s, x) && n->recur && tensor_node(s->g, x)->recur == n->recur;
+		if (is_node(s, x) && !placed[x] && !same && !in_own_stream(s, x))
+			return false;
+	}
+	return true;
+}
+
+static bool
+stream_is_ready(Grouping *s, uint32_t index, const bool *placed)
+{
+	const Group *group = &s->out.group.at[index];
+	for (uint32_t k = 0; k < group->member.n; k++)
+		if (!is_ready(s, group->member.at[k], placed))
+			return false;
+	return true;
+}
+
+/* The node, and with it its stream, if what they need has a place. */
+static bool
+place_node(Grouping *s, TensorId t, bool *placed)
+{
+	uint32_t of = s->out.of[t];
+	if (placed[t] || !(of ? stream_is_ready(s, of - 1, placed) : is_ready(s, t, placed)))
+		return false;
+	s->node = t;
+	placed[t] = true;
+	if (!of) {
+		group_node(s);
+		return true;
+	}
+	place_stream(s, of - 1);
+	for (uint32_t k = 0; k < s->out.group.at[of - 1].member.n; k++)
+		placed[s->out.group.at[of - 1].member.at[k]] = true;
+	return true;
+}
+
+/* In the graph's order, but for what has to wait until a stream is complete: that is taken the next time round. */
+static void
+place_nodes(Grouping *s)
+{
+	bool *placed = ARENA_ARRAY(s->cx->scratch, bool, s->g->tensor.n), more = true;
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < s->g->node.n; i++)
+			more = place_node(s, s->g->node.at[i].out, placed) || more;
+	}
+	for (uint32_t i = 0; i < s->g->node.n; i++)
+		if (!placed[s->g->node.at[i].out])
+			bug(s->g->arena, "%%%u has no place", s->g->node.at[i].out);
+}
+
 Groups
 group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 {
@@ -239,25 +352,9 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 	s.depth = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
 	s.alone = ARENA_ARRAY(cx->scratch, RemarkId, g->tensor.n);
 	s.last_reader = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
-	for (uint32_t i = 0; i < g->node.n; i++) {
-		RemarkId why = REMARK_NONE;
-		s.node = g->node.at[i].out;
-		find_depth(&s);
-		s.refused = ARENA_ARRAY(cx->scratch, RemarkId, s.reads.n + 1);
-		note_missed_scan(&s);
-		if (!rows_takes(g, s.node, cx->options->lanes, &why) || is_contraction(&s)) {
-			s.alone[s.node] = why ? why : REMARK_group_contraction;
-			if (why)
-				remark(cx, why, s.node);
-			note_edges(&s);
-			continue;
-		}
-		if (cx->options->fuse == FUSE_OFF || !(join_what_it_reads(&s) || join_sibling(&s)))
-			start_group(&s);
-		note_edges(&s);
-		for (uint32_t k = 0; k < s.reads.n; k++)
-			if (!is_node(&s, s.reads.at[k]))
-				s.last_reader[s.reads.at[k]] = s.out.of[s.node];
-	}
+	group_streams(g, cx, faulty, results, &s.out, s.alone);
+	for (uint32_t k = 0; k < s.out.group.n; k++)
+		vec_push(cx->scratch, &s.gdepth, 0);
+	place_nodes(&s);
 	return s.out;
 }

@@ -6,6 +6,7 @@
 
 typedef struct {
 	VEC(TensorId) member; /* in the graph's order */
+	bool stream;          /* for the STREAM template, and closed: nothing joins it */
 } Group;
 
 /* An edge between two kernels, and why it is there. */
@@ -20,7 +21,11 @@ typedef struct {
 	uint32_t *of;         /* by TensorId: 1 + its group; 0: a kernel of its own, of another template */
 } Groups;
 
-/* Groups the nodes of g that the ROWS template takes; results[t]: t is a result. In cx->scratch. */
+/* Adds the groups that are streamed (stream_group.c), before there are others; alone[t]: why t, which looked
+ * like it, is in none. */
+void group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, RemarkId *alone);
+
+/* Groups the nodes of g that the STREAM and ROWS templates take; results[t]: t is a result. In cx->scratch. */
 Groups group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results);
 
 /* Adds to each group what its phases would compute twice, as a node of its own (share.c). Such a node comes

@@ -291,7 +291,7 @@ share_in_groups(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, 
 	                   .lanes = cx->options->lanes};
 	Share s = {.g = g, .scratch = cx->scratch, .facts = &facts};
 	for (uint32_t k = 0; k < groups->group.n; k++)
-		if (groups->group.at[k].member.n > 1)
+		if (groups->group.at[k].member.n > 1 && !groups->group.at[k].stream)
 			share_group(&s, cx, &groups->group.at[k]);
 	uint32_t *of = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
 	for (uint32_t t = 0; t < n; t++)

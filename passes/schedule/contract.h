@@ -56,7 +56,6 @@ void contract_bind_scratch(Contract *c);
 ValId space_enter(Point *l, const Space *s, ValId piece);
 /* Sets the inner axis, or all of a flat space, to index i. */
 void space_at(Point *l, const Space *s, ValId i);
-ExprId launch_ceil_div(Graph *g, ExprId a, int64_t b);
 
 /* --- stages of a task --- */
 void contract_pack_rows(Contract *c);      /* contract_pack.c */

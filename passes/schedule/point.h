@@ -100,6 +100,7 @@ typedef struct Point {
 	/* arguments */
 	VEC(TensorArg) arg;
 	VEC(struct { ExprId e; PointVal val; }) scalar;
+	VEC(struct { ExprId e; ValId val; }) placed; /* IVARs, which stand for values of the template's own */
 	/* numbering of the kernel's expressions and what is known of them */
 	PointNumber *map;
 	uint32_t nmap, nnumber;
@@ -140,6 +141,8 @@ void point_enter_node(Point *l, TensorId t);
 /* From here on vectors of `lanes` run along this axis (0 lanes: points). Vectors made before must have
  * been released. */
 void point_set_lanes(Point *l, unsigned lanes, unsigned axis);
+/* The IVAR e stands for v from here on, which varies by lane. What was made of it must have been released. */
+void point_place(Point *l, ExprId e, ValId v);
 /* e at the current point. always: whoever runs this code demands e. */
 PointVal point_value(Point *l, ExprId e, bool always);
 /* Values made after a mark are forgotten by the release, at the end of a TIR region. */

@@ -91,6 +91,28 @@ point_bound_scalar(Point *l, ExprId e)
 	bug(l->g->arena, "scalar e%u was not declared", e);
 }
 
+void
+point_place(Point *l, ExprId e, ValId v)
+{
+	for (uint32_t k = 0; k < l->placed.n; k++)
+		if (l->placed.at[k].e == e) {
+			l->placed.at[k].val = v;
+			return;
+		}
+	vec_grow(l->scratch, &l->placed, 1);
+	l->placed.at[l->placed.n - 1].e = e;
+	l->placed.at[l->placed.n - 1].val = v;
+}
+
+static PointVal
+point_placed(Point *l, ExprId e)
+{
+	for (uint32_t k = 0; k < l->placed.n; k++)
+		if (l->placed.at[k].e == e && l->placed.at[k].val)
+			return (PointVal){.re = l->placed.at[k].val};
+	bug(l->g->arena, "?%u stands for nothing", expr_get(l->g, e)->ref);
+}
+
 static PointVal
 point_acc(Point *l, DType to)
 {
@@ -171,6 +193,7 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 	case OP_CONST: return point_const(l, &p);
 	case OP_AXIS: return point_axis(l, p.ref, at);
 	case OP_DIM: return point_bound_scalar(l, e);
+	case OP_IVAR: return point_placed(l, e);
 	case OP_ACC: return point_acc(l, (DType)p.dtype);
 	case OP_TOUCHED: return (PointVal){.re = l->touched, .fail = l->acc.fail, .cut = l->acc.cut};
 	case OP_READ:
@@ -200,7 +223,7 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 	case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF:
 	case OP_SIN: case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
 		return point_plain(l, (Op)p.op, arg, p.narg);
-	case OP_NONE: case OP_IVAR: case OP_FMA: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
+	case OP_NONE: case OP_FMA: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
 	case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
 	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_VIEW: case OP_LOAD: case OP_STORE:
 	case OP_DOT: case OP_FAULT: case OP_FOR: case OP_IF: case OP_YIELD: case OP_RESULT:

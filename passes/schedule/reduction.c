@@ -92,6 +92,14 @@ set_start(Point *l, Reduction *f)
 }
 
 Reduction
+reduction_of(Point *l, Monoid m, DType t)
+{
+	Reduction f = {.monoid = m, .type = t};
+	set_start(l, &f);
+	return f;
+}
+
+Reduction
 reduction_begin(Point *l)
 {
 	const Node *n = l->node;

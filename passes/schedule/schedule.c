@@ -7,6 +7,7 @@
 #include "passes/schedule/schedule.h"
 
 #include "passes/schedule/rows.h"
+#include "passes/schedule/stream.h"
 #include "passes/scratch.h"
 
 enum { ACCESS_MAX = 0xffff }; /* a fault word has 16 bits for each of two */
@@ -239,6 +240,22 @@ choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 	return true;
 }
 
+/* Whether the unit of t was made to be streamed; the plan then says how. */
+static bool
+choose_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
+{
+	RemarkId why = REMARK_NONE;
+	uint32_t group = t < s->ngrouped ? s->groups.of[t] : 0;
+	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .lanes = s->cx->options->lanes};
+	if (!group || !s->groups.group.at[group - 1].stream)
+		return false;
+	Stream *stream = ARENA_NEW(s->cx->scratch, Stream);
+	if (!stream_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, stream, &why) ||
+	    !stream_size(stream, s->cx->options, plan))
+		bug(s->g->arena, "the stream of %%%u has no kernel", t);
+	return true;
+}
+
 static void
 choose_plan(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 {
@@ -256,6 +273,8 @@ choose_plan(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 			return;
 		remark(s->cx, why, t);
 	}
+	if (choose_stream(s, places, t, plan))
+		return;
 	if (!choose_rows(s, places, t, plan) && n > 1 && !tensor_node(s->g, t)->recur)
 		bug(s->g->arena, "the group of %%%u has no kernel", t);
 }
@@ -274,6 +293,7 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 		rows_build(s->g, scratch, places, k);
 		break;
 	case TMPL_CONTRACT: contract_build(s->g, scratch, places, k); break;
+	case TMPL_STREAM: stream_build(s->g, scratch, places, k); break;
 	case TMPL_NONE: bug(s->g->arena, "%%%u has no template", t);
 	}
 }

@@ -11,11 +11,14 @@ void nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 void scatter_build(Point *l, TensorId t);
 void rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 void contract_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+void stream_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 
 bool contract_is_sum_of_products(const Graph *g, TensorId t);
 /* Whether CONTRACT takes such a node t, and p then has its parameters; else why not. */
 bool contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o,
                     KernelPlan *p, RemarkId *why);
+/* The pointwise node y, which reads x at its own point, as the reduction x with a longer finish (passes/fuse/epilogue.c). */
+Node epilogue_finished(Graph *g, Arena *scratch, TensorId x, const Node *y);
 /* Whether a scatter folds into its output itself, rather than into a plane aside. */
 bool scatter_is_direct(const Graph *g, const Node *n);
 /* Whether e reads t at the point itself: t[axis 0, axis 1, ...]. */
@@ -32,6 +35,8 @@ void stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit, InPlaceFn *in_pla
 /* Kernel.grain where a task computes `elements` elements of each of the plan's nodes: tasks that are some
  * 20 microseconds of work together (grain.c). */
 ExprId task_grain(Graph *g, Arena *scratch, const KernelPlan *plan, ExprId elements);
+/* a over b, rounded up: contract_space.c. */
+ExprId launch_ceil_div(Graph *g, ExprId a, int64_t b);
 /* The product of t's extents. */
 ExprId element_count(Graph *g, TensorId t);
 
@@ -52,6 +57,8 @@ typedef struct {
 
 enum { REDUCTION_MAX_CARRIED = 7 };
 
+/* What a fold of no node carries, at its start: nothing but the value. */
+Reduction reduction_of(Point *l, Monoid m, DType t);
 /* What folding the entered node carries, at its start. */
 Reduction reduction_begin(Point *l);
 unsigned reduction_pack(const Reduction *f, ValId *carried);

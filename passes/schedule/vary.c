@@ -42,7 +42,7 @@ vary(Point *l, ExprId e)
 		return VARY_NOT;
 	if (p->op == OP_AXIS)
 		return l->lane_axes >> p->ref & 1 ? VARY_UNIT : VARY_NOT;
-	if (p->op == OP_ACC || p->op == OP_TOUCHED)
+	if (p->op == OP_ACC || p->op == OP_TOUCHED || p->op == OP_IVAR)
 		return VARY_ANY;
 	if ((p->op == OP_ADD || p->op == OP_SUB) && p->dtype == DT_I64)
 		return vary_sum((Op)p->op, l->varies.at[number_of(l, expr_arg(l->g, e, 0))],

@@ -1,0 +1,319 @@
+/* stream_group.c: which nodes are streamed together (passes/schedule/stream.h).
+ *
+ * A sum of products that only reductions read, each along what it folds, need not be stored when all of
+ * them can be folded as it is computed. They are its readers: a group with it, and with what else of the
+ * kind they alone read. Read by one reduction alone it is stored: then it is a chain of two products,
+ * whose blocks are better chosen apart.
+ *
+ * Pointwise nodes of what is reduced come along: those that lie between two reductions, and those behind
+ * them, as long as the template takes them.
+ *
+ * Kernels must have an order: nothing outside may come between two members of a group. */
+#include "passes/fuse/group.h"
+
+#include "ir/bugs.h"
+#include "passes/schedule/stream.h"
+
+enum { MAX_GROUP = STREAM_MAX_OUT + 2 * STREAM_MAX_SCORES };
+
+typedef struct {
+	VEC(TensorId) list;
+} Neighbours;
+
+typedef struct {
+	Graph *g;
+	PassCtx *cx;
+	Groups *out;
+	const bool *results;
+	RowsFacts facts;
+	Neighbours *reads, *readers; /* by index of node, and by TensorId: the nodes */
+	uint32_t node;
+} Streams;
+
+typedef struct {
+	TensorId member[MAX_GROUP]; /* by ascending index of node */
+	unsigned n;
+} Candidate;
+
+/* --- who reads whom --- */
+
+static void
+note_read(void *user, ExprId e)
+{
+	Streams *s = user;
+	const Expr *p = expr_get(s->g, e);
+	Neighbours *reads = &s->reads[s->node];
+	if (p->op != OP_READ || s->g->tensor.at[p->ref].kind != TENSOR_NODE)
+		return;
+	for (uint32_t k = 0; k < reads->list.n; k++)
+		if (reads->list.at[k] == p->ref)
+			return;
+	vec_push(s->cx->scratch, &reads->list, p->ref);
+	vec_push(s->cx->scratch, &s->readers[p->ref].list, s->g->node.at[s->node].out);
+}
+
+static void
+find_neighbours(Streams *s)
+{
+	s->reads = ARENA_ARRAY(s->cx->scratch, Neighbours, s->g->node.n);
+	s->readers = ARENA_ARRAY(s->cx->scratch, Neighbours, s->g->tensor.n);
+	for (s->node = 0; s->node < s->g->node.n; s->node++)
+		node_walk(s->g, s->cx->scratch, &s->g->node.at[s->node], note_read, s);
+}
+
+/* --- candidates --- */
+
+static bool
+has(const Candidate *c, TensorId t)
+{
+	for (unsigned k = 0; k < c->n; k++)
+		if (c->member[k] == t)
+			return true;
+	return false;
+}
+
+static bool
+add(const Streams *s, Candidate *c, TensorId t)
+{
+	unsigned at = c->n;
+	if (has(c, t))
+		return true;
+	if (c->n == MAX_GROUP)
+		return false;
+	for (; at > 0 && s->g->tensor.at[c->member[at - 1]].node > s->g->tensor.at[t].node; at--)
+		c->member[at] = c->member[at - 1];
+	c->member[at] = t;
+	c->n++;
+	return true;
+}
+
+static bool
+may_be_score(const Streams *s, TensorId t)
+{
+	return tensor_node(s->g, t) && contract_is_sum_of_products(s->g, t) && !s->out->of[t] && !s->results[t];
+}
+
+static bool
+is_reduction(const Streams *s, TensorId t)
+{
+	const Node *n = tensor_node(s->g, t);
+	return n->monoid != MON_NONE && !n->scatter && !n->recur && !s->out->of[t];
+}
+
+/* All readers are in the group. */
+static bool
+is_inside(const Streams *s, const Candidate *c, TensorId t)
+{
+	for (uint32_t k = 0; k < s->readers[t].list.n; k++)
+		if (!has(c, s->readers[t].list.at[k]))
+			return false;
+	return true;
+}
+
+/* What is read in place of the sum of products: itself, or the pointwise node that alone reads it. */
+static TensorId
+score_of(const Streams *s, TensorId source)
+{
+	const Neighbours *r = &s->readers[source];
+	TensorId t = r->list.n == 1 ? r->list.at[0] : 0;
+	if (!t || s->results[t] || s->out->of[t] || !stream_reads_source(s->g, s->cx->scratch, t, source))
+		return source;
+	return t;
+}
+
+/* A score, if only the readers read it. */
+static bool
+add_score(const Streams *s, const Candidate *readers, TensorId source, Candidate *c)
+{
+	TensorId t = score_of(s, source);
+	return !is_inside(s, readers, t) || (add(s, c, source) && add(s, c, t));
+}
+
+/* The sums of products that make what this reader reads. */
+static bool
+add_scores(const Streams *s, const Candidate *readers, TensorId reader, Candidate *c)
+{
+	const Neighbours *reads = &s->reads[s->g->tensor.at[reader].node];
+	for (uint32_t j = 0; j < reads->list.n; j++) {
+		TensorId t = reads->list.at[j];
+		const Neighbours *below = &s->reads[s->g->tensor.at[t].node];
+		if (has(readers, t))
+			continue;
+		if (may_be_score(s, t) && !add_score(s, readers, t, c))
+			return false;
+		for (uint32_t i = 0; i < below->list.n; i++)
+			if (may_be_score(s, below->list.at[i]) && score_of(s, below->list.at[i]) == t &&
+			    !add_score(s, readers, below->list.at[i], c))
+				return false;
+	}
+	return true;
+}
+
+/* The score's readers, and the scores that they alone read. */
+static bool
+gather(const Streams *s, TensorId source, Candidate *c)
+{
+	const Neighbours *r = &s->readers[score_of(s, source)];
+	*c = (Candidate){0};
+	for (uint32_t k = 0; k < r->list.n; k++)
+		if (!is_reduction(s, r->list.at[k]) || !add(s, c, r->list.at[k]))
+			return false;
+	Candidate readers = *c;
+	for (unsigned k = 0; k < readers.n; k++)
+		if (!add_scores(s, &readers, readers.member[k], c))
+			return false;
+	return readers.n > 1;
+}
+
+/* --- pointwise nodes --- */
+
+static bool
+is_read_inside(const Streams *s, const Candidate *c, TensorId t)
+{
+	for (uint32_t k = 0; k < s->readers[t].list.n; k++)
+		if (has(c, s->readers[t].list.at[k]))
+			return true;
+	return false;
+}
+
+static bool
+reads_inside(const Streams *s, const Candidate *c, TensorId t)
+{
+	const Neighbours *reads = &s->reads[s->g->tensor.at[t].node];
+	for (uint32_t k = 0; k < reads->list.n; k++)
+		if (has(c, reads->list.at[k]))
+			return true;
+	return false;
+}
+
+static bool
+is_free_point(const Streams *s, const Candidate *c, TensorId t)
+{
+	return tensor_node(s->g, t)->monoid == MON_NONE && !s->out->of[t] && !has(c, t);
+}
+
+/* Pointwise nodes that members read and that read members. */
+static bool
+add_between(const Streams *s, Candidate *c)
+{
+	for (uint32_t i = s->g->node.n; i-- > 0;) {
+		TensorId t = s->g->node.at[i].out;
+		if (is_free_point(s, c, t) && reads_inside(s, c, t) && is_read_inside(s, c, t) && !add(s, c, t))
+			return false;
+	}
+	return true;
+}
+
+/* --- order --- */
+
+/* Whether a tensor in `after` feeds node i. */
+static bool
+is_fed(const Streams *s, uint32_t i, const bool *after)
+{
+	for (uint32_t k = 0; k < s->reads[i].list.n; k++)
+		if (after[s->reads[i].list.at[k]])
+			return true;
+	return false;
+}
+
+/* Marks all of t's kernel; whether that was news. */
+static bool
+mark(const Streams *s, TensorId t, bool *after)
+{
+	uint32_t group = s->out->of[t];
+	RecurId recur = tensor_node(s->g, t)->recur;
+	if (after[t])
+		return false;
+	after[t] = true;
+	for (uint32_t k = 0; group && k < s->out->group.at[group - 1].member.n; k++)
+		after[s->out->group.at[group - 1].member.at[k]] = true;
+	for (uint32_t k = 0; recur && k < s->g->recur.at[recur].member.n; k++)
+		after[s->g->recur.at[recur].member.at[k]] = true;
+	return true;
+}
+
+/* Whether no kernel outside would have to run between members. */
+static bool
+is_convex(const Streams *s, const Candidate *c)
+{
+	bool *after = ARENA_ARRAY(s->cx->scratch, bool, s->g->tensor.n), more = true;
+	for (unsigned k = 0; k < c->n; k++)
+		after[c->member[k]] = true;
+	while (more) {
+		more = false;
+		for (uint32_t i = 0; i < s->g->node.n; i++) {
+			TensorId t = s->g->node.at[i].out;
+			if (!after[t] && is_fed(s, i, after))
+				more = mark(s, t, after) || more;
+		}
+	}
+	for (unsigned k = 0; k < c->n; k++)
+		after[c->member[k]] = false;
+	for (unsigned k = 0; k < c->n && !BUG(stream_order); k++)
+		if (is_fed(s, s->g->tensor.at[c->member[k]].node, after))
+			return false;
+	return true;
+}
+
+/* --- groups --- */
+
+static void
+take(Streams *s, const Candidate *c)
+{
+	vec_push(s->cx->scratch, &s->out->group, ((Group){.stream = true}));
+	Group *group = &s->out->group.at[s->out->group.n - 1];
+	for (unsigned k = 0; k < c->n; k++) {
+		vec_push(s->cx->scratch, &group->member, c->member[k]);
+		s->out->of[c->member[k]] = s->out->group.n;
+	}
+}
+
+/* Whether there is a kernel for the candidate. */
+static bool
+has_kernel(const Streams *s, const Candidate *c, RemarkId *why)
+{
+	Stream *stream = ARENA_NEW(s->cx->scratch, Stream);
+	KernelPlan plan = {0};
+	if (!is_convex(s, c))
+		*why = REMARK_group_order;
+	else if (stream_plan(s->g, s->cx->scratch, &s->facts, c->member, c->n, stream, why) &&
+	         !stream_size(stream, s->cx->options, &plan))
+		*why = REMARK_stream_type;
+	return *why == REMARK_NONE;
+}
+
+/* Pointwise nodes behind what is reduced, one by one. */
+static void
+add_behind(const Streams *s, Candidate *c)
+{
+	for (uint32_t i = 0; i < s->g->node.n; i++) {
+		TensorId t = s->g->node.at[i].out;
+		Candidate more = *c;
+		RemarkId why = REMARK_NONE;
+		if (is_free_point(s, c, t) && reads_inside(s, c, t) && add(s, &more, t) && has_kernel(s, &more, &why))
+			*c = more;
+	}
+}
+
+void
+group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, RemarkId *alone)
+{
+	Streams s = {.g = g, .cx = cx, .out = out, .results = results};
+	s.facts = (RowsFacts){.stored = results, .faulty = faulty, .lanes = cx->options->lanes};
+	if (cx->options->fuse != FUSE_ALL || g->fp == FP_STRICT)
+		return;
+	find_neighbours(&s);
+	for (uint32_t i = 0; i < g->node.n; i++) {
+		TensorId t = g->node.at[i].out;
+		RemarkId why = REMARK_NONE;
+		Candidate c;
+		if (!may_be_score(&s, t) || !gather(&s, t, &c) || !add_between(&s, &c))
+			continue;
+		if (!has_kernel(&s, &c, &why)) {
+			alone[t] = why;
+			continue;
+		}
+		add_behind(&s, &c);
+		take(&s, &c);
+	}
+}

@@ -1,0 +1,133 @@
+/* stream.h: the STREAM template: a cascade of reductions over one index whose terms read sums of products
+ * that nobody else needs (scores), folded in one pass over tiles of the index. stream.c says how it works.
+ *
+ * What is folded, and how a state moves from one anchor to the next, are the expressions of
+ * passes/fuse/algebra.h; the template knows loops and memory alone. */
+#ifndef TEXO_PASSES_SCHEDULE_STREAM_H
+#define TEXO_PASSES_SCHEDULE_STREAM_H
+
+#include "passes/fuse/algebra.h"
+#include "passes/schedule/rows.h"
+#include "passes/schedule/schedule.h"
+
+enum {
+	STREAM_MAX_SCORES = 2, STREAM_MAX_WIDE = 2, STREAM_MAX_VECTORS = 4, STREAM_MAX_OUT = MAX_MEMBERS + 12,
+	STREAM_KEPT = 5u << 20 /* IVAR STREAM_KEPT + k: the term of accumulator k, kept from the stage before */
+};
+
+/* A node that is computed a tile at a time: t = finish(sum of query * key). */
+typedef struct {
+	TensorId t, source; /* source: the sum of products, which is t itself or what the pointwise node t reads */
+	Node node;         /* over the cascade's axes, its own reduced axis behind them */
+	unsigned term;     /* that axis */
+	ExprId query, key; /* factors of the body: of the row; of the streamed element */
+	bool again;        /* read after the first stage as well */
+} StreamScore;
+
+typedef struct {
+	ExprId term;       /* narrow: as in the cascade, with kept terms as IVARs */
+	ExprId weight, value; /* wide: term = weight * value; weight of row and element, value of element and column */
+	bool wide, kept;
+} StreamAcc;
+
+/* A reduction of the cascade, or a pointwise node of such: an element of it, when the state is complete. */
+typedef struct {
+	TensorId t;
+	uint8_t axis[TG_MAX_RANK]; /* its axes as axes of the cascade */
+	bool wide;
+	ExprId value, domain;      /* over the state, and the axes; 0: everywhere */
+} StreamOut;
+
+typedef struct {
+	Cascade c;
+	const CascadePass *pass;
+	unsigned stream, lane, last_stage; /* axes: streamed; along the vectors. The largest stage of an accumulator */
+	uint32_t base;            /* the axes of a row, as bits */
+	int wide;                 /* the axis of columns; -1: none */
+	DType type;               /* in which scores and columns are summed */
+	unsigned nscore;
+	StreamScore score[STREAM_MAX_SCORES];
+	StreamAcc acc[MAX_ACCS];
+	unsigned nout;
+	StreamOut out[STREAM_MAX_OUT];
+	ExprId lo, hi;            /* of the streamed axis, for a row */
+	ExprId rest;              /* what else must hold for a term to exist; 0: nothing */
+	bool ragged;              /* lo and hi vary along the lanes */
+} Stream;
+
+/* Plans the kernel of these nodes, in topological order: sums of products and pointwise nodes of them that are
+ * scores, reductions that read these, pointwise nodes of what is reduced; false with the reason. */
+bool stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Stream *out,
+                 RemarkId *why);
+/* Whether t is a pointwise node that reads source at its own point alone. */
+bool stream_reads_source(const Graph *g, Arena *scratch, TensorId t, TensorId source);
+/* Tiles for such a kernel; false: the target has no vectors for it. */
+bool stream_size(const Stream *s, const PassOptions *o, KernelPlan *p);
+
+/* --- stream_out.c --- */
+/* Adds the pointwise node t, which reads what is there already. */
+bool stream_add_point(Graph *g, Arena *scratch, Stream *s, TensorId t, RemarkId *why);
+void stream_add_member(Graph *g, Stream *s, const CascadeMember *m);
+/* --- stream_range.c --- */
+/* Splits the cascade's range and guard into lo, hi and rest. */
+void stream_ranges(Graph *g, Arena *scratch, Stream *s);
+
+/* --- while a kernel is built --- */
+typedef struct {
+	Point l;
+	const Stream *s;
+	const KernelPlan *plan;
+	unsigned vectors;         /* of a strip of rows */
+	bool masked;              /* some terms may be absent in the tile at work */
+	/* sizes as launch expressions */
+	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
+	/* views of scratch memory */
+	ValId query[STREAM_MAX_SCORES]; /* (strip, term, row) */
+	ValId key[STREAM_MAX_SCORES];   /* (piece of elements, piece of terms, element, term) */
+	ValId panel[STREAM_MAX_SCORES]; /* (element, row) */
+	ValId value[MAX_ACCS];          /* wide: (element, column) */
+	ValId weight[MAX_ACCS];         /* wide: (element, row); kept: the same */
+	ValId state[MAX_ACCS];          /* (strip, row); wide: (strip, column, row) */
+	ValId ends;                     /* (lo or hi, strip, row) */
+	ValId hull;                     /* (strip, least lo, most hi, most lo, least hi) */
+	ValId finite;                   /* bool: the values of the tile are */
+	/* at work */
+	ValId row0, row1, strip, nstrip; /* the task's rows; the strip, and how many there are */
+	ValId first, count;       /* the tile's first element, and how many it has */
+	ValId lo[STREAM_MAX_VECTORS], hi[STREAM_MAX_VECTORS]; /* of the strip's rows, where ragged */
+	ValId run[MAX_ACCS][STREAM_MAX_VECTORS], old[MAX_ACCS][STREAM_MAX_VECTORS]; /* accumulators */
+	ValId anchor_new[MAX_ANCHORS][STREAM_MAX_VECTORS], anchor_old[MAX_ANCHORS][STREAM_MAX_VECTORS];
+} StreamBuild;
+
+static inline ValId
+stream_int(const StreamBuild *b, int64_t v)
+{
+	return tir_int(b->l.tir, DT_I64, v);
+}
+
+/* Vectors along the rows again; the v-th of the strip: sets the row axis and the mask. */
+void stream_by_rows(StreamBuild *b);
+void stream_at_vector(StreamBuild *b, unsigned v);
+/* A vector of the type, whatever it is. */
+ValId stream_vector(StreamBuild *b, ValId v);
+/* --- stream_memory.c --- */
+void stream_bind_memory(StreamBuild *b);
+/* --- stream_pack.c --- */
+void stream_pack_queries(StreamBuild *b);
+void stream_pack_keys(StreamBuild *b);
+void stream_pack_values(StreamBuild *b);
+/* --- stream_tile.c: register tiles --- */
+void stream_scores(StreamBuild *b);
+void stream_columns(StreamBuild *b, unsigned acc);
+/* --- stream_fold.c --- */
+void stream_start(StreamBuild *b);
+void stream_load_state(StreamBuild *b);
+/* One tile into the strip's state, but for the columns; then those, with absent terms left out one by one. */
+void stream_fold(StreamBuild *b);
+void stream_columns_where(StreamBuild *b, unsigned acc);
+/* IVARs of the state at this vector of rows: run or old, and wide ones at the column where there is one. */
+void stream_place_state(StreamBuild *b, ValId (*narrow)[STREAM_MAX_VECTORS], unsigned v, ValId column);
+/* --- stream_finish.c --- */
+void stream_finish(StreamBuild *b);
+
+#endif

@@ -1,0 +1,133 @@
+/* stream_memory.c: the scratch memory of a stream (stream.h): panels that stay in the nearest cache while a
+ * tile is folded, and the states of the strips of a task.
+ *
+ * Where a panel's element is read for the last time just before another's is written at the same place,
+ * the two share memory: scores, what is kept of them, and weights. */
+#include "passes/schedule/stream.h"
+
+static ExprId
+number(StreamBuild *b, int64_t v)
+{
+	return expr_int(b->l.g, DT_I64, v);
+}
+
+static ExprId
+times(Graph *g, ExprId a, ExprId b)
+{
+	const Expr *x = expr_get(g, a), *y = expr_get(g, b);
+	if (x->op == OP_CONST && y->op == OP_CONST)
+		return expr_int(g, DT_I64, x->imm.i * y->imm.i);
+	return expr_binary(g, OP_MUL, a, b);
+}
+
+/* Row-major. */
+static ValId
+scratch(StreamBuild *b, DType dtype, unsigned rank, const ExprId *extent)
+{
+	Point *l = &b->l;
+	ValId size[TIR_MAX_RANK], stride[TIR_MAX_RANK];
+	ExprId below = number(b, 1);
+	for (unsigned k = rank; k-- > 0;) {
+		size[k] = point_launch_expr(l, extent[k]);
+		stride[k] = point_launch_expr(l, below);
+		below = times(l->g, extent[k], below);
+	}
+	unsigned buffer = tir_add_buffer(l->tir, 0, dtype, true);
+	vec_push(l->g->arena, &l->kernel->buffer, ((BufferBind){.kind = BIND_SCRATCH, .elements = below}));
+	return tir_view(l->tir, buffer, rank, size, stride);
+}
+
+/* Columns, filled up for register tiles and for vectors. */
+static ExprId
+padded(StreamBuild *b, ExprId columns)
+{
+	Graph *g = b->l.g;
+	int64_t rows = b->plan->tile_rows, lanes = b->plan->lanes;
+	ExprId tiles = times(g, launch_ceil_div(g, columns, rows), number(b, rows));
+	return times(g, launch_ceil_div(g, tiles, lanes), number(b, lanes));
+}
+
+static void
+bind_sizes(StreamBuild *b)
+{
+	const Stream *s = b->s;
+	Graph *g = b->l.g;
+	b->rows = s->c.extent[s->lane];
+	b->columns = s->wide < 0 ? number(b, 1) : s->c.extent[s->wide];
+	b->padded = padded(b, b->columns);
+	for (unsigned k = 0; k < s->nscore; k++) {
+		const Axis *x = &s->score[k].node.axis[s->score[k].node.npar];
+		b->terms[k] = expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, x->hi, x->lo), number(b, 0));
+	}
+}
+
+static void
+bind_scores(StreamBuild *b)
+{
+	const Stream *s = b->s;
+	const KernelPlan *p = b->plan;
+	for (unsigned k = 0; k < s->nscore; k++) {
+		ExprId strips = number(b, p->block_rows / p->tile_columns), width = number(b, p->tile_columns);
+		ExprId some = expr_binary(b->l.g, OP_MAX, b->terms[k], number(b, 1));
+		b->query[k] = scratch(b, s->type, 3, (ExprId[]){strips, some, width});
+		b->key[k] = scratch(b, s->type, 4, (ExprId[]){number(b, p->block_terms / p->tile_rows), launch_ceil_div(b->l.g, some, p->lanes),
+		                                             number(b, p->tile_rows), number(b, p->lanes)});
+		b->panel[k] = scratch(b, s->type, 2, (ExprId[]){number(b, p->block_terms), width});
+	}
+}
+
+/* A panel whose memory has been used up: that of a score read no more; 0: none is free. */
+static ValId
+free_panel(StreamBuild *b, bool *taken)
+{
+	for (unsigned k = 0; k < b->s->nscore; k++)
+		if (!taken[k] && !b->s->score[k].again) {
+			taken[k] = true;
+			return b->panel[k];
+		}
+	return 0;
+}
+
+static void
+bind_panels(StreamBuild *b)
+{
+	const Stream *s = b->s;
+	const KernelPlan *p = b->plan;
+	bool taken[STREAM_MAX_SCORES] = {0};
+	const ExprId panel[2] = {number(b, p->block_terms), number(b, p->tile_columns)};
+	unsigned nkept = 0, kept = 0, nwide = 0;
+	for (unsigned k = 0; k < s->pass->nacc; k++) {
+		if (!s->acc[k].kept)
+			continue;
+		b->weight[k] = free_panel(b, taken);
+		b->weight[k] = b->weight[k] ? b->weight[k] : scratch(b, s->type, 2, panel);
+		nkept++;
+		kept = k;
+	}
+	for (unsigned k = 0; k < s->pass->nacc; k++) {
+		if (!s->acc[k].wide)
+			continue;
+		bool last = s->pass->acc[k].stage == s->last_stage && s->last_stage > 0;
+		b->weight[k] = nkept == 1 && last && nwide++ == 0 ? b->weight[kept] : scratch(b, s->type, 2, panel);
+		b->value[k] = scratch(b, s->type, 2, (ExprId[]){panel[0], b->padded});
+	}
+}
+
+void
+stream_bind_memory(StreamBuild *b)
+{
+	const Stream *s = b->s;
+	const KernelPlan *p = b->plan;
+	ExprId strips = number(b, p->block_rows / p->tile_columns), width = number(b, p->tile_columns);
+	bind_sizes(b);
+	bind_scores(b);
+	bind_panels(b);
+	for (unsigned k = 0; k < s->pass->nacc; k++)
+		b->state[k] = s->acc[k].wide ? scratch(b, s->type, 3, (ExprId[]){strips, b->padded, width})
+		                             : scratch(b, s->pass->acc[k].dtype, 2, (ExprId[]){strips, width});
+	if (s->ragged) {
+		b->ends = scratch(b, DT_I64, 3, (ExprId[]){number(b, 2), strips, width});
+		b->hull = scratch(b, DT_I64, 2, (ExprId[]){strips, number(b, 4)});
+	}
+	b->finite = scratch(b, DT_BOOL, 1, (ExprId[]){number(b, 1)});
+}
