@@ -294,6 +294,7 @@ declare(StreamBuild *b)
 		point_declare(l, s->score[k].query);
 		point_declare(l, s->score[k].key);
 		point_declare(l, s->score[k].node.finish);
+		point_declare(l, s->score[k].divisor ? s->score[k].scaled.finish : 0);
 	}
 	for (unsigned k = 0; k < s->pass->nacc; k++) {
 		point_declare(l, s->acc[k].wide ? s->acc[k].weight : s->acc[k].term);
@@ -374,6 +375,7 @@ stream_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	declare(b);
 	stream_bind_memory(b);
 	bind_sizes(b);
+	stream_bind_divisors(b);
 	kernel->ntask = task_count(b);
 	ExprId elements = expr_binary(g, OP_MUL, b->columns, expr_binary(g, OP_MIN, b->rows, expr_int(g, DT_I64, p->block_rows)));
 	kernel->grain = task_grain(g, scratch, p, elements);

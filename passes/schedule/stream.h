@@ -21,6 +21,8 @@ typedef struct {
 	Node node;         /* over the cascade's axes, its own reduced axis behind them */
 	unsigned term;     /* that axis */
 	ExprId query, key; /* factors of the body: of the row; of the streamed element */
+	ExprId divisor;    /* finish divides by what is known at launch: by this; 0: by nothing such */
+	Node scaled;       /* then the node, where finish multiplies by its reciprocal */
 	bool again;        /* read after the first stage as well */
 } StreamScore;
 
@@ -68,6 +70,9 @@ bool stream_size(const Stream *s, const PassOptions *o, KernelPlan *p);
 /* Adds the pointwise node t, which reads what is there already. */
 bool stream_add_point(Graph *g, Arena *scratch, Stream *s, TensorId t, RemarkId *why);
 void stream_add_member(Graph *g, Stream *s, const CascadeMember *m);
+/* --- stream_scale.c --- */
+/* Finds the divisor of a score whose node is complete. */
+void stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s);
 /* --- stream_range.c --- */
 /* Splits the cascade's range and guard into lo, hi and rest. */
 void stream_ranges(Graph *g, Arena *scratch, Stream *s);
@@ -88,8 +93,10 @@ typedef struct {
 	ValId value[MAX_ACCS];          /* wide: (element, column) */
 	ValId weight[MAX_ACCS];         /* wide: (element, row); kept: the same */
 	ValId state[MAX_ACCS];          /* (strip, row); wide: (strip, column, row) */
+	ValId value_tiles[MAX_ACCS], state_tiles[MAX_ACCS]; /* the same with columns as pieces of a tile's */
 	ValId ends;                     /* (lo or hi, strip, row) */
 	ValId hull;                     /* (strip, least lo, most hi, most lo, least hi) */
+	ValId scaled[STREAM_MAX_SCORES]; /* bool: the divisor is a power of two, so its reciprocal gives the same bits */
 	ValId finite;                   /* bool: the values of the tile are */
 	/* at work */
 	ValId row0, row1, strip, nstrip; /* the task's rows; the strip, and how many there are */
@@ -110,6 +117,10 @@ void stream_by_rows(StreamBuild *b);
 void stream_at_vector(StreamBuild *b, unsigned v);
 /* A vector of the type, whatever it is. */
 ValId stream_vector(StreamBuild *b, ValId v);
+/* --- stream_scale.c --- */
+void stream_bind_divisors(StreamBuild *b);
+/* What finish makes of the sum of score k, at the point. */
+ValId stream_finished(StreamBuild *b, unsigned k, ValId sum);
 /* --- stream_memory.c --- */
 void stream_bind_memory(StreamBuild *b);
 /* --- stream_pack.c --- */

@@ -163,10 +163,7 @@ place_scores(StreamBuild *b, ValId c, unsigned v, bool first)
 		const StreamScore *s = &b->s->score[k];
 		if (!first && !s->again)
 			continue;
-		l->node = &s->node;
-		PointVal sum = {.re = load_row(b, b->panel[k], c, v)};
-		ValId some = tir_binary(l->tir, OP_LT, stream_int(b, 0), point_launch_expr(l, b->terms[k]));
-		point_tensor(l, s->t)->value[v] = element_finish(l, sum, some, !b->masked);
+		point_tensor(l, s->t)->value[v] = (PointVal){.re = stream_finished(b, k, load_row(b, b->panel[k], c, v))};
 	}
 }
 
@@ -205,7 +202,7 @@ take_terms(StreamBuild *b, unsigned stage, ValId c, unsigned v)
 		if (a->wide)
 			continue;
 		x = keep ? tir_select(l->tir, keep, x, unit(b, k)) : x;
-		b->run[k][v] = joined(b, k, b->run[k][v], x);
+		b->run[k][v] = joined(b, k, x, b->run[k][v]);
 	}
 	for (unsigned k = 0; k < p->nacc; k++)
 		if (weight[k])

@@ -20,21 +20,42 @@ times(Graph *g, ExprId a, ExprId b)
 	return expr_binary(g, OP_MUL, a, b);
 }
 
-/* Row-major. */
+/* A row-major view of a buffer; with rows, axis `axis` is two: pieces of so many. */
 static ValId
-scratch(StreamBuild *b, DType dtype, unsigned rank, const ExprId *extent)
+view(StreamBuild *b, unsigned buffer, unsigned rank, const ExprId *extent, unsigned axis, unsigned rows)
 {
 	Point *l = &b->l;
 	ValId size[TIR_MAX_RANK], stride[TIR_MAX_RANK];
 	ExprId below = number(b, 1);
 	for (unsigned k = rank; k-- > 0;) {
-		size[k] = point_launch_expr(l, extent[k]);
-		stride[k] = point_launch_expr(l, below);
+		unsigned at = rows && k > axis ? k + 1 : k;
+		size[at] = point_launch_expr(l, extent[k]);
+		stride[at] = point_launch_expr(l, below);
+		if (rows && k == axis) {
+			size[k] = point_launch_expr(l, launch_ceil_div(l->g, extent[k], rows));
+			size[k + 1] = stream_int(b, rows);
+			stride[k + 1] = stride[k];
+			stride[k] = point_launch_expr(l, times(l->g, below, number(b, rows)));
+		}
 		below = times(l->g, extent[k], below);
 	}
-	unsigned buffer = tir_add_buffer(l->tir, 0, dtype, true);
-	vec_push(l->g->arena, &l->kernel->buffer, ((BufferBind){.kind = BIND_SCRATCH, .elements = below}));
-	return tir_view(l->tir, buffer, rank, size, stride);
+	return tir_view(l->tir, buffer, rows ? rank + 1 : rank, size, stride);
+}
+
+static unsigned
+buffer(StreamBuild *b, DType dtype, unsigned rank, const ExprId *extent)
+{
+	ExprId elements = number(b, 1);
+	for (unsigned k = rank; k-- > 0;)
+		elements = times(b->l.g, extent[k], elements);
+	vec_push(b->l.g->arena, &b->l.kernel->buffer, ((BufferBind){.kind = BIND_SCRATCH, .elements = elements}));
+	return tir_add_buffer(b->l.tir, 0, dtype, true);
+}
+
+static ValId
+scratch(StreamBuild *b, DType dtype, unsigned rank, const ExprId *extent)
+{
+	return view(b, buffer(b, dtype, rank, extent), rank, extent, 0, 0);
 }
 
 /* Columns, filled up for register tiles and for vectors. */
@@ -109,7 +130,10 @@ bind_panels(StreamBuild *b)
 			continue;
 		bool last = s->pass->acc[k].stage == s->last_stage && s->last_stage > 0;
 		b->weight[k] = nkept == 1 && last && nwide++ == 0 ? b->weight[kept] : scratch(b, s->type, 2, panel);
-		b->value[k] = scratch(b, s->type, 2, (ExprId[]){panel[0], b->padded});
+		const ExprId value[2] = {panel[0], b->padded};
+		unsigned of_value = buffer(b, s->type, 2, value);
+		b->value[k] = view(b, of_value, 2, value, 0, 0);
+		b->value_tiles[k] = view(b, of_value, 2, value, 1, p->tile_rows);
 	}
 }
 
@@ -122,9 +146,16 @@ stream_bind_memory(StreamBuild *b)
 	bind_sizes(b);
 	bind_scores(b);
 	bind_panels(b);
-	for (unsigned k = 0; k < s->pass->nacc; k++)
-		b->state[k] = s->acc[k].wide ? scratch(b, s->type, 3, (ExprId[]){strips, b->padded, width})
-		                             : scratch(b, s->pass->acc[k].dtype, 2, (ExprId[]){strips, width});
+	for (unsigned k = 0; k < s->pass->nacc; k++) {
+		const ExprId columns[3] = {strips, b->padded, width};
+		if (!s->acc[k].wide) {
+			b->state[k] = scratch(b, s->pass->acc[k].dtype, 2, (ExprId[]){strips, width});
+			continue;
+		}
+		unsigned of_state = buffer(b, s->type, 3, columns);
+		b->state[k] = view(b, of_state, 3, columns, 0, 0);
+		b->state_tiles[k] = view(b, of_state, 3, columns, 1, p->tile_rows);
+	}
 	if (s->ragged) {
 		b->ends = scratch(b, DT_I64, 3, (ExprId[]){number(b, 2), strips, width});
 		b->hull = scratch(b, DT_I64, 2, (ExprId[]){strips, number(b, 4)});

@@ -193,6 +193,7 @@ place_score(Planning *p, unsigned k)
 	n.finish = n.finish ? expr_subst_axes(g, n.finish, sub, n.npar) : 0;
 	n.domain = 0; /* it is read where it is defined */
 	score->node = n;
+	stream_find_divisor(g, p->scratch, score);
 	score->query = expr_arg(g, n.body, 0);
 	score->key = expr_arg(g, n.body, 1);
 	if (axes_of(p, score->query) >> p->s->stream & 1) {

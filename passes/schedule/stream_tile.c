@@ -7,21 +7,19 @@
 
 enum { MAX_TILE = 64 };
 
-/* The tile's next term: a vector of rows for each of `row`, times the number at `at` moved along `axis`. */
+/* The tile's next term: a vector of rows for each of `row`, times its number along `axis`. */
 static void
 add_product(StreamBuild *b, ValId *acc, const ValId *row, ValId view, ValId *at, unsigned axis, unsigned n)
 {
 	TirKernel *k = b->l.tir;
-	ValId from = at[axis];
 	for (unsigned r = 0; r < n; r++) {
-		at[axis] = r ? tir_binary(k, OP_ADD, from, stream_int(b, r)) : from;
+		at[axis] = stream_int(b, r);
 		ValId x = stream_vector(b, tir_load(k, view, at, 0, 0, 0));
 		for (unsigned v = 0; v < b->vectors; v++) {
 			ValId *a = &acc[r * b->vectors + v];
 			*a = tir_binary(k, OP_ADD, *a, tir_binary(k, OP_MUL, x, row[v]));
 		}
 	}
-	at[axis] = from;
 }
 
 static void
@@ -87,11 +85,12 @@ stream_scores(StreamBuild *b)
 /* --- columns --- */
 
 static void
-tile_of_columns(const StreamBuild *b, ValId first, unsigned r, ValId *at)
+tile_of_columns(const StreamBuild *b, ValId piece, unsigned r, ValId *at)
 {
 	at[0] = b->strip;
-	at[1] = tir_binary(b->l.tir, OP_ADD, first, stream_int(b, r / b->vectors));
-	at[2] = stream_int(b, r % b->vectors * b->plan->lanes);
+	at[1] = piece;
+	at[2] = stream_int(b, r / b->vectors);
+	at[3] = stream_int(b, r % b->vectors * b->plan->lanes);
 }
 
 void
@@ -99,21 +98,23 @@ stream_columns(StreamBuild *b, unsigned a)
 {
 	TirKernel *k = b->l.tir;
 	unsigned rows = b->plan->tile_rows, n = rows * b->vectors, lanes = b->plan->lanes;
-	ValId zero = stream_int(b, 0), one = stream_int(b, 1), acc[MAX_TILE], at[3], row[STREAM_MAX_VECTORS];
-	ValId first = tir_for(k, zero, point_launch_expr(&b->l, b->columns), stream_int(b, rows), NULL, 0);
+	ValId zero = stream_int(b, 0), one = stream_int(b, 1), acc[MAX_TILE], at[4], row[STREAM_MAX_VECTORS];
+	ValId columns = point_launch_expr(&b->l, b->columns);
+	ValId pieces = tir_binary(k, OP_IDIV, tir_binary(k, OP_ADD, columns, stream_int(b, rows - 1)), stream_int(b, rows));
+	ValId piece = tir_for(k, zero, pieces, one, NULL, 0);
 	for (unsigned r = 0; r < n; r++) {
-		tile_of_columns(b, first, r, at);
-		acc[r] = tir_load(k, b->state[a], at, 0, TIR_LANES_ALONG(2), lanes);
+		tile_of_columns(b, piece, r, at);
+		acc[r] = tir_load(k, b->state_tiles[a], at, 0, TIR_LANES_ALONG(3), lanes);
 	}
 	ValId count = BUG(stream_element_missing) ? tir_binary(k, OP_SUB, b->count, one) : b->count;
 	ValId c = tir_for(k, zero, count, one, acc, n);
-	ValId of_row[2] = {c, 0}, of_value[2] = {c, first};
+	ValId of_row[2] = {c, 0}, of_value[3] = {c, piece, zero};
 	load_rows(b, b->weight[a], of_row, 1, row);
-	add_product(b, acc, row, b->value[a], of_value, 1, rows);
+	add_product(b, acc, row, b->value_tiles[a], of_value, 2, rows);
 	tir_end_for(k, acc, n);
 	for (unsigned r = 0; r < n; r++) {
-		tile_of_columns(b, first, r, at);
-		tir_store(k, b->state[a], acc[r], at, 0, TIR_LANES_ALONG(2));
+		tile_of_columns(b, piece, r, at);
+		tir_store(k, b->state_tiles[a], acc[r], at, 0, TIR_LANES_ALONG(3));
 	}
 	tir_end_for(k, NULL, 0);
 }

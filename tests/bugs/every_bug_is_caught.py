@@ -42,6 +42,8 @@ def ladder(root, build):
               (t / "lang/must_fail", root / "tests/lang/must_fail"))]
     for f in sorted((root / "tests/lang/rules").glob("*.tex")):
         rungs.append(("", f"rules of {f.stem}", 1, (texo, "test", "--device=cpu", f)))
+    for f in sorted((root / "tests/fuse").glob("*.tex")):
+        rungs.append(("", f"kernels of {f.stem}", 1, (texo, "test", "--device=cpu", f)))
     rungs.append(("", "random programs", 40, (t / "random/random_test", "--seed", 1000, "--count", 40, "--cpu")))
     for area, units in UNITS.items():
         rungs += [(area, name, 0, (t / name, *args)) for name, *args in units]
