@@ -87,6 +87,8 @@ Val lower_view(Lower *l, ValId v);
 /* Stores a whole vector of so many bytes past the caches where `large` holds and p is aligned for it, else as
  * any other, with `align`. */
 void lower_stream_store(Lower *l, Val value, Val p, Val large, unsigned bytes, unsigned align);
+/* Fetches the lines of so many bytes at p + step bytes into a near cache. */
+void lower_ahead(Lower *l, Val p, Val step, unsigned bytes);
 /* At the end of the kernel. */
 void lower_stream_end(Lower *l);
 /* lower_cast.c */

@@ -16,6 +16,7 @@ typedef struct {
 	bool in_a_row; /* lane i is at offset + i */
 	Val mask;      /* NULL: all */
 	Val large;     /* not NULL: goes past the caches where it holds */
+	Val ahead;     /* not NULL: what is so many bytes further on follows soon */
 } MemAccess;
 
 /* --- addresses --- */
@@ -118,6 +119,11 @@ access_of(Lower *l, ValId v, unsigned lanes)
 	}
 	if (x->imm.i & TIR_STREAM)
 		at.large = l->val[view];
+	if (TIR_AHEAD_AXIS(x->imm.i) >= 0) {
+		Val stride = lower_arg(l, view, 1 + rank + (unsigned)TIR_AHEAD_AXIS(x->imm.i));
+		Val bytes = LLVMConstInt(lower_i64(l), dtype_info[at.dtype].bits / 8u, 0);
+		at.ahead = LLVMBuildMul(l->b, stride, bytes, "");
+	}
 	return at;
 }
 
@@ -179,6 +185,8 @@ load_vector(Lower *l, const MemAccess *x)
 {
 	LLVMTypeRef type = memory_type(l, x->dtype, x->lanes);
 	Val p = address(l, x->dtype, x->base, x->offset);
+	if (x->in_a_row && x->ahead && !x->mask)
+		lower_ahead(l, p, x->ahead, x->lanes * element_bytes(x->dtype));
 	if (x->in_a_row && !x->mask)
 		return aligned(LLVMBuildLoad2(l->b, type, p, ""), x->dtype);
 	LLVMTypeRef over[2] = {type, LLVMTypeOf(p)};

@@ -1,4 +1,6 @@
-/* lower_stream.c: stores that go past the caches (TIR_STREAM).
+/* lower_stream.c: hints about memory: stores that go past the caches (TIR_STREAM), and what follows a load
+ * (TIR_AHEAD), which is fetched meanwhile, so that a loop that computes hides the traffic of the next row's.
+ * A fetch of what is not there does nothing.
  *
  * A streaming store writes whole lines without reading them first, which saves a third of the traffic of a
  * kernel that reads as much as it writes, and loses when the data would have stayed near. So it is taken where
@@ -87,4 +89,17 @@ lower_stream_end(Lower *l)
 {
 	if (kernel_streams(l))
 		lower_call(l, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
+}
+
+void
+lower_ahead(Lower *l, Val p, Val step, unsigned bytes)
+{
+	LLVMTypeRef i8 = LLVMInt8TypeInContext(l->ctx), i32 = LLVMInt32TypeInContext(l->ctx);
+	for (unsigned at = 0; at < bytes && l->target->arch == ARCH_X86; at += LINE_BYTES) {
+		Val offset = LLVMBuildAdd(l->b, step, LLVMConstInt(lower_i64(l), at, 0), "");
+		Val next = LLVMBuildGEP2(l->b, i8, p, &offset, 1, "");
+		LLVMTypeRef over = LLVMTypeOf(next);
+		const Val arg[4] = {next, LLVMConstInt(i32, 0, 0), LLVMConstInt(i32, 2, 0), LLVMConstInt(i32, 1, 0)};
+		lower_call(l, "llvm.prefetch", &over, 1, arg, 4);
+	}
 }

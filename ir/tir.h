@@ -58,6 +58,9 @@ enum {
 	TIR_STREAM = 2  /* STORE of a vector along an axis: nothing reads it soon, so a large view may go past
 	                 * the caches */
 };
+/* LOAD of a vector along an axis: the one with the next index along axis a follows soon */
+#define TIR_AHEAD(a) (((a) + 1) << 4)
+#define TIR_AHEAD_AXIS(imm) ((int)((imm) >> 4 & 15) - 1) /* -1: not known to */
 #define TIR_LANES_ALONG(a) (((a) + 1) << 8)
 #define TIR_DOT(rows, columns, pairs) ((int64_t)(rows) | (int64_t)(columns) << 16 | (int64_t)(pairs) << 32)
 enum { TIR_MAX_DOT = 64 }; /* rows, columns and pairs, each */

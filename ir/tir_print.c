@@ -112,6 +112,8 @@ print_flags(Text *out, const TirInst *p)
 		text_printf(out, " masked");
 	if (p->imm.i & TIR_STREAM)
 		text_printf(out, " stream");
+	if (TIR_AHEAD_AXIS(p->imm.i) >= 0)
+		text_printf(out, " ahead %d", TIR_AHEAD_AXIS(p->imm.i));
 	if (TIR_LANE_AXIS(p->imm.i) >= 0)
 		text_printf(out, " along %d", TIR_LANE_AXIS(p->imm.i));
 }

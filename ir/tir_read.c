@@ -319,6 +319,11 @@ read_flags(Reader *r, int64_t *imm)
 		*imm |= TIR_MASKED;
 	if (take_this_word(r, "stream"))
 		*imm |= TIR_STREAM;
+	if (take_this_word(r, "ahead")) {
+		if (!read_unsigned(r, TIR_MAX_RANK - 1, &axis))
+			return false;
+		*imm |= TIR_AHEAD((int64_t)axis);
+	}
 	if (!take_this_word(r, "along"))
 		return true;
 	if (!read_unsigned(r, TIR_MAX_RANK - 1, &axis))

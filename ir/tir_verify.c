@@ -175,7 +175,7 @@ check_access(Verify *x, ValId v, unsigned value)
 	NEED(p->narg >= 1 + value && operand(x, v, 0)->op == OP_VIEW, "operand 0 is no view");
 	const TirInst *view = operand(x, v, 0);
 	unsigned rank = (unsigned)view->imm.i, masked = p->imm.i & TIR_MASKED;
-	int64_t known = TIR_MASKED | (value ? TIR_STREAM : 0);
+	int64_t known = TIR_MASKED | (value ? TIR_STREAM : 0xf0);
 	NEED((p->imm.i & ~known & 0xff) == 0 && p->imm.i >> 8 <= (int64_t)rank && p->imm.i >= 0,
 	     "flags out of range");
 	NEED(p->narg == 1 + value + rank + masked, "rank %u%s takes %u operands, not %u", rank,
@@ -186,7 +186,8 @@ check_access(Verify *x, ValId v, unsigned value)
 	     dtype_info[view->type.dtype].text);
 	int along = TIR_LANE_AXIS(p->imm.i);
 	NEED(along < 0 || t.lanes, "lanes along an axis, but no vector");
-	NEED(along >= 0 || !(p->imm.i & TIR_STREAM), "streams without lanes along an axis");
+	NEED(along >= 0 || !(p->imm.i & (TIR_STREAM | 0xf0)), "a hint without lanes along an axis");
+	NEED(TIR_AHEAD_AXIS(p->imm.i) < (int)rank, "looks ahead along an axis that does not exist");
 	for (unsigned a = 0; a < rank; a++) {
 		const TirInst *index = operand(x, v, 1 + value + a);
 		unsigned lanes = index->type.lanes;

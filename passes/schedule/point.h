@@ -88,6 +88,7 @@ typedef struct Point {
 	bool dense;              /* use TensorArg.dense: tested by the template */
 	unsigned lanes;          /* 0: points */
 	uint32_t lane_axes;      /* with lanes: the axes that vary by lane when they are open, as bits */
+	unsigned ahead;          /* 1 + the axis that takes its next value when this one's loops are through; 0: none */
 	unsigned copy;           /* which of several points, or vectors, lowered side by side is meant */
 	ValId mask;              /* with lanes: the lanes that exist; 0: all */
 	/* the node whose expressions are lowered, and its point */

@@ -151,6 +151,19 @@ keep_panel_axes(Point *l, const TensorArg *arg, ReadAt *r)
 	r->flags = kept >= 0 ? TIR_LANES_ALONG(kept) : 0;
 }
 
+/* The hint that the element with the next value of the axis ahead follows soon; 0: it is not read there. */
+static int64_t
+ahead_of(const Point *l, ExprId e)
+{
+	const Expr *p = expr_get(l->g, e);
+	for (unsigned k = 0; l->ahead && k + 1u < p->narg; k++) {
+		const Expr *sub = expr_get(l->g, expr_arg(l->g, e, k));
+		if (sub->op == OP_AXIS && sub->ref == l->ahead - 1)
+			return TIR_AHEAD(k);
+	}
+	return 0;
+}
+
 PointVal
 point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 {
@@ -162,6 +175,8 @@ point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 	if (arg->where == IN_PANEL)
 		keep_panel_axes(l, arg, &r);
 	bool last = TIR_LANE_AXIS(r.flags) == (int)r.rank - 1;
+	if (arg->where == IN_MEMORY && last && r.lanes)
+		r.flags |= ahead_of(l, e);
 	ValId view = arg->where == IN_PANEL ? arg->panel : l->dense && arg->dense && last ? arg->dense : arg->data;
 	PointVal v = point_load(l, view, (DType)p.dtype, r.index, r.rank, r.mask, r.flags, r.lanes);
 	for (unsigned k = 0; k < p.narg; k++)
@@ -170,7 +185,7 @@ point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 		v.fail = point_word(l, v.fail, tir_select(l->tir, r.ok, tir_int(l->tir, DT_U32, 0),
 		                                          tir_int(l->tir, DT_U32, p.access)));
 	if (arg->fault && !BUG(fault_not_passed_on))
-		point_join(l, &v, plane_words(l, tir_load(l->tir, arg->fault, r.index, r.mask, r.flags, r.lanes)));
+		point_join(l, &v, plane_words(l, tir_load(l->tir, arg->fault, r.index, r.mask, r.flags & ~(int64_t)0xf0, r.lanes)));
 	return v;
 }
 

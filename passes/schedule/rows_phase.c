@@ -258,7 +258,10 @@ run_phase(RowBuild *b, unsigned phase)
 		for (unsigned c = 0; c < carried_copies(b, phase, k); c++)
 			b->fold[k][c] = rows_begin_fold(b, &r->member[k]);
 	set_where(b, phase, true);
+	/* the first phase waits for memory, the others compute on what it brought */
+	b->l->ahead = phase > 0 && r->phase[phase].lanes && !r->lanes_by_row ? r->nrow : 0;
 	phase_loops_from(b, phase, 0, 0);
+	b->l->ahead = 0;
 	for (unsigned k = 0; k < r->nmember; k++)
 		if (r->member[k].phase == phase && rows_is_folded(&r->member[k]))
 			finish_fold(b, k);

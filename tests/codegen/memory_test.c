@@ -191,6 +191,10 @@ all_loads(Rig *r, const void *arg)
 	store_here(&b, tir_load(r->k, twice, (ValId[]){zero, b.i}, mask, along1, c->lanes), mask);
 	store_here(&b, tir_load(r->k, rows, (ValId[]){quarter, b.i}, 0, along1, c->lanes), 0);
 	store_here(&b, tir_load(r->k, rows, (ValId[]){zero, b.i}, mask, along1, c->lanes), 0);
+	int64_t ahead = c->lanes ? along1 | TIR_AHEAD(0) : 0; /* far outside, too */
+	store_here(&b, tir_load(r->k, rows, (ValId[]){zero, b.i}, 0, ahead, c->lanes), 0);
+	ValId far = view_2d(&b, src, int64(&b, INT64_C(1) << 40), b.one);
+	store_here(&b, tir_load(r->k, far, (ValId[]){zero, b.i}, 0, ahead, c->lanes), mask);
 	tir_end_for(r->k, NULL, 0);
 	check_all_long(r, src, c->lanes, &(int64_t){2});
 }

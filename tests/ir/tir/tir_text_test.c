@@ -142,10 +142,10 @@ static const char sample[] =
 	"%9 = for %3, %1, %2, %4, %3 {\n"
 	"%10:i64 = blockarg 0 %11:f32x4 = blockarg 1 %12:i64 = blockarg 2\n"
 	"%13:bool = < %10, %2 %14:boolx4 = splat %13\n"
-	"%15:f16x4 = load %6, %10, %14 masked along 0 %16:f32x4 = cast %15\n"
+	"%15:f16x4 = load %6, %10, %14 masked ahead 0 along 0 %16:f32x4 = cast %15\n"
 	"%17 = if %13 { %18:f32x4 = fma %16, %11, %4 %19 = yield %18, %10 } else { %20 = yield %4, %2 }\n"
 	"%21:f32x4 = result 0 %17 %22:i64 = result 1 %17\n"
-	"%23:u4x4 = cast %21 %24 = store %8, %23, %10, %14 masked along 0\n"
+	"%23:u4x4 = cast %21 %24 = store %8, %23, %10, %14 masked stream along 0\n"
 	"%25:u32 = const 65537 %26 = fault %25 %27 = yield %21, %22 }\n"
 	"%28:f32x4 = result 0 %9 %29:f32 = lane 3 %28\n}\n";
 
