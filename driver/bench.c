@@ -198,7 +198,7 @@ bench_graph(Bench *x)
 	x->threads = cpu_threads(s);
 	bool ready = device_parse(s, &device) && (x->graph = compile_pick(s, &x->unit, option_value(s->options, OPT_GRAPH)));
 	if (ready && device != DEVICE_CPU)
-		ready = problem(&s->problem, EXIT_USAGE, "'texo bench' times compiled code: --device=cpu");
+		ready = problem(&s->problem, EXIT_USAGE, "'texo bench' times compiled code on the processor: --device=cpu");
 	uint32_t before = x->unit.diags.list.n;
 	if (!ready || !bind(x) || !measure(x))
 		return x->stopped ? EXIT_OK : session_fail(s);

@@ -149,7 +149,8 @@ compile_cpu_named(Session *s, const char *target)
 const char *
 compile_cpu_name(Session *s)
 {
-	return compile_cpu_named(s, option_value(s->options, OPT_TARGET));
+	const char *target = option_value(s->options, OPT_TARGET);
+	return s->gpu && !target ? s->gpu : compile_cpu_named(s, target);
 }
 
 bool

@@ -18,7 +18,7 @@ Graph *compile_pick(Session *s, const SourceUnit *u, const char *name);
 bool compile_pass_options(Session *s, PassOptions *out);
 /* The same for this processor. */
 bool compile_pass_options_for(Session *s, const char *cpu, PassOptions *out);
-/* The processor or GPU that --target names ("host" for cpu), or one of the targets it lists; NULL with a problem. */
+/* The processor or GPU that --target names ("host" for cpu), else the one of --device, or one of the targets it lists; NULL with a problem. */
 const char *compile_cpu_name(Session *s);
 const char *compile_cpu_named(Session *s, const char *target);
 /* Passes and plan; what they say goes to standard error. NULL after --stop. */

@@ -15,6 +15,9 @@ typedef struct {
 	uint32_t narg;
 	void *workspace;
 	size_t bytes;    /* of workspace */
+	const char *device; /* NULL: the processor. Else by tensor: */
+	struct DeviceMemory *memory;
+	uint32_t ntensor;
 	int64_t load_ns; /* what making the runtime and loading the code took */
 } CpuLaunch;
 
@@ -31,5 +34,18 @@ texo_status cpu_launch(CpuLaunch *l);
 /* What a launch's status means: a failed check or access, which becomes a diagnostic and out->failed,
  * or a cut range, which only becomes one; else false with a problem. */
 bool cpu_outcome(Session *s, CpuLaunch *l, texo_status status, const Graph *g, Diags *diags, Results *out);
+
+/* --- device_memory.c: tensors on a GPU --- */
+typedef struct DeviceMemory {
+	void *host;
+	size_t bytes;
+	bool in, out; /* read by the graph; written by it */
+} DeviceMemory;
+
+/* Memory for the workspace and every tensor, which then are there, with what is read. */
+texo_status device_move_in(CpuLaunch *l);
+/* What is written, back to where it came from. */
+texo_status device_move_out(CpuLaunch *l);
+void device_free(CpuLaunch *l);
 
 #endif

@@ -2,6 +2,7 @@
  * can be compiled for. Each finding is a row; a lacking optional part is no failure. */
 #include "codegen/codegen.h"
 #include "driver/session.h"
+#include "runtime/cuda.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -49,6 +50,23 @@ find_driver(Arena *a)
 }
 
 static Finding
+find_gpu(Arena *a)
+{
+	texo_rt_options o = {.struct_size = sizeof o, .device = "cuda"};
+	texo_rt *rt;
+	Finding f = {"GPU", texo_rt_create(&o, &rt) == TEXO_OK, "", "--device=cuda needs an NVIDIA GPU and its driver"};
+	if (!f.present) {
+		f.found = arena_text(a, "%s", texo_last_error());
+		return f;
+	}
+	const char *code = codegen_sm_for((uint32_t)rt->cuda->sm);
+	f.found = arena_text(a, "%s, compute capability %d.%d, %s", rt->cuda->name, rt->cuda->sm / 10, rt->cuda->sm % 10,
+	                     code ? arena_text(a, "code for %s", code) : "too old for any code of ours");
+	texo_rt_destroy(rt);
+	return f;
+}
+
+static Finding
 find_assembler(Arena *a)
 {
 	const char *ptxas = on_path(a, "ptxas");
@@ -84,6 +102,7 @@ command_doctor(Session *s, void *arg)
 		{"processor", true, codegen_host_summary(a), ""},
 		{"processors", true, arena_text(a, "%ld online", sysconf(_SC_NPROCESSORS_ONLN)), ""},
 		find_driver(a),
+		find_gpu(a),
 		find_assembler(a),
 		find_temporary(a),
 		{"cache", true, "none: compiled code is not cached yet", ""},

@@ -7,6 +7,7 @@
 #include "driver/output_file.h"
 #include "driver/near.h"
 #include "driver/run_parts.h"
+#include "runtime/cuda.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,28 @@ typedef struct {
 	bool stopped; /* --stop: there is nothing to run */
 } Run;
 
+/* Looks the device up, for what code it takes. */
+static bool
+find_gpu(Session *s, const char *device)
+{
+	texo_rt_options o = {.struct_size = sizeof o, .device = device};
+	texo_rt *rt;
+	bool skip = option_on(s->options, OPT_SKIP_IF_MISSING);
+	texo_status st = texo_rt_create(&o, &rt);
+	if (st != TEXO_OK) {
+		ExitCode missing = skip ? EXIT_MISSING : EXIT_DEVICE;
+		problem(&s->problem, st == TEXO_NO_DEVICE ? missing : EXIT_DEVICE, "--device=%s: %s", device, texo_last_error());
+		return problem_help(&s->problem, "--device=cpu runs on this processor; 'texo doctor' says what is here");
+	}
+	s->device = device;
+	s->gpu = codegen_sm_for((uint32_t)rt->cuda->sm);
+	if (!s->gpu)
+		problem(&s->problem, skip ? EXIT_MISSING : EXIT_DEVICE, "--device=%s: %s is too old: compute capability %d.%d", device,
+		        rt->cuda->name, rt->cuda->sm / 10, rt->cuda->sm % 10);
+	texo_rt_destroy(rt);
+	return s->gpu != NULL;
+}
+
 bool
 device_parse(Session *s, RunDevice *out)
 {
@@ -37,9 +60,8 @@ device_parse(Session *s, RunDevice *out)
 		return true;
 	if (strcmp(d, "cuda") != 0 && (strncmp(d, "cuda:", 5) != 0 || !d[5] || d[5 + strspn(d + 5, "0123456789")]))
 		return problem(&s->problem, EXIT_USAGE, "--device is interp, cpu, cuda or cuda:N, not '%s'", d);
-	problem(&s->problem, option_on(s->options, OPT_SKIP_IF_MISSING) ? EXIT_MISSING : EXIT_DEVICE,
-	        "--device=%s: running on CUDA is not built yet", d);
-	return problem_help(&s->problem, "--device=cpu runs on this processor");
+	*out = DEVICE_CUDA;
+	return find_gpu(s, d);
 }
 
 static bool
@@ -209,7 +231,7 @@ print_results(Run *r)
 	if (json) {
 		text_printf(out, "{\"graph\":");
 		text_json(out, graph, strlen(graph));
-		text_printf(out, ",\"device\":\"%s\",\"results\":[", r->device == DEVICE_CPU ? "cpu" : "interp");
+		text_printf(out, ",\"device\":\"%s\",\"results\":[", r->device == DEVICE_CPU ? "cpu" : r->device == DEVICE_CUDA ? "cuda" : "interp");
 	}
 	for (uint32_t i = 0; i < r->results.n; i++) {
 		const ResultTensor *t = &r->results.at[i];

@@ -1,5 +1,6 @@
 /* run_cpu.c: see cpu_launch.h; and --device=cpu, which is one launch. */
 #include "driver/cpu_launch.h"
+#include "runtime/cuda.h"
 #include "runtime/pool.h"
 
 #include <stdlib.h>
@@ -23,11 +24,19 @@ dl_type(DType t)
 	return (DLDataType){code, dtype_info[t].bits, 1};
 }
 
-static void
-add_tensor(CpuLaunch *l, DType t, unsigned rank, int64_t *shape, void *data)
+static DLDevice
+dl_device(const CpuLaunch *l)
 {
-	DLTensor *d = &l->tensor[l->narg];
-	*d = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = (int32_t)rank, .dtype = dl_type(t), .shape = shape};
+	const char *colon = l->device ? strchr(l->device, ':') : NULL;
+	return (DLDevice){l->device ? kDLCUDA : kDLCPU, colon ? (int32_t)strtol(colon + 1, NULL, 10) : 0};
+}
+
+static void
+add_tensor(CpuLaunch *l, DType t, unsigned rank, int64_t *shape, void *data, DeviceMemory m)
+{
+	DLTensor *d = &l->tensor[l->ntensor];
+	*d = (DLTensor){.data = data, .device = dl_device(l), .ndim = (int32_t)rank, .dtype = dl_type(t), .shape = shape};
+	l->memory[l->ntensor++] = m;
 	l->arg[l->narg++].tensor = d;
 }
 
@@ -38,12 +47,16 @@ collect_args(Session *s, const Binding *b, Results *r, CpuLaunch *l)
 	const Graph *g = b->graph;
 	l->tensor = ARENA_ARRAY(&s->arena, DLTensor, b->nparam + r->n + 1);
 	l->arg = ARENA_ARRAY(&s->arena, texo_arg, b->nparam + r->n + 1);
+	l->memory = ARENA_ARRAY(&s->arena, DeviceMemory, b->nparam + r->n + 1);
+	l->device = s->device;
 	for (uint32_t k = 0; k < b->nparam; k++) {
 		BoundParam *p = &b->param[k];
 		if (g->tensor.at[g->param.at[k]].kind == TENSOR_SCALAR)
 			l->arg[l->narg++].scalar = p->data;
 		else
-			add_tensor(l, p->dtype, p->rank, p->shape, p->data);
+			add_tensor(l, p->dtype, p->rank, p->shape, p->data,
+			           (DeviceMemory){.bytes = (size_t)p->bytes, .in = true,
+			                          .out = g->tensor.at[g->param.at[k]].kind == TENSOR_INOUT});
 	}
 	for (uint32_t i = 0; i < r->n; i++) {
 		ResultTensor *t = &r->at[i];
@@ -54,7 +67,7 @@ collect_args(Session *s, const Binding *b, Results *r, CpuLaunch *l)
 			continue;
 		}
 		t->data = arena_alloc(&s->data, (size_t)t->bytes + 16);
-		add_tensor(l, t->dtype, t->rank, t->shape, t->data);
+		add_tensor(l, t->dtype, t->rank, t->shape, t->data, (DeviceMemory){.bytes = (size_t)t->bytes, .out = true});
 	}
 }
 
@@ -96,23 +109,25 @@ refused(Session *s, texo_status status)
 }
 
 /* The place of the failed access in the source, from the runtime's line and column. */
-static void
+static texo_status
 report_fault(Session *s, CpuLaunch *l, const Graph *g, Diags *diags, Results *out)
 {
 	texo_fault f = {.struct_size = sizeof f};
-	if (texo_kernel_status(l->kernel, &f) != TEXO_OK || !(f.failed || f.cut))
-		return;
+	texo_status st = texo_kernel_status(l->kernel, &f);
+	if (st != TEXO_OK || !(f.failed || f.cut))
+		return st;
 	Span at = {0};
 	for (AccessId a = 1; a < g->access.n; a++)
 		if (g->access.at[a].at.line == f.line && g->access.at[a].at.col == f.col)
 			at = g->access.at[a].at;
 	if (!f.failed) {
 		diag_add(diags, DIAG_W0791, at, "the range `%s` was cut for these inputs", f.access);
-		return;
+		return st;
 	}
 	out->failed = DIAG_E0790;
 	Diag *d = diag_add(diags, DIAG_E0790, at, "`%s` is outside its tensor for these inputs", f.access);
 	d->help = arena_text(&s->arena, "`?[` makes the access optional");
+	return st;
 }
 
 /* The check that the runtime refused: its message ends with the check's text. */
@@ -148,6 +163,8 @@ cpu_prepare(Session *s, CpuLaunch *l)
 	texo_status st = texo_kernel_prepare(l->kernel, l->arg, l->narg);
 	if (st == TEXO_OK)
 		st = texo_kernel_workspace(l->kernel, l->arg, l->narg, &l->bytes);
+	if (st == TEXO_OK && l->device)
+		return device_move_in(l);
 	if (st == TEXO_OK && l->bytes) {
 		char *room = arena_alloc(&s->data, l->bytes + 64);
 		l->workspace = room + (64 - (uintptr_t)room % 64) % 64;
@@ -158,26 +175,27 @@ cpu_prepare(Session *s, CpuLaunch *l)
 texo_status
 cpu_launch(CpuLaunch *l)
 {
-	return texo_kernel_launch(l->kernel, l->arg, l->narg, l->workspace, NULL);
+	texo_status st = texo_kernel_launch(l->kernel, l->arg, l->narg, l->workspace, NULL);
+	return st == TEXO_OK && l->device ? cuda_wait(l->rt, NULL) : st;
 }
 
 bool
 cpu_outcome(Session *s, CpuLaunch *l, texo_status status, const Graph *g, Diags *diags, Results *out)
 {
-	if (status == TEXO_CHECK_FAILED)
+	if (status == TEXO_CHECK_FAILED) {
 		report_check(s, g, diags, out);
-	else if (status == TEXO_OK || status == TEXO_FAULT)
-		report_fault(s, l, g, diags, out);
-	else
-		return refused(s, status);
-	return true;
+		return true;
+	}
+	if (status == TEXO_OK || status == TEXO_FAULT)
+		status = report_fault(s, l, g, diags, out);
+	return status == TEXO_OK || refused(s, status);
 }
 
 static bool
 load(Session *s, const CodegenResult *code, CpuLaunch *l)
 {
 	const HostMemory *m = &s->host->memory;
-	texo_rt_options ro = {.struct_size = sizeof ro, .threads = cpu_threads(s), .device = "cpu", .alloc = m->alloc,
+	texo_rt_options ro = {.struct_size = sizeof ro, .threads = cpu_threads(s), .device = s->device ? s->device : "cpu", .alloc = m->alloc,
 	                      .resize = m->resize, .release = m->release, .user = m->user};
 	int64_t start = s->host->clock.now_ns(s->host->clock.user);
 	texo_status st = texo_rt_create(&ro, &l->rt);
@@ -192,6 +210,8 @@ load(Session *s, const CodegenResult *code, CpuLaunch *l)
 static void
 release(Session *s, CpuLaunch *l)
 {
+	if (l->device && l->rt)
+		device_free(l);
 	texo_program_destroy(l->program);
 	texo_rt_destroy(l->rt);
 	s->arena.unwind = s->data.unwind = &s->unwind;
@@ -235,6 +255,8 @@ launch_once(Session *s, CpuLaunch *l, void *user)
 		int64_t took = s->host->clock.now_ns(s->host->clock.user) - start;
 		say_detail(s, "ran in %.3f ms, %zu bytes of workspace", (double)took / 1e6, l->bytes);
 	}
+	if (st == TEXO_OK && l->device)
+		st = device_move_out(l);
 	return cpu_outcome(s, l, st, once->graph, once->diags, once->out);
 }
 

@@ -5,9 +5,9 @@
 #include "driver/input_spec.h"
 #include "driver/session.h"
 
-typedef enum { DEVICE_CPU, DEVICE_INTERP } RunDevice;
+typedef enum { DEVICE_CPU, DEVICE_INTERP, DEVICE_CUDA } RunDevice;
 
-/* --device; a problem for cuda, which does not exist yet. */
+/* --device. For cuda s->device and s->gpu are set, or it is a problem: the driver or the device is missing. */
 bool device_parse(Session *s, RunDevice *out);
 /* name=value operands. */
 bool session_specs(Session *s, const char *const *operand, uint32_t n, InputSpec **out);

@@ -14,6 +14,7 @@ typedef struct {
 	Unwind unwind;
 	Problem problem;
 	Text out;     /* for standard output; written when the session ends */
+	const char *device, *gpu; /* --device=cuda[:N] and what to generate code for there; NULL: the processor */
 	const char *subject; /* what messages of limits name, such as the file; may be NULL */
 	const char **why;    /* set when the session unwinds; may be NULL */
 } Session;

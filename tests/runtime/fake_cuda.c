@@ -1,5 +1,6 @@
 /* fake_cuda.c: see fake_cuda.h. With FAKE_OLD defined it lacks a function, as an old driver would. In a
- * process that asks for it by FAKE_CUDA_DEVICES alone it has as many devices. */
+ * process that only has an environment, FAKE_CUDA_DEVICES is how many devices there are, FAKE_CUDA_MAJOR
+ * what they are, and FAKE_CUDA_FAIL=CALL:RESULT makes a call fail. */
 #include "tests/runtime/fake_cuda.h"
 
 #include <stdbool.h>
@@ -33,11 +34,24 @@ fake_cuda(void)
 	return &fake;
 }
 
+static void
+read_environment(void)
+{
+	const char *devices = getenv("FAKE_CUDA_DEVICES"), *major = getenv("FAKE_CUDA_MAJOR"), *fail = getenv("FAKE_CUDA_FAIL");
+	fake.devices = devices ? atoi(devices) : fake.devices;
+	fake.major = major ? atoi(major) : fake.major;
+	if (fail) {
+		fake.fail_at = atoi(fail);
+		fake.fail_with = atoi(strchr(fail, ':') + 1);
+	}
+}
+
 /* What the call gives before it does anything; *nothing: it is to give no handle. */
 static int
 begin(const char *name, bool *nothing)
 {
-	fake.calls++;
+	if (fake.calls++ == 0)
+		read_environment();
 	*nothing = fake.calls == fake.null_at;
 	if (fake.calls == fake.fail_at || *nothing)
 		fake.failed = name;
@@ -71,9 +85,6 @@ int
 cuInit(unsigned flags)
 {
 	BEGIN();
-	const char *devices = getenv("FAKE_CUDA_DEVICES");
-	if (devices)
-		fake.devices = atoi(devices);
 	return flags ? BAD : 0;
 }
 
