@@ -295,3 +295,46 @@ gen_scan(Gen *g)
 		g->p->rank = t->rank;
 	g->p->ntensor++;
 }
+
+/* One factor of a product: any expression of its index and that of the terms. */
+static Piece
+factor(Gen *g, const Scope *sc)
+{
+	Piece e = present(g, gen_expr(g, CLS_FLOAT, sc, below(g, 3)), DT_F32);
+	const Index *own = &sc->at[sc->n - 2], *term = &sc->at[sc->n - 1];
+	e.text = arena_text(g->a, "(f32(%s) + 0.25 * f32((%s + 2 * %s) mod 5))", e.mag > 100 ? arena_text(g->a, "tanh(%s)", e.text) : e.text,
+	                    own->name, term->name);
+	e.mag = (e.mag > 100 ? 1 : e.mag) + 1;
+	return e;
+}
+
+void
+gen_product(Gen *g)
+{
+	static const DType dtype[] = {DT_F32, DT_F32, DT_F32, DT_F64, DT_BF16, DT_F16};
+	RpTensor *t = new_tensor(g, "y", dtype[below(g, sizeof dtype / sizeof *dtype)]);
+	Scope sc = {0}, side[2];
+	t->result = true;
+	choose_axes(g, t, 2 + chance(g, 30));
+	if (t->rank < 2)
+		return;
+	const char *left = left_side(g, t, &sc);
+	unsigned terms = below(g, g->p->ndim);
+	side[0] = side[1] = sc;
+	side[0].n--; /* the last two axes of the result belong to one factor each, those before to both */
+	side[1].at[sc.n - 2] = sc.at[sc.n - 1];
+	side[1].n--;
+	const char *k = new_index(g, &side[0], terms, false);
+	side[1].at[side[1].n++] = side[0].at[side[0].n - 1];
+	g->budget = 0;
+	Piece a = factor(g, &side[0]), b = factor(g, &side[1]);
+	Piece e = {.text = arena_text(g->a, "sum[%s in 0..N%u](%s * %s)", k, terms, a.text, b.text)};
+	e.mag = a.mag * b.mag * (double)g->p->size[terms] + 1;
+	if (chance(g, 40))
+		e.text = arena_text(g->a, "tanh(%s) + 0.5", e.text);
+	emit(g, t, left, "=", e, NULL, false);
+	trait(g, RP_REDUCTION);
+	if (t->rank > g->p->rank)
+		g->p->rank = t->rank;
+	g->p->ntensor++;
+}

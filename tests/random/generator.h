@@ -48,5 +48,7 @@ const char *new_index(Gen *g, Scope *sc, unsigned dim, bool may_shadow);
 bool gen_definition(Gen *g);
 /* Adds a result that is a fold of prefixes or suffixes. */
 void gen_scan(Gen *g);
+/* Adds a result that is a sum of products, each factor with an index of its own. */
+void gen_product(Gen *g);
 
 #endif

@@ -167,6 +167,9 @@ rp_generate(RandomProgram *p, Arena *a, uint64_t seed)
 	g.rng = ~seed; /* the others' text does not depend on whether there is one */
 	if (p->ntensor < RP_MAX_TENSOR && chance(&g, 25))
 		gen_scan(&g);
+	g.rng = ~seed * 3;
+	if (p->ntensor < RP_MAX_TENSOR && !p->exact && chance(&g, 12))
+		gen_product(&g);
 	note_sizes(&g);
 	Text body = p->text;
 	bool first = true;

@@ -477,7 +477,7 @@ static const struct {
 	unsigned permille;
 } template_least[] = {
 	{TMPL_NEST, 100}, {TMPL_MAP, 100}, {TMPL_ROWRED, 100}, {TMPL_COLRED, 20}, {TMPL_FULLRED, 20}, {TMPL_SCAN, 50},
-	{TMPL_CONTRACT, 3}, {TMPL_STREAM, 0},
+	{TMPL_CONTRACT, 30}, {TMPL_STREAM, 0},
 };
 enum { TEMPLATED_PERCENT = 50 }; /* programs with a kernel that is no NEST */
 
