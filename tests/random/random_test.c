@@ -1,4 +1,4 @@
-/* random_test.c: usage: random_test [--seed S] [--count N] [--cpu] [--show]
+/* random_test.c: usage: random_test [--seed S] [--count N] [--cpu | --cuda] [--show]
  *
  * Random programs through the whole compiler, three ways: the oracle on the graph, the tile
  * interpreter on the lowered kernels, and (--cpu) machine code. Every element must lie within the
@@ -6,7 +6,7 @@
  * bit. Outputs start as two different poisons in two runs; in the second one of every other program the
  * elements of a tensor are apart from one another; memory ends at, or begins after, a page
  * that can't be touched; inputs must stay as they were. An access that leaves its tensor is reported by
- * all or by none, and what is reported is an access that the oracle saw fail; likewise cut ranges.
+ * all or by none, and what is reported is an access that the oracle saw fail; likewise cut ranges. --cuda is the same on a GPU, exit status 77 without one.
  *
  * Prints what the programs contained and fails when they contained less than they should, when
  * anything disagreed, or when a program did not compile. A failure prints its seed and program. */
@@ -20,6 +20,7 @@
 #include "inputs.h"
 #include "interp_program.h"
 #include "passes/pass.h"
+#include "runtime/cuda.h"
 #include "texo_rt.h"
 
 enum { BATCH = 16 };
@@ -48,6 +49,7 @@ typedef struct {
 	Fence fence;
 	texo_rt *rt;
 	PassOptions passes;
+	const char *cuda;      /* the GPU's code; NULL: the processor */
 } Run;
 
 static void
@@ -347,27 +349,98 @@ check_memory(Run *r, Job *j, const Args *args, Arena *a)
 	}
 }
 
+/* --- arguments on a GPU: memory of the host is where they come from and go back to --- */
+
+typedef struct {
+	void *host[RP_MAX_TENSOR];
+} Moved;
+
+static texo_status
+move_in(Run *r, Args *args, Moved *m)
+{
+	texo_status st = TEXO_OK;
+	for (unsigned k = 0; st == TEXO_OK && k < args->n; k++) {
+		DLTensor *t = &args->tensor[k];
+		void *at;
+		if (!args->arg[k].tensor)
+			continue;
+		st = cuda_memory_alloc(r->rt, args->bytes[k], &at);
+		if (st != TEXO_OK)
+			break;
+		m->host[k] = t->data;
+		t->data = at;
+		t->device.device_type = kDLCUDA;
+		st = cuda_copy_in(r->rt, at, m->host[k], args->bytes[k]);
+	}
+	return st;
+}
+
+static texo_status
+move_out(Run *r, Args *args, const Moved *m, texo_status st)
+{
+	for (unsigned k = 0; k < args->n; k++) {
+		void *at = args->tensor[k].data;
+		if (!m->host[k])
+			continue;
+		texo_status copied = cuda_copy_out(r->rt, m->host[k], at, args->bytes[k]);
+		st = st == TEXO_OK ? copied : st;
+		cuda_memory_free(r->rt, at);
+		args->tensor[k].data = m->host[k];
+	}
+	return st;
+}
+
+/* As on the processor: TEXO_FAULT when an access failed. */
+static texo_status
+launch_cuda(Run *r, Args *args, texo_kernel *kernel, texo_fault *fault)
+{
+	Moved m = {{0}};
+	size_t need = 0;
+	void *work = NULL;
+	texo_status st = move_in(r, args, &m);
+	if (st == TEXO_OK)
+		st = texo_kernel_workspace(kernel, args->arg, args->n, &need);
+	if (st == TEXO_OK && need)
+		st = cuda_memory_alloc(r->rt, need, &work);
+	if (st == TEXO_OK)
+		st = texo_kernel_launch(kernel, args->arg, args->n, work, NULL);
+	if (st == TEXO_OK)
+		st = cuda_wait(r->rt, NULL);
+	if (st == TEXO_OK)
+		st = texo_kernel_status(kernel, fault);
+	cuda_memory_free(r->rt, work);
+	st = move_out(r, args, &m, st);
+	return st == TEXO_OK && fault->failed ? TEXO_FAULT : st;
+}
+
+static texo_status
+launch_cpu(Args *args, texo_kernel *kernel, texo_fault *fault, unsigned round)
+{
+	size_t need = 0;
+	void *work = NULL;
+	texo_status st = texo_kernel_workspace(kernel, args->arg, args->n, &need);
+	if (st == TEXO_OK && need) {
+		work = aligned_alloc(64, (need + 63) / 64 * 64);
+		memset(work, round ? 0x5a : 0xa5, need);
+	}
+	if (st == TEXO_OK)
+		st = texo_kernel_launch(kernel, args->arg, args->n, work, NULL);
+	if (st == TEXO_OK || st == TEXO_FAULT)
+		texo_kernel_status(kernel, fault);
+	free(work);
+	return st;
+}
+
 static void
 launch(Run *r, Job *j, texo_program *program, Arena *a, unsigned round)
 {
 	Args args;
 	texo_kernel *kernel;
 	texo_fault fault = {.struct_size = sizeof fault};
-	size_t need = 0;
 	make_args(r, j, &args, a, round);
 	texo_status st = texo_program_get_kernel(program, name_text(j->g->names, j->g->name), &kernel);
 	if (st == TEXO_OK)
-		st = texo_kernel_workspace(kernel, args.arg, args.n, &need);
-	void *work = NULL;
-	if (st == TEXO_OK && need) {
-		work = aligned_alloc(64, (need + 63) / 64 * 64);
-		memset(work, round ? 0x5a : 0xa5, need);
-	}
-	if (st == TEXO_OK)
-		st = texo_kernel_launch(kernel, args.arg, args.n, work, NULL);
-	if (st == TEXO_OK || st == TEXO_FAULT)
-		texo_kernel_status(kernel, &fault);
-	free(work);
+		st = r->cuda ? launch_cuda(r, &args, kernel, &fault) : launch_cpu(&args, kernel, &fault, round);
 	texo_status want = j->status == EVAL_CHECK_FAILED ? TEXO_CHECK_FAILED : j->want.fault ? TEXO_FAULT : TEXO_OK;
 	if (st != want) {
 		fail(r, j, arena_text(a, "machine code: status %s, expected %s: %s", texo_status_name(st), texo_status_name(want),
@@ -397,7 +470,7 @@ run_code(Run *r, Job *job, const unsigned *ready, unsigned n, Arena *a)
 {
 	const Program *p[BATCH];
 	/* mostly the fast instruction selector, which is most of the time; every fourth batch as the product */
-	CodegenOptions o = {.cpu = "host", .opt_level = job->rp.seed / BATCH % 4 ? 0 : 2};
+	CodegenOptions o = {.cpu = r->cuda ? r->cuda : "host", .opt_level = job->rp.seed / BATCH % 4 ? 0 : 2};
 	CodegenResult out = {0};
 	texo_program *program;
 	for (unsigned k = 0; k < n; k++)
@@ -543,9 +616,13 @@ int
 main(int argc, char **argv)
 {
 	static Run r = {.seed = 1, .count = 500};
+	texo_rt_options o = {.struct_size = sizeof o};
+	bool cuda = false;
 	for (int k = 1; k < argc; k++) {
 		if (strcmp(argv[k], "--cpu") == 0)
 			r.cpu = true;
+		else if (strcmp(argv[k], "--cuda") == 0)
+			r.cpu = cuda = true;
 		else if (strcmp(argv[k], "--show") == 0)
 			r.show = true;
 		else if (strcmp(argv[k], "--seed") == 0 && k + 1 < argc)
@@ -554,15 +631,23 @@ main(int argc, char **argv)
 			r.count = strtoull(argv[++k], NULL, 10);
 	}
 	fence_open(&r.fence);
-	codegen_cpu_features("host", &r.passes.lanes, &r.passes.has_fma, &r.passes.has_dot);
+	o.device = cuda ? "cuda" : "cpu";
+	if (texo_rt_create(&o, &r.rt) != TEXO_OK) {
+		printf("skipped: %s\n", texo_last_error());
+		return 77;
+	}
+	r.cuda = cuda ? codegen_sm_for((uint32_t)r.rt->cuda->sm) : NULL;
+	if (cuda && !r.cuda) {
+		printf("skipped: the GPU is too old\n");
+		return 77;
+	}
+	codegen_cpu_features(r.cuda ? r.cuda : "host", &r.passes.lanes, &r.passes.has_fma, &r.passes.has_dot);
 	r.passes.verify_each = true;
-	if (texo_rt_create(NULL, &r.rt) != TEXO_OK)
-		return 1;
 	printf("seeds %llu to %llu\n", (unsigned long long)r.seed, (unsigned long long)(r.seed + r.count - 1));
 	for (uint64_t done = 0; done < r.count; done += BATCH)
 		batch(&r, r.seed + done, r.count - done < BATCH ? (unsigned)(r.count - done) : BATCH);
 	bool ok = enough(&r);
-	ok = enough_templates(&r) && ok;
+	ok = (cuda || enough_templates(&r)) && ok;
 	printf("%u programs compiled to %u kernels, %llu elements compared (%llu ambiguous, %llu without a bound), %u launches refused by "
 	       "checks, %u with a failed access, %u with a cut range\n",
 	       r.compiled, r.kernels, (unsigned long long)r.elements, (unsigned long long)r.ambiguous,
