@@ -48,6 +48,7 @@ typedef struct {
 	const Host *host;        /* the clock for `time`; may be NULL */
 	uint16_t lanes;          /* vector width for MAP in 32-bit elements; 0: scalar */
 	FuseMode fuse;
+	uint32_t part_terms;     /* the least terms of a part of a fold; 0: as many as are worth a task */
 	bool has_fma;            /* the target has a fused multiply-add: relaxed mode may contract */
 	bool has_dot;            /* it has TIR's DOT, with tiles of 32 x 32 elements and groups of 16 pairs */
 } PassOptions;

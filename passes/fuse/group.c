@@ -1,13 +1,14 @@
 /* group.c: which nodes share a kernel by rows (passes/schedule/rows.h).
  *
  * Nodes are taken in the graph's order. A node joins the group of a node it reads, the deepest first,
- * else one that reads an input with it, when rows_plan finds a kernel for all of them; else it starts
- * a group. Fusing is worth it whenever it is possible: what is read from a row just computed, or twice,
+ * else one that reads an input, or what another kernel computes, with it, when rows_plan finds a kernel
+ * for all of them; else it starts a group. Fusing is worth it whenever it is possible: what is read from a row just computed, or twice,
  * is read from the nearest cache instead of from memory, and nothing is computed twice.
  *
  * Two rules keep it so. Rows that are lost (because the node reads across them) cost parallel work: only
- * a node that folds them away, or scans them, may do that. And the kernels must have an order: a group takes a node only
- * if all kernels that the node reads come before the group anyway, which their depths show. */
+ * a node that folds them away, or scans them, may do that. And the kernels must have an order: a group
+ * takes a node only if all kernels that the node reads come before the group anyway, which their depths
+ * show. */
 #include "passes/fuse/group.h"
 
 #include "passes/schedule/rows.h"
@@ -21,7 +22,7 @@ typedef struct {
 	RowsFacts facts;
 	uint32_t *depth;      /* by TensorId: the kernels before its own on the longest way */
 	VEC(uint32_t) gdepth; /* by group */
-	uint32_t *last_reader; /* by TensorId of inputs: 1 + the group of the last node that reads it */
+	uint32_t *last_reader; /* by read_key: 1 + the group of the last node that reads it */
 	RemarkId *alone;      /* by TensorId: why it has a kernel of its own */
 	/* the node at work */
 	TensorId node;
@@ -161,12 +162,20 @@ join_what_it_reads(Grouping *s)
 	return false;
 }
 
+/* What stands for a tensor among those that are read together: of a kernel's, its first. */
+static TensorId
+read_key(const Grouping *s, TensorId t)
+{
+	uint32_t of = s->out.of[t];
+	return of ? s->out.group.at[of - 1].member.at[0] : t;
+}
+
 static bool
 join_sibling(Grouping *s)
 {
 	for (uint32_t k = 0; k < s->reads.n; k++) {
 		RemarkId why = REMARK_NONE;
-		uint32_t of = is_node(s, s->reads.at[k]) ? 0 : s->last_reader[s->reads.at[k]];
+		uint32_t of = s->last_reader[read_key(s, s->reads.at[k])];
 		if (of && may_join(s, of - 1, false, &why)) {
 			join(s, of - 1);
 			return true;
@@ -261,8 +270,8 @@ group_node(Grouping *s)
 		start_group(s);
 	note_edges(s);
 	for (uint32_t k = 0; k < s->reads.n; k++)
-		if (!is_node(s, s->reads.at[k]))
-			s->last_reader[s->reads.at[k]] = s->out.of[s->node];
+		if (s->out.of[s->reads.at[k]] != s->out.of[s->node])
+			s->last_reader[read_key(s, s->reads.at[k])] = s->out.of[s->node];
 }
 
 static void

@@ -51,6 +51,23 @@ times(Graph *g, ExprId a, ExprId b)
 	return expr_binary(g, OP_MIN, expr_binary(g, OP_MUL, a, expr_binary(g, OP_MIN, b, most)), most);
 }
 
+/* hi - lo, where that is known at launch: of a range cut at an end the whole length; 0: not known. */
+static ExprId
+known_span(Graph *g, Arena *scratch, Estimate *s, const Axis *a)
+{
+	ExprId end[3] = {a->hi};
+	unsigned n = 1;
+	if (expr_get(g, a->hi)->op == OP_MIN)
+		for (unsigned k = 0; k < 2; k++)
+			end[n++] = expr_arg(g, a->hi, k);
+	for (unsigned k = 0; k < n; k++) {
+		ExprId span = index_norm(g, expr_binary(g, OP_SUB, end[k], a->lo));
+		if (known_at_launch(s, scratch, span))
+			return span;
+	}
+	return 0;
+}
+
 /* The terms of one element of node n. */
 static ExprId
 terms(Graph *g, Arena *scratch, Estimate *s, const Node *n)
@@ -58,11 +75,9 @@ terms(Graph *g, Arena *scratch, Estimate *s, const Node *n)
 	ExprId all = expr_int(g, DT_I64, 1);
 	for (unsigned k = n->npar; k < (unsigned)n->npar + n->nred; k++) {
 		const Axis a = n->axis[k];
-		ExprId span = expr_int(g, DT_I64, SOME_TERMS);
-		if (known_at_launch(s, scratch, a.lo) && known_at_launch(s, scratch, a.hi))
-			span = expr_binary(g, OP_SUB, a.hi, a.lo);
-		else if (known_at_launch(s, scratch, a.clamp))
-			span = a.clamp;
+		ExprId span = known_span(g, scratch, s, &a);
+		if (!span)
+			span = known_at_launch(s, scratch, a.clamp) ? a.clamp : expr_int(g, DT_I64, SOME_TERMS);
 		all = times(g, all, span);
 	}
 	return all;

@@ -82,7 +82,7 @@ test_forms(void **state)
 	static const struct { uint32_t kernels; Template first; } rows[] = {
 		[BIAS] = {1, TMPL_CONTRACT}, [TWICE] = {1, TMPL_CONTRACT}, [NARROW] = {1, TMPL_CONTRACT},
 		[CHAIN] = {1, TMPL_CONTRACT}, [GATED] = {2, TMPL_CONTRACT}, [SHOWN] = {2, TMPL_CONTRACT},
-		[MOVED] = {2, TMPL_CONTRACT}, [READ_BY_TWO] = {3, TMPL_CONTRACT}, [PART_OF] = {2, TMPL_CONTRACT},
+		[MOVED] = {2, TMPL_CONTRACT}, [READ_BY_TWO] = {2, TMPL_CONTRACT}, [PART_OF] = {2, TMPL_CONTRACT},
 	};
 	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
 		form = (unsigned)k;

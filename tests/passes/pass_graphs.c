@@ -49,7 +49,44 @@ typedef struct {
 	"node %8 none\n par i k\n body (exp (cast:f32 %3[@0, @1]))\n" \
 	"node %9 sum\n par i j\n red k 0 .. $K\n body " body "\nresult r %9\n"
 
+#define FOLD(monoid, type, text) "tensor %8 r : " type "[]\nnode %8 " monoid "\n" text "result r %8\n"
+
 static const Row rows[] = {
+	/* split_folds: parts of two terms */
+	{pass_split_folds, "a sum", FOLD("sum", "f32", " red i 0 .. $N\n body %1[@0]\n"), 1, "tensor %8 r_parts : f32[",
+	 NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "its type", FOLD("sum", "bf16", " red i 1 .. $N\n body (cast:f32 (cast:bf16 %1[@0]))\n finish (cast:bf16 acc:f32)\n"),
+	 1, "tensor %8 r_parts : f32[", "r_present", FP_RELAXED, false, 0},
+	{pass_split_folds, "a product", FOLD("prod", "i32", " red i 0 .. $N\n guard %6[@0, 1]\n body %5[@0]\n"), 1,
+	 "r_parts", "r_present", FP_RELAXED, false, 0},
+	{pass_split_folds, "empty parts", FOLD("max", "f32", " red i 0 .. $N\n guard %6[@0, 1]\n body %1[@0]\n finish (select touched acc:f32 7:f32)\n"),
+	 1, "r_present", NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "empty parts of a sum", FOLD("sum", "f32", " red i 0 .. $N\n guard %6[@0, 1]\n body -0:f32\n"), 1, "r_present",
+	 NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "all or nothing", FOLD("all", "bool", " red i 0 .. $N\n guard (< 2 @0)\n body %6[@0, 0]\n"), 1, "r_parts",
+	 "r_present", FP_RELAXED, false, 0},
+	{pass_split_folds, "a position", FOLD("argmax", "i64", " red i 0 .. $N\n body %1[@0]\n"), 1, "r_positions", NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "a position among some", FOLD("argmin", "i64", " red i 1 .. $N\n guard %6[@0, 1]\n body %1[@0]\n"
+	 " finish (select touched (+ acc:i64 1) -1)\n"), 1, "r_present", NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "two ranges", FOLD("sum", "f32", " red i 0 .. $N\n red j 0 .. $M\n body %2[@0, @1]\n"), 1, "r_parts",
+	 "r_present", FP_RELAXED, false, 0},
+	{pass_split_folds, "a triangle", FOLD("min", "f32", " red i 1 .. $M\n red j 0 .. @0\n body %2[@0, @1]\n"), 1, "r_present",
+	 NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "a long range within a short one", FOLD("sum", "f32", " red i 0 .. 2\n red j 0 .. $M\n body %2[@0, @1]\n"), 1,
+	 "0 .. 2", NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "readers come after", "tensor %8 a : f32[]\ntensor %9 b : f32[$N]\ntensor %10 r : f32[]\n"
+	 "node %8 sum\n red i 0 .. $N\n body %1[@0]\nnode %9 none\n par i\n body (- %1[@0] %8[])\n"
+	 "node %10 max\n red i 0 .. $N\n body (abs %9[@0])\nresult r %10\nresult b %9\n", 2, "result r %12", NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "not beyond the fuel", "tensor %8 a : f32[]\ntensor %9 r : f32[]\n"
+	 "node %8 sum\n red i 0 .. $N\n body %1[@0]\nnode %9 max\n red i 0 .. $N\n body %1[@0]\nresult a %8\nresult r %9\n",
+	 1, "a_parts", "r_parts", FP_RELAXED, false, 1},
+	{pass_split_folds, "not what is short", FOLD("sum", "f32", " red i 0 .. 2\n body %1[@0]\n"), 0, NULL, "parts", FP_RELAXED, false, 0},
+	{pass_split_folds, "not rows", ROWS("sum", "f32", "%2[@0, @1]", ""), 0, NULL, "parts", FP_RELAXED, false, 0},
+	{pass_split_folds, "not a position among two ranges", FOLD("argmax", "i64", " red i 0 .. $N\n red j 0 .. $M\n body %2[@0, @1]\n"), 0,
+	 NULL, "parts", FP_RELAXED, false, 0},
+	{pass_split_folds, "not what was folded before", "tensor %8 s : f32[$N]\ntensor %9 r : f32[]\n"
+	 "node %8 sum\n par i\n red j 0 .. $M\n body %2[@0, @1]\nnode %9 max\n red i 0 .. $N\n body %8[@0]\nresult r %9\n", 0, NULL,
+	 "parts", FP_RELAXED, false, 0},
 	/* cse */
 	{pass_cse, "equal nodes", TWO("none\n par i j\n body (exp %2[@0, @1])\n", "none\n par p q\n body (exp %2[@0, @1])\n",
 	 "(- %8[@0, @1] (* %9[@0, @1] 2:f32))"), 1, "(- %8[@0, @1] (* %8[@0, @1] 2:f32))", NULL, FP_RELAXED, false, 0},

@@ -196,6 +196,7 @@ prepare(Run *r, Job *j, Arena *a, uint64_t seed)
 	make_data(j, a);
 	Text log;
 	text_init(&log, a);
+	r->passes.part_terms = j->rp.seed % 4 ? 1 + (uint32_t)j->rp.seed % 9 : 0; /* parts of what is small as well */
 	j->program = compile_graph(j->g, &r->passes, &log);
 	j->status = graph_eval(j->g, a, &j->in, 4000000, &j->want);
 	if (j->status == EVAL_CHECK_FAILED)
