@@ -51,6 +51,8 @@ typedef struct {
 	ValId dense;       /* data with a last stride of 1, when that is not known of `data` itself */
 	PointVal value[POINT_MAX_COPIES];
 	ValId panel;       /* memory of the call's own; a stored tensor may have it beside its place */
+	bool steps;                              /* IN_VALUE is only what is read at the point itself */
+	uint8_t point_axis[TG_MAX_RANK];         /* the axes of that point */
 	uint8_t npanel, panel_axis[TG_MAX_RANK]; /* the tensor's axes that index the panel */
 	bool streams;      /* stored past the caches if it is large */
 	bool panel_lanes;  /* the panel has a last axis more, of a vector for each copy */

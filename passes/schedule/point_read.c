@@ -164,12 +164,26 @@ ahead_of(const Point *l, ExprId e)
 	return 0;
 }
 
+/* Whether the value at the point is meant: of a recurrence, another step is in memory. */
+static bool
+is_value(const Point *l, const TensorArg *arg, ExprId e)
+{
+	if (arg->where != IN_VALUE)
+		return false;
+	for (unsigned k = 0; arg->steps && !BUG(step_of_point) && k < expr_get(l->g, e)->narg; k++) {
+		const Expr *sub = expr_get(l->g, expr_arg(l->g, e, k));
+		if (sub->op != OP_AXIS || sub->ref != arg->point_axis[k])
+			return false;
+	}
+	return true;
+}
+
 PointVal
 point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 {
 	const Expr p = *expr_get(l->g, e);
 	const TensorArg *arg = point_tensor(l, p.ref);
-	if (arg->where == IN_VALUE)
+	if (is_value(l, arg, e))
 		return arg->value[l->copy];
 	ReadAt r = read_at(l, e, sub, at);
 	if (arg->where == IN_PANEL)

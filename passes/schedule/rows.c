@@ -163,6 +163,15 @@ declare_stored(Point *l, const RowMember *m)
 }
 
 static void
+declare_steps(Point *l, const RowMember *m)
+{
+	TensorArg *arg = point_tensor(l, m->t);
+	arg->steps = m->steps;
+	for (unsigned a = 0; a < m->node.npar; a++)
+		arg->point_axis[a] = m->axis[a];
+}
+
+static void
 declare(RowBuild *b)
 {
 	Point *l = b->l;
@@ -189,6 +198,7 @@ declare(RowBuild *b)
 	}
 	for (unsigned k = 0; k < r->nmember; k++) {
 		point_declare_exprs(l, &r->member[k].node);
+		declare_steps(l, &r->member[k]);
 		point_declare(l, r->member[k].position);
 		point_declare(l, r->member[k].first);
 		if (r->member[k].panel)

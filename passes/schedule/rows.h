@@ -7,6 +7,10 @@
  * A fold whose range ends at an axis of its own result is a scan of that axis (scan.h): a row of values,
  * each one term more than the one before, so that its loop carries what is folded so far.
  *
+ * The members of a recurrence with one sequential axis take its steps together: the rest of their axes are
+ * rows, so what they read of earlier steps is in memory, in their own rows. They share a kernel with
+ * nothing else.
+ *
  * Members are computed in phases. A phase is a nest of loops shared by its members; within an
  * iteration a member may read what another computed for the same point. What needs a member's
  * complete row or its folded value comes in a later phase.
@@ -34,6 +38,7 @@ typedef struct {
 	uint8_t phase;
 	bool is_row;                 /* a row of values: it has axes of its own */
 	bool scans, reverse;         /* along its one own axis, up or down */
+	bool steps;                  /* a recurrence along it, which `reverse` tells as well */
 	ExprId position, first;      /* of a scan's terms: their index, and where it counts from */
 	bool stored;                 /* has a place in memory: a result, or read by another kernel */
 	bool panel;                  /* is kept for later phases in memory of the call's own */
@@ -57,7 +62,7 @@ typedef struct {
 	RowLoop loop[TG_MAX_AXES];   /* region axis nrow + k */
 	uint8_t block;               /* MAP: 1 + the row axis of which a task takes several values, or 0 */
 	unsigned copies;             /* vectors side by side */
-	bool scans;                  /* some member does */
+	bool scans;                  /* some member does, or all are of a recurrence */
 	unsigned nmember, nphase;
 	RowMember member[ROWS_MAX_MEMBERS];
 	RowPhase phase[ROWS_MAX_PHASES];

@@ -131,6 +131,8 @@ rows_inner_lane(const RowsPlan *p, unsigned m)
 	for (unsigned a = 0; a < n->npar; a++)
 		if (!rows_is_row_axis(r, m, a))
 			best = a;
+	if (r->member[m].steps)
+		return ROWS_NO_AXIS;
 	if (r->member[m].scans)
 		return may_fold_by_lane(p, m) ? best : ROWS_NO_AXIS;
 	if (best != ROWS_NO_AXIS && ranges_differ_by(p, m, best))

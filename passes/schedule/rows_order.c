@@ -93,7 +93,7 @@ phase_loops(const Rows *r, unsigned index, RowPhase *out)
 			out->loop[out->nloop++] = m->axis[a];
 			out->lanes = lanes;
 		}
-	if (m->scans)
+	if (m->scans || m->steps)
 		out->dir = m->reverse ? -1 : 1;
 	else if (!m->is_row && out->nloop)
 		out->dir = 1;
@@ -136,6 +136,8 @@ order_read(void *user, ExprId e)
 	if (at < 0 || at >= (int)o->m)
 		return;
 	RowMember *from = &r->member[at];
+	if (from->steps) /* of earlier steps, or by an earlier member of the step */
+		return;
 	bool folded = !from->is_row && from->node.nred > 0;
 	bool same = !folded && !p->access && reads_same_point(o->p->g, from, e);
 	unsigned phase = from->phase + (same ? 0u : 1u);
@@ -195,7 +197,7 @@ find_panels(RowsPlan *p)
 {
 	Rows *r = p->r;
 	for (unsigned m = 0; m < r->nmember; m++)
-		r->member[m].streams = p->facts->streams[r->member[m].t];
+		r->member[m].streams = p->facts->streams[r->member[m].t] && !r->member[m].steps;
 	for (unsigned m = 0; m < r->nmember; m++) {
 		Order o = {p, m, 0};
 		node_walk(p->g, p->scratch, &r->member[m].node, keep_read, &o);

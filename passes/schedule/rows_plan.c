@@ -128,6 +128,17 @@ find_rows(RowsPlan *p, const uint8_t *scanned)
 	return true;
 }
 
+/* A recurrence is one only with all of its nodes, and as rows_find_recurrence finds it. */
+static bool
+takes(RowsPlan *p, TensorId t)
+{
+	RemarkId why = REMARK_NONE;
+	if (rows_takes(p->g, t, p->facts->lanes, &why))
+		return true;
+	bool steps = why == REMARK_rows_recurs && p->facts->lanes >= 2 && dtype_info[p->g->tensor.at[t].dtype].bits >= 8;
+	return steps || rows_refuse(p, why);
+}
+
 /* The member for node t; *scanned is its axis along which it is scanned, if it is. */
 static RowMember
 new_member(RowsPlan *p, TensorId t, uint8_t *scanned)
@@ -157,11 +168,11 @@ rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node
 	out->nmember = n;
 	bool ok = n <= ROWS_MAX_MEMBERS || rows_refuse(&p, REMARK_rows_many_members);
 	for (unsigned m = 0; ok && m < n; m++) {
-		ok = rows_takes(g, node[m], facts->lanes, &p.why);
+		ok = takes(&p, node[m]);
 		if (ok)
 			out->member[m] = new_member(&p, node[m], &scanned[m]);
 	}
-	ok = ok && find_rows(&p, scanned);
+	ok = ok && (out->member[0].node.recur ? rows_find_recurrence(&p) : find_rows(&p, scanned));
 	if (ok)
 		rows_order_axes(&p);
 	out->tmpl = tmpl;

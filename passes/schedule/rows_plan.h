@@ -55,6 +55,10 @@ rows_own_axes(const Rows *r, unsigned m)
 	return r->member[m].node.npar - (unsigned)r->nrow;
 }
 
+/* --- recurrences (rows_recur.c) --- */
+/* The rows of the members of a recurrence. */
+bool rows_find_recurrence(RowsPlan *p);
+
 /* --- lanes (rows_lanes.c) --- */
 /* Puts the row axis last that vectors by row run along. */
 void rows_order_axes(RowsPlan *p);

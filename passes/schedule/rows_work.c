@@ -78,7 +78,7 @@ phase_ops(const RowsPlan *p, unsigned phase)
 		const RowMember *member = &p->r->member[m];
 		if (member->phase != phase)
 			continue;
-		folds |= member->node.nred > 0 || member->scans;
+		folds |= member->node.nred > 0 || member->scans || member->steps;
 		expr_walk(p->g, p->scratch, member->node.body, count_op, &c);
 	}
 	return folds ? c.ops : 0;

@@ -18,6 +18,7 @@ typedef struct {
 	unsigned reduced;   /* the axis k */
 	ExprId cond[SCAN_CONDITIONS]; /* the guard's conjuncts; the end found is taken out */
 	unsigned ncond;
+	ExprId inside;      /* what is left of the range; 0: nothing */
 	/* the end: k <= axis + offset or, from above, axis + offset <= k */
 	unsigned found, axis;
 	int64_t offset;
@@ -157,9 +158,9 @@ bound_steps(Finder *f)
 	if (f->above && (!hi_known || over > 0))
 		return false;
 	if (!(f->above && f->of_range) && !(lo_known && lo <= f->offset))
-		f->cond[f->ncond++] = expr_binary(f->g, OP_LE, k->lo, index);
+		f->inside = expr_and(f->g, f->inside, expr_binary(f->g, OP_LE, k->lo, index));
 	if (!(!f->above && f->of_range) && !(hi_known && over >= 0))
-		f->cond[f->ncond++] = expr_binary(f->g, OP_LT, index, k->hi);
+		f->inside = expr_and(f->g, f->inside, expr_binary(f->g, OP_LT, index, k->hi));
 	return true;
 }
 
@@ -181,7 +182,7 @@ fill(const Finder *f, Scan *out)
 	*out = (Scan){.node = *f->n, .axis = (uint8_t)f->axis, .reverse = f->above, .position = sub[f->reduced],
 	              .first = f->n->axis[f->reduced].lo};
 	out->node.nred = 0;
-	out->node.guard = 0;
+	out->node.guard = f->inside; /* first: the guard itself is asked of terms of the range alone */
 	for (unsigned c = 0; c < f->ncond; c++)
 		out->node.guard = expr_and(f->g, out->node.guard, f->cond[c]);
 	if (out->node.guard)
@@ -209,7 +210,7 @@ scan_derive(Graph *g, Arena *scratch, const Node *n, Scan *out, RemarkId *why)
 		*why = REMARK_scan_mixed;
 	else if (f.above && needs_order(g, n))
 		*why = REMARK_scan_order;
-	else if (f.ncond + 2 > SCAN_CONDITIONS || !bound_steps(&f))
+	else if (!bound_steps(&f))
 		*why = REMARK_scan_start;
 	if (*why)
 		return false;

@@ -231,9 +231,11 @@ choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .streams = places->streams,
 	                   .lanes = lanes};
 	Rows *rows = ARENA_NEW(s->cx->scratch, Rows);
-	if (!rows_takes(s->g, t, lanes, &why) ||
-	    !rows_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, TMPL_NONE, rows, &why))
+	if (!rows_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, TMPL_NONE, rows, &why)) {
+		if (tensor_node(s->g, t)->recur)
+			remark(s->cx, why, t);
 		return false;
+	}
 	plan->tmpl = (uint8_t)rows->tmpl;
 	plan->lanes = lanes;
 	plan->unroll = (uint16_t)rows->copies;

@@ -25,7 +25,7 @@ UNITS = {  # the tests beside each folder's code, tried first for its bugs
     "ir": (("ir/prove_test",), ("ir/index_test",), ("ir/prove_fuzz", 500),
            ("layout/layout_form_test",), ("layout/layout_derive_test",), ("layout/fragment_test",),
            ("layout/convert_test",)),
-    "passes/schedule": (("passes/state_test",), ("passes/nest_test",), ("passes/contraction_test",),
+    "passes/schedule": (("passes/state_test",), ("passes/nest_test",), ("passes/contraction_test",), ("passes/scan_test",),
                         ("passes/random_graph_test", 300, 1), ("passes/scalar_test",), ("fuse/phases_test",)),
     "passes/fuse": (("fuse/phases_test",),),
     "passes": (("passes/manager_test",), ("passes/pass_bodies",), ("passes/pass_graphs",),

@@ -21,7 +21,7 @@ typedef struct {
 	Monoid monoid;
 	DType in, to;  /* DT_NONE: f32, and what the fold gives */
 	Form form;
-	bool masked, follow, gathered;
+	bool masked, follow, gathered, picks;
 } Prefix;
 
 static const Prefix *now;
@@ -73,6 +73,10 @@ build_prefix(Case *c)
 	AccessId id = now->gathered ? case_access(c, ACCESS_GATHER) : 0;
 	Node n = case_node(now->rank, expr_cast(c->g, in == DT_BOOL ? in : dtype_info[in].arith, expr_read(c->g, x, sub, now->rank, id)));
 	set_range(c, &n, ax(c, now->axis), e[now->axis]);
+	if (now->picks) { /* a condition that reads only terms of the range */
+		ExprId odd = BIN(NE, expr_read(c->g, x, sub, now->rank, 0), expr_int(c->g, in, 1));
+		n.guard = n.guard ? BIN(AND, n.guard, odd) : odd;
+	}
 	DType folds = monoid_info[now->monoid].index ? DT_I64 : dtype_info[in].arith;
 	if (now->monoid == MON_ANY || now->monoid == MON_ALL)
 		folds = DT_BOOL;
@@ -165,6 +169,9 @@ test_around(void **state)
 		try_prefix(&(Prefix){2, axis, {20, 21}, .monoid = MON_SUM, .follow = true});
 		try_prefix(&(Prefix){2, axis, {20, 21}, .monoid = MON_SUM, .gathered = true});
 	}
+	for (int form = 0; form < FORM_COUNT; form++)
+		for (unsigned axis = 0; axis < 2; axis++)
+			try_prefix(&(Prefix){2, axis, {19, 21}, .monoid = MON_SUM, .in = DT_I32, .form = (Form)form, .picks = true});
 	try_prefix(&(Prefix){1, 0, {40}, .monoid = MON_SUM, .follow = true});
 }
 

@@ -113,33 +113,41 @@ test_complex_scatter(void **state)
 /* --- recurrences --- */
 
 static int8_t scan_dir;
-static bool scan_faults;
+static bool scan_faults, scan_across;
+static unsigned scan_axis;
 
-/* h[t, d] = a[t, d] * (h?[t -+ 1, d] ?? 0) + b[t, d] */
+static ExprId
+step_of(Case *c, TensorId x, ExprId t, ExprId d)
+{
+	return scan_axis ? read_at(c, x, 2, d, t) : read_at(c, x, 2, t, d);
+}
+
+/* h[t, d] = a[t, d] * (h?[t -+ 1, d] ?? 0) + b[t, d], or h[d, t]; across: of the next d. */
 static void
 build_scan(Case *c)
 {
-	ExprId e[2] = {case_dim(c, "T", 13), case_dim(c, "D", 5)};
+	ExprId size[2] = {case_dim(c, "T", 13), case_dim(c, "D", 21)}, e[2] = {size[scan_axis], size[!scan_axis]};
 	TensorId a = case_input(c, TENSOR_INPUT, "a", DT_F32, 2, e);
 	TensorId b = case_input(c, TENSOR_INPUT, "b", DT_F32, 2, e);
 	AccessId id = case_access(c, ACCESS_GATHER);
 	TensorId h = c->g->tensor.n; /* the next one */
 	Node dummy = case_node(2, case_int(c, 0));
 	assert_int_equal(case_add(c, &dummy, "h", DT_F32, e), h);
-	ExprId from = BIN(ADD, ax(c, 0), case_int(c, -scan_dir));
-	ExprId inside = BIN(AND, BIN(LE, case_int(c, 0), from), BIN(LT, from, e[0]));
-	ExprId before = expr_select(c->g, inside, read_at(c, h, 2, from, ax(c, 1)), expr_float(c->g, DT_F32, 0));
-	ExprId bias = read_at(c, b, 2, ax(c, 0), ax(c, 1));
+	ExprId t = ax(c, scan_axis), d = ax(c, !scan_axis), from = BIN(ADD, t, case_int(c, -scan_dir));
+	ExprId inside = BIN(AND, BIN(LE, case_int(c, 0), from), BIN(LT, from, size[0]));
+	ExprId row = scan_across ? BIN(IMOD, BIN(ADD, d, case_int(c, 1)), size[1]) : d;
+	ExprId before = expr_select(c->g, inside, step_of(c, h, from, row), expr_float(c->g, DT_F32, 0));
+	ExprId bias = step_of(c, b, t, d);
 	if (scan_faults)
 		bias = gather_at(c, id, b, 2, BIN(ADD, ax(c, 0), case_int(c, 1)), ax(c, 1));
-	ExprId body = BIN(ADD, BIN(MUL, read_at(c, a, 2, ax(c, 0), ax(c, 1)), before), bias);
+	ExprId body = BIN(ADD, BIN(MUL, step_of(c, a, t, d), before), bias);
 	Recur r = {.nseq = 1, .dir = {scan_dir}};
 	vec_push(c->arena, &r.member, h);
 	vec_push(c->arena, &c->g->recur, r);
 	Node *n = tensor_node(c->g, h);
 	n->body = body;
 	n->recur = c->g->recur.n - 1;
-	n->seq[0] = 0;
+	n->seq[0] = (uint8_t)scan_axis;
 	/* only the element where the scan ends is handed out, beside all of them doubled */
 	Node twice = case_node(2, BIN(ADD, read_at(c, h, 2, ax(c, 0), ax(c, 1)), read_at(c, h, 2, ax(c, 0), ax(c, 1))));
 	case_result(c, "z", case_add(c, &twice, "z", DT_F32, e), 0);
@@ -150,13 +158,18 @@ static void
 test_scan(void **state)
 {
 	(void)state;
-	scan_faults = false;
-	scan_dir = 1;
-	case_try(build_scan);
-	scan_dir = -1;
-	case_try(build_scan);
-	scan_faults = true;
-	assert_int_equal(case_try(build_scan).fault, 1);
+	for (scan_axis = 0; scan_axis < 2; scan_axis++)
+		for (scan_dir = -1; scan_dir < 2; scan_dir += 2) {
+			assert_int_equal(case_try(build_scan).tmpl, TMPL_SCAN);
+			scan_across = true;
+			CaseRun r = case_try(build_scan);
+			assert_int_equal(r.tmpl, TMPL_NEST);
+			assert_non_null(strstr(r.remarks, "remark[recurs_across]: h "));
+			scan_across = false;
+			scan_faults = true;
+			assert_int_equal(case_try(build_scan).fault, 1);
+			scan_faults = false;
+		}
 }
 
 static int32_t lattice[7 * 6 * 3];
@@ -210,6 +223,8 @@ test_lattice(void **state)
 				assert_int_equal(got[(i * 6 + j) * 3 + b], d[i + 1][j][b]);
 			}
 	assert_int_equal(r.kernels, 1);
+	assert_int_equal(r.tmpl, TMPL_NEST);
+	assert_non_null(strstr(r.remarks, "remark[recurs_single]"));
 }
 
 /* --- inouts and results --- */
