@@ -152,9 +152,9 @@ choose_parts(Split *s)
 		most = expr_binary(g, OP_MUL, up, num(s, PART_MULTIPLE));
 	}
 	s->chunk = expr_binary(g, OP_MAX, least, most);
-	s->count = quotient_up(s, whole, s->chunk);
+	s->count = expr_binary(g, OP_MIN, quotient_up(s, whole, s->chunk), num(s, MOST_PARTS)); /* which it is anyway */
 	if (inside) /* no part of nothing */
-		s->count = expr_binary(g, OP_MUL, s->count, expr_binary(g, OP_MIN, inside, one));
+		s->count = expr_binary(g, OP_MIN, s->count, expr_binary(g, OP_MUL, inside, num(s, MOST_PARTS)));
 }
 
 /* --- what is asked --- */

@@ -84,7 +84,29 @@ phase_ops(const RowsPlan *p, unsigned phase)
 	return folds ? c.ops : 0;
 }
 
-enum { FEW_OPS = 6, SOME_OPS = 14 };
+enum { FEW_OPS = 6, SOME_OPS = 14, SHORT_LOOP = 256 };
+
+static bool
+is_at_most(const Graph *g, ExprId e, int64_t most)
+{
+	const Expr *p = expr_get(g, e);
+	if (p->op == OP_MIN)
+		return is_at_most(g, expr_arg(g, e, 0), most) || is_at_most(g, expr_arg(g, e, 1), most);
+	return p->op == OP_CONST && p->imm.i <= most;
+}
+
+/* Whether the kernel is one row that folds a few elements: its code takes longer to compile than to run. */
+static bool
+is_brief(const RowsPlan *p)
+{
+	const Rows *r = p->r;
+	for (unsigned k = 0; k < r->nloop; k++) {
+		const Expr *lo = expr_get(p->g, r->loop[k].lo);
+		if (lo->op != OP_CONST || lo->imm.i < 0 || !is_at_most(p->g, r->loop[k].hi, SHORT_LOOP))
+			return false;
+	}
+	return r->nrow == 0 && r->nloop == 1;
+}
 
 /* An addition takes four cycles, and its next one waits for it: a body of few operations needs four
  * accumulators to keep the machine busy, a long one none but its own. Columns also share what they read
@@ -94,7 +116,7 @@ rows_choose_copies(const RowsPlan *p)
 {
 	const Rows *r = p->r;
 	unsigned ops = 0;
-	if (r->tmpl == TMPL_MAP)
+	if (r->tmpl == TMPL_MAP || is_brief(p))
 		return 1;
 	for (unsigned f = 0; f < r->nphase; f++)
 		ops = phase_ops(p, f) > ops ? phase_ops(p, f) : ops;
