@@ -122,10 +122,13 @@ size_text(Arena *a, double v, const char *unit)
 static void
 print_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 {
+	static const char known[] = "is not fused: ";
+	const char *reason = edge_of(x, from, to)->reason;
 	if (n == 0)
 		text_printf(&x->s->out, "not fused:\n");
-	text_printf(&x->s->out, "  %s -> %s (line %u): %s\n", tensor_name(x, from), tensor_name(x, to),
-	            edge_line(x, to), edge_of(x, from, to)->reason);
+	if (strncmp(reason, known, sizeof known - 1) == 0) /* the heading says it */
+		reason += sizeof known - 1;
+	text_printf(&x->s->out, "  %s -> %s (line %u): %s\n", tensor_name(x, from), tensor_name(x, to), edge_line(x, to), reason);
 }
 
 /* ", 1.5 us predicted", or nothing. */
