@@ -266,7 +266,8 @@ start_ranges(Sema *s, Def *d)
 	AstId subs = ast_kid(s->ast, d->stmt, 0);
 	d->rank = ast_get(s->ast, subs)->nkid;
 	if (d->rank > TG_MAX_RANK) {
-		diag_add(s->diags, DIAG_E0920, ast_get(s->ast, d->stmt)->at, "a tensor has at most %d axes", TG_MAX_RANK);
+		Diag *g = diag_add(s->diags, DIAG_E0920, ast_get(s->ast, d->stmt)->at, "a tensor has at most %d axes", TG_MAX_RANK);
+		g->help = "make two neighbouring axes one: with i of N and j of M, `i*M + j` of N*M";
 		return false;
 	}
 	if (!lhs_names_ok(s, d, subs) || (declared_shape(s, d) && !declared_rank_ok(s, d)))

@@ -312,7 +312,8 @@ rank_ok(Sema *s, AstId param)
 {
 	if (ast_get(s->ast, param)->nkid <= TG_MAX_RANK)
 		return true;
-	diag_add(s->diags, DIAG_E0920, ast_get(s->ast, param)->at, "a tensor has at most %d axes", TG_MAX_RANK);
+	Diag *g = diag_add(s->diags, DIAG_E0920, ast_get(s->ast, param)->at, "a tensor has at most %d axes", TG_MAX_RANK);
+	g->help = "make two neighbouring axes one: with i of N and j of M, `i*M + j` of N*M";
 	return false;
 }
 

@@ -53,19 +53,44 @@ is_open(const Graph *g, ExprId e, unsigned depth)
 	return false;
 }
 
+/* An integer that fits i64, as one. */
+static ExprId
+widen(Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	return p->op == OP_CONST ? expr_int(g, DT_I64, p->imm.i) : expr_cast(g, DT_I64, e);
+}
+
+/* i64(min(a, b)) of narrower integers as min(i64(a), i64(b)), and max; all else as it is. */
+static ExprId
+without_cast(Graph *g, ExprId e)
+{
+	if (expr_get(g, e)->op != OP_CAST)
+		return e;
+	ExprId x = expr_arg(g, e, 0);
+	Op op = (Op)expr_get(g, x)->op;
+	DType t = (DType)expr_get(g, x)->dtype;
+	if ((op != OP_MIN && op != OP_MAX) || !dtype_is_int(t) || t == DT_U64)
+		return e;
+	ExprId a = widen(g, expr_arg(g, x, 0)), b = widen(g, expr_arg(g, x, 1));
+	return expr_binary(g, op, a, b);
+}
+
 /* The extreme of a compound atom with an open operand; 0 when none is found. */
 static ExprId
 atom_bound(Facts *f, ExprId e, bool upper, unsigned depth)
 {
 	Graph *g = f->g;
+	e = without_cast(g, e);
 	Op op = (Op)expr_get(g, e)->op;
 	if (op != OP_IDIV && op != OP_IMOD && op != OP_MIN && op != OP_MAX)
 		return 0;
 	ExprId a = expr_arg(g, e, 0), b = expr_arg(g, e, 1), one = expr_int(g, DT_I64, 1);
 	if (op == OP_MIN || op == OP_MAX) {
+		bool either = (op == OP_MIN) == upper; /* it is at or below both, or at or above both */
 		a = bound(f, a, upper, depth + 1);
-		b = a ? bound(f, b, upper, depth + 1) : 0;
-		return b ? expr_binary(g, op, a, b) : 0;
+		b = a || either ? bound(f, b, upper, depth + 1) : 0;
+		return a && b ? expr_binary(g, op, a, b) : either ? (a ? a : b) : 0;
 	}
 	if (is_open(g, b, 0) || !prove(f, expr_binary(g, OP_LE, one, b)))
 		return 0;

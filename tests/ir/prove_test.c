@@ -138,6 +138,9 @@ static const Bound bounds[] = {
 	{"i in 0..N; K >= 0", "i * K", "(N - 1) * K", "0"},
 	{"i in 0..N; K <= 0", "i * K", "0", "(N - 1) * K"},
 	{"i in 0..N; j in 0..M", "min(i, j)", "min(N - 1, M - 1)", "0"},
+	{"i in 0..N; j in 0..M", "min(i, t[j])", "N - 1", NULL}, /* one of the two is enough on that side */
+	{"i in 0..N", "2*max(t[i], 3) + i", NULL, "6"},
+	{"i in 0..N", "min(t[i], t[0])", NULL, NULL},
 	{"i in 0..N", "i mod 4", "3", "0"},
 	{"i in 0..t[0]", "i", NULL, "0"},
 	{"", "N + 2", "N + 2", "N + 2"},
