@@ -16,29 +16,7 @@
 #include <cmocka.h>
 
 #include "cascade_run.h"
-
-static Arena arena;
-static Unwind unwind;
-
-static int
-setup(void **state)
-{
-	(void)state;
-	arena_init(&arena, &host_default()->memory, &unwind);
-	if (setjmp(unwind.env)) {
-		fprintf(stderr, "unwound: %s\n", unwind.text);
-		return 1;
-	}
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
+#include "tests/fuse/arena_setup.h"
 
 /* Inputs s[i, j], v[j, d], k[j], w[j], c; then nodes by number from 6 on. D is 1 in all data. */
 #define HEAD(fp) \

@@ -12,6 +12,7 @@
 
 #include "passes/fuse/algebra.h"
 #include "real_eval.h"
+#include "tests/fuse/arena_setup.h"
 
 static const char frame[] =
 	"graph t relaxed\n"
@@ -133,29 +134,6 @@ static const Refused refused[] = {
 	{REMARK_cascade_mixes, OP_FLOOR, "(* " W " (floor (* " S " " M ")))", 0},
 	{REMARK_cascade_rank, OP_MUL, "(* (* " SU " " SU ") (* " SU " " SU "))", 5},
 };
-
-static Arena arena;
-static Unwind unwind;
-
-static int
-setup(void **state)
-{
-	(void)state;
-	arena_init(&arena, &host_default()->memory, &unwind);
-	if (setjmp(unwind.env)) {
-		fprintf(stderr, "unwound: %s\n", unwind.text);
-		return 1;
-	}
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
 
 static Graph *
 graph_with(const char *body, ExprId *e)

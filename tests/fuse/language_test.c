@@ -11,6 +11,7 @@
 
 #include "frontend/frontend.h"
 #include "passes/fuse/algebra.h"
+#include "tests/fuse/arena_setup.h"
 
 static const char source[] =
 	"use \"std\"\n"
@@ -66,29 +67,6 @@ static const Row rows[] = {
 	{"gauss", 0, 0, 2, 1, FOLD_PLAIN, REMARK_cascade_mixes},
 	{"zorks", 0, 0, 1, 3, FOLD_STREAM, REMARK_NONE},
 };
-
-static Arena arena;
-static Unwind unwind;
-
-static int
-setup(void **state)
-{
-	(void)state;
-	arena_init(&arena, &host_default()->memory, &unwind);
-	if (setjmp(unwind.env)) {
-		fprintf(stderr, "unwound: %s\n", unwind.text);
-		return 1;
-	}
-	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	(void)state;
-	arena_free(&arena);
-	return 0;
-}
 
 static Unit *
 compile(void)

@@ -2,7 +2,6 @@
  * after it. Each time: a status, nothing leaked, no file left open, and the context works. */
 #include "tests/library/fixture.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,18 +13,6 @@ static texo_module *module; /* made before, for what asks a module */
 static char path[] = "/tmp/texo-memory-XXXXXX";
 static const char small_text[] = "graph g(x: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = 2 * x[i, j] }\n";
 static const char wrong_text[] = "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] + bais[i] }\n";
-
-static unsigned
-open_files(void)
-{
-	unsigned n = 0;
-	DIR *d = opendir("/proc/self/fd");
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
 
 /* --- what is tried; each leaves nothing behind --- */
 
@@ -149,13 +136,13 @@ sweep(texo_status (*act)(void), bool on, bool with_context)
 		texo_ctx_options o = fixture_options(&heap);
 		if (with_context)
 			assert_int_equal(texo_ctx_create(&o, &ctx), TEXO_OK);
-		unsigned files = open_files();
+		unsigned files = fixture_open_files();
 		long live = heap.live;
 		heap.fail_at = heap.calls + n;
 		heap.fail_on = on;
 		texo_status s = act();
 		heap.fail_at = -1;
-		assert_int_equal(open_files(), files);
+		assert_int_equal(fixture_open_files(), files);
 		assert_int_equal(s, heap.failed ? TEXO_NO_MEMORY : TEXO_OK);
 		if (s)
 			assert_string_equal(texo_last_error(), "out of memory");

@@ -5,7 +5,6 @@
 #include "driver/worker_confine.h"
 #include "tests/library/fixture.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -35,18 +34,6 @@ context(const char *worker, unsigned seconds)
 	return ctx;
 }
 
-static unsigned
-open_files(void)
-{
-	unsigned n = 0;
-	DIR *d = opendir("/proc/self/fd");
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 static void
 no_child_is_left(void)
 {
@@ -61,7 +48,7 @@ same_results(void **state)
 	static const char *const kinds[] = {"image", "llvm", "asm", "obj", "header"};
 	texo_ctx *ctx = context(texo, 0), *plain;
 	float x[33], y[33];
-	unsigned files = open_files();
+	unsigned files = fixture_open_files();
 	assert_int_equal(texo_ctx_create(NULL, &plain), TEXO_OK);
 	texo_module *m = fixture_compile(ctx, softmax_text), *own = fixture_compile(plain, softmax_text);
 	fixture_fill(x, 33);
@@ -75,7 +62,7 @@ same_results(void **state)
 		assert_int_equal(n, p);
 		assert_memory_equal(a, b, n);
 	}
-	assert_int_equal(open_files(), files);
+	assert_int_equal(fixture_open_files(), files);
 	no_child_is_left();
 	texo_module_destroy(own);
 	texo_module_destroy(m);
@@ -245,7 +232,7 @@ misbehaviour(void **state)
 		snprintf(path, sizeof path, "%s/%s", folder, acts[k].act);
 		copy_program(false_worker, path);
 		assert_int_equal(chmod(path, 0700), 0);
-		unsigned files = open_files();
+		unsigned files = fixture_open_files();
 		texo_ctx *ctx = context(path, 1);
 		texo_module *m;
 		time_t start = time(NULL);
@@ -256,7 +243,7 @@ misbehaviour(void **state)
 		assert_true(time(NULL) - start <= 20); /* a second, on a machine that may be busy */
 		texo_ctx_destroy(ctx);
 		assert_int_equal(heap.live, 0);
-		assert_int_equal(open_files(), files);
+		assert_int_equal(fixture_open_files(), files);
 		no_child_is_left();
 		unlink(path);
 	}
@@ -273,13 +260,13 @@ allocations_fail(void **state)
 	for (bool failed = true; failed; n++) {
 		texo_module *m;
 		texo_ctx *ctx = context(texo, 0);
-		unsigned files = open_files();
+		unsigned files = fixture_open_files();
 		heap.fail_at = heap.calls + n;
 		texo_status s = texo_compile_string(ctx, softmax_text, strlen(softmax_text), NULL, NULL, &m);
 		heap.fail_at = -1;
 		failed = heap.failed;
 		assert_int_equal(s, failed ? TEXO_NO_MEMORY : TEXO_OK);
-		assert_int_equal(open_files(), files);
+		assert_int_equal(fixture_open_files(), files);
 		no_child_is_left();
 		texo_module_destroy(m);
 		texo_ctx_destroy(ctx);
