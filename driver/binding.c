@@ -101,6 +101,13 @@ match_names(Bind *s, InputSpec *spec, uint32_t nspec)
 	return true;
 }
 
+static bool
+wrong_rank(Bind *s, const BoundParam *b, const char *what, unsigned rank)
+{
+	return problem(s->problem, EXIT_INPUT, "%s has %u %s, but %s has %u", what, rank, rank == 1 ? "axis" : "axes",
+	               b->spec->name, b->rank);
+}
+
 /* The header of the file, and the shape it gives. */
 static bool
 open_file(Bind *s, uint32_t k)
@@ -132,8 +139,7 @@ open_file(Bind *s, uint32_t k)
 		               dtype_info[b->dtype].text);
 	}
 	if (rank != b->rank)
-		return problem(s->problem, EXIT_INPUT, "%s has %u axes, but %s has %u", b->spec->path, rank, b->spec->name,
-		               b->rank);
+		return wrong_rank(s, b, b->spec->path, rank);
 	memcpy(b->shape, shape, sizeof b->shape);
 	s->has_shape[k] = true;
 	return true;
@@ -156,8 +162,7 @@ written_shape(Bind *s, uint32_t k)
 		return problem(s->problem, EXIT_INPUT, "the literal of %s has shape %s, not %s", spec->name,
 		               shape_text(s->o->arena, rank, shape), shape_text(s->o->arena, spec->rank, spec->shape));
 	if (rank != b->rank)
-		return problem(s->problem, EXIT_INPUT, "the value of %s has %u axes, but %s has %u", spec->name, rank, spec->name,
-		               b->rank);
+		return wrong_rank(s, b, arena_text(s->o->arena, "the value of %s", spec->name), rank);
 	memcpy(b->shape, shape, sizeof b->shape);
 	s->has_shape[k] = true;
 	return true;

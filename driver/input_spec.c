@@ -141,6 +141,8 @@ input_spec_parse(Arena *a, const char *name, const char *value, const char *base
 	size_t length = strlen(value);
 	if (length > 4 && strcmp(value + length - 4, ".npy") == 0)
 		return problem_help(p, "%s=@%s reads the file", name, value);
+	if (dtype_named(value, n) != DT_NONE)
+		return problem_help(p, "%s=random %s says how it is made", name, value);
 	const char *mend = n ? near_text(&near, a) : NULL;
 	return mend ? problem_help(p, "%s", mend) : false;
 }

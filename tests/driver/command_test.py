@@ -108,6 +108,9 @@ def test_errors_have_their_mend(folder):
     whole = save(folder, "i.npy", np.ones(3, np.int32))
     cases = [(["run", AXPY, "--graph=q"], 2, "its graphs are axpy"), (["run", AXPY, "--out", "q=-"], 2, "its results are z"),
              (["run", AXPY, "b=2"], 2, "its inputs and dims are a, x, y, N"), (["run", AXPY, "x"], 2, "x=@x.npy"),
+             (["run", AXPY, "x=f32[4]"], 1, "x=random f32[4]"), (["run", AXPY, "a=[1]"], 1, "the value of a has 1 axis, but a has 0"),
+             (["run", AXPY, "x=[[1]]"], 1, "the value of x has 2 axes, but x has 1"),
+             (["run", AXPY, "x=1"], 1, "the value of x has 0 axes, but x has 1"),
              (["run", AXPY, "x=data/x.npy"], 1, "x=@data/x.npy reads the file"),
              (["run", AXPY, f"x={whole}"], 1, "x.astype('<f4')"), (["run", AXPY, f"x=@{folder}/x.npz"], 1, ".npz archive"),
              (["inspect", whole[1:]], 1, "neither a program's text nor code")]
