@@ -305,7 +305,7 @@ def test_file_errors(folder):
 def test_literals_are_checked(folder):
     expect(texo("run", AXPY, "x=[1, [2]]"), 1, "nested")
     expect(texo("run", AXPY, "x=[[1]]"), 1, "2 axes, but x has 1")
-    expect(texo("run", AXPY, "a=[1]"), 1, "has 1 axes, but a has 0")
+    expect(texo("run", AXPY, "a=[1]"), 1, "has 1 axis, but a has 0")
     expect(texo("run", AXPY, "x=rnadom"), 1, "did you mean 'random'")
     expect(texo("run", GATHER, "--graph=embed", "ids=[0.5]"), 1, "no value of an integer")
     expect(texo("run", GATHER, "--graph=embed", "ids=[3000000000]"), 1, "i32")
