@@ -249,16 +249,16 @@ static void
 run_task(StreamBuild *b, ValId task)
 {
 	TirKernel *k = b->l.tir;
-	ValId one = stream_int(b, 1), zero = stream_int(b, 0), lo, hi;
+	ValId one = stream_int(b, 1), zero = stream_int(b, 0);
 	uint32_t mark = point_mark(&b->l);
 	open_task(b, task);
 	stream_pack_queries(b);
 	b->strip = tir_for(k, zero, b->nstrip, one, NULL, 0);
 	stream_start(b);
 	tir_end_for(k, NULL, 0);
-	find_ends(b, &lo, &hi);
-	b->first = tir_for(k, lo, hi, stream_int(b, b->plan->block_terms), NULL, 0);
-	run_tile(b, hi);
+	find_ends(b, &b->begin, &b->end);
+	b->first = tir_for(k, b->begin, b->end, stream_int(b, b->plan->block_terms), NULL, 0);
+	run_tile(b, b->end);
 	tir_end_for(k, NULL, 0);
 	b->strip = tir_for(k, zero, b->nstrip, one, NULL, 0);
 	stream_finish(b);

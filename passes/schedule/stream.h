@@ -101,6 +101,8 @@ typedef struct {
 	/* at work */
 	ValId row0, row1, strip, nstrip; /* the task's rows; the strip, and how many there are */
 	ValId first, count;       /* the tile's first element, and how many it has */
+	ValId begin, end;         /* of the task's range of elements */
+	ValId some[STREAM_MAX_VECTORS]; /* once all are in: bool, whether the row had an element; 0: not asked */
 	ValId lo[STREAM_MAX_VECTORS], hi[STREAM_MAX_VECTORS]; /* of the strip's rows, where ragged */
 	ValId run[MAX_ACCS][STREAM_MAX_VECTORS], old[MAX_ACCS][STREAM_MAX_VECTORS]; /* accumulators */
 	ValId anchor_new[MAX_ANCHORS][STREAM_MAX_VECTORS], anchor_old[MAX_ANCHORS][STREAM_MAX_VECTORS];

@@ -37,11 +37,34 @@ store_outs(StreamBuild *b, bool columns, ValId column)
 	}
 }
 
+/* Whether each row had an element: as the state says, else by the ends of its range. */
+static void
+find_some(StreamBuild *b)
+{
+	TirKernel *k = b->l.tir;
+	const CascadePass *p = b->s->pass;
+	for (unsigned v = 0; v < b->vectors; v++) {
+		ValId seen = p->seen < 0 ? 0 : b->run[p->seen][v];
+		if (seen && p->counted)
+			seen = tir_binary(k, OP_LT, stream_vector(b, stream_int(b, 0)), seen);
+		if (!seen && b->s->rest)
+			continue;
+		if (!seen && b->s->ragged) {
+			const ValId lo[3] = {stream_int(b, 0), b->strip, stream_int(b, v * b->plan->lanes)};
+			const ValId hi[3] = {stream_int(b, 1), b->strip, stream_int(b, v * b->plan->lanes)};
+			seen = tir_binary(k, OP_LT, tir_load(k, b->ends, lo, 0, TIR_LANES_ALONG(2), b->plan->lanes),
+			                  tir_load(k, b->ends, hi, 0, TIR_LANES_ALONG(2), b->plan->lanes));
+		}
+		b->some[v] = stream_vector(b, seen ? seen : tir_binary(k, OP_LT, b->begin, b->end));
+	}
+}
+
 void
 stream_finish(StreamBuild *b)
 {
 	TirKernel *k = b->l.tir;
 	stream_load_state(b);
+	find_some(b);
 	store_outs(b, false, 0);
 	if (b->s->wide < 0)
 		return;

@@ -21,11 +21,30 @@ stream_vector(StreamBuild *b, ValId v)
 	return t.lanes ? v : tir_emit(k, OP_SPLAT, tir_vector((DType)t.dtype, b->plan->lanes), 0, &v, 1);
 }
 
+static bool
+is_float_sum(const StreamBuild *b, unsigned acc)
+{
+	const CascadeAcc *a = &b->s->pass->acc[acc];
+	return a->monoid == MON_SUM && dtype_is_float(a->dtype);
+}
+
+/* -0 for sums, so that a sum of only -0 is one; where nothing says at the end whether there was a term, +0. */
 static ValId
 unit(StreamBuild *b, unsigned acc)
 {
 	const CascadeAcc *a = &b->s->pass->acc[acc];
+	if (is_float_sum(b, acc) && b->s->rest && b->s->pass->seen < 0)
+		return stream_vector(b, tir_float(b->l.tir, a->dtype, 0));
 	return stream_vector(b, reduction_of(&b->l, a->monoid, a->dtype).re);
+}
+
+/* A sum of no terms is +0. */
+static ValId
+completed(StreamBuild *b, unsigned acc, unsigned v, ValId x)
+{
+	if (!b->some[v] || !is_float_sum(b, acc))
+		return x;
+	return tir_select(b->l.tir, b->some[v], x, stream_vector(b, tir_float(b->l.tir, b->s->pass->acc[acc].dtype, 0)));
 }
 
 static ValId
@@ -75,8 +94,8 @@ stream_place_state(StreamBuild *b, ValId (*narrow)[STREAM_MAX_VECTORS], unsigned
 		if (wide && !column)
 			continue;
 		column_at(b, column, v, p);
-		point_place(&b->l, state_ivar(b, k),
-		            wide ? tir_load(b->l.tir, b->state[k], p, 0, TIR_LANES_ALONG(2), b->plan->lanes) : narrow[k][v]);
+		ValId x = wide ? tir_load(b->l.tir, b->state[k], p, 0, TIR_LANES_ALONG(2), b->plan->lanes) : narrow[k][v];
+		point_place(&b->l, state_ivar(b, k), completed(b, k, v, x));
 	}
 }
 
