@@ -33,7 +33,7 @@ least(double a, double b)
 static double
 busy_ns(const Machine *m, Template t, bool vectors, const Work *w)
 {
-	if (t == TMPL_CONTRACT) /* its terms are multiply-adds of the tile */
+	if (t == TMPL_CONTRACT || t == TMPL_STREAM) /* their terms are multiply-adds of the tile */
 		return w->flops / m->gflops;
 	return vectors ? w->vector_ns * m->slower : w->scalar_ns;
 }
