@@ -252,8 +252,10 @@ cuModuleGetFunction(void **out, void *module, const char *name)
 	BEGIN();
 	const Module *m = module;
 	char entry[NAME + 16] = ".entry ";
-	if (!fake.pushed || !m || strlen(name) >= NAME)
+	if (!fake.pushed || !m)
 		return misused(NO_CONTEXT);
+	if (strlen(name) >= NAME)
+		return NOT_FOUND;
 	strcat(strcat(entry, name), "(");
 	if (!strstr(m->text, entry))
 		return NOT_FOUND;
