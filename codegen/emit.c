@@ -46,7 +46,7 @@ fail(Emit *e, char *message)
 bool
 emit_open(Emit *e, Arena *a, const Target *t, int level)
 {
-	*e = (Emit){.arena = a};
+	*e = (Emit){.arena = a, .gpu = t->arch == ARCH_NVPTX};
 	const char *why = NULL;
 	e->machine = target_machine(t, level, a, &why);
 	if (!e->machine) {
@@ -126,7 +126,11 @@ emit_optimise(Emit *e)
 	if (LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message))
 		return fail(e, message);
 	LLVMDisposeMessage(message);
-	return run_passes(e, pipeline);
+	if (!run_passes(e, pipeline))
+		return false;
+	if (e->gpu)
+		emit_without_extremes(e);
+	return true;
 }
 
 const char *

@@ -15,6 +15,7 @@ typedef struct {
 	LLVMTargetMachineRef machine;
 	LLVMMemoryBufferRef buffer; /* these two while they are copied: the arena may unwind then */
 	char *text;
+	bool gpu;
 	char error[512]; /* the first thing LLVM complained about, or "" */
 } Emit;
 
@@ -35,6 +36,10 @@ bool emit_ptx(Emit *e, const void **bytes, size_t *n);
 bool emit_with_imports(Emit *e, const char *const *import, const void **bytes, size_t *n);
 /* Keeps the first error. No arena here: unwinding out of LLVM's handler would cross its frames. */
 void emit_keep_error(Emit *e, const char *text);
+
+/* --- nvptx_extremes.c --- */
+/* Writes max and min of narrow integers as what GPU assemblers get right. After the passes. */
+void emit_without_extremes(Emit *e);
 
 /* --- emit_link.c --- */
 /* Adds what n bytes of LLVM bitcode define. */
