@@ -61,7 +61,8 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH } BindKind;
  *   BIND_SCRATCH  `elements` elements of the TIR buffer's dtype, aligned to 64 bytes, private to each
  *               running call of the kernel: calls at the same time have different memory. A task finds
  *               there what the tasks before it in the same call left; the first one what an earlier
- *               call left in this run of the kernel, or else anything after 64 bytes of 0
+ *               call left in this run of the kernel, or else anything after 64 bytes of 0. That
+ *               goes for all scratch of the kernel at once: each bind has what the same call left there
  * In a Program every Result.tensor is a node, and a different one for each result: scheduling adds
  * copy nodes for results that are parameters or used twice, and for inouts whose old value is still
  * read while the new one is computed. So a kernel that writes an inout in place has the same buffer

@@ -23,6 +23,7 @@ typedef struct {
 static const Product *now;
 static uint64_t extremes; /* operands are bf16 of extreme sizes, chosen by this; 0: common ones */
 static const uint16_t (*edge)[2]; /* or a repeats the first two bf16, b the next */
+static uint64_t splits;           /* how tasks become calls */
 
 /* --- a product as a graph --- */
 
@@ -112,6 +113,7 @@ build_product(Case *c)
 	TensorId a = operand(c, now->a, "a", in), b = operand(c, now->b, "b", in), old = 0;
 	ExprId e[TG_MAX_RANK], x = element(c, a, now->a), y = element(c, b, now->b);
 	unsigned rank = extents(c, now->out, e);
+	c->splits = splits;
 	if (now->form == PROLOGUE) {
 		ExprId zero = expr_cast(c->g, sum, case_int(c, 0));
 		x = expr_select(c->g, BIN(LT, zero, x), BIN(MUL, x, x), BIN(SUB, zero, x));
@@ -139,6 +141,16 @@ try_product(const Product *p)
 	assert_int_equal(r.kernels, 1);
 	if (r.tmpl != TMPL_CONTRACT)
 		fail_msg("%s,%s->%s is no contraction: %s", p->a, p->b, p->out, r.remarks);
+}
+
+/* Tiles of DOT, in the one configuration that has it. */
+static void
+try_pairs(Product p, unsigned pairs)
+{
+	now = &p;
+	CaseRun r = case_try(build_product);
+	assert_int_equal(r.tmpl, TMPL_CONTRACT);
+	assert_int_equal(r.pairs, pairs);
 }
 
 /* --- shapes --- */
@@ -193,6 +205,19 @@ test_blocks(void **state)
 	try_product(&(Product){"ris", "jrs", "rs", "ij", {[8] = 4, [9] = 3, [17] = 2, [18] = 530}, DT_NONE, DT_NONE, PLAIN});
 }
 
+/* However tasks become calls: one that goes on in an earlier call's scratch takes its columns, one with
+ * scratch of its own packs them. */
+static void
+test_splits(void **state)
+{
+	(void)state;
+	for (splits = 1; splits <= 20; splits++) {
+		try_product(&(Product){"ik", "kj", "k", "ij", IJK(70, 17, 3), DT_NONE, DT_NONE, PLAIN});
+		try_pairs((Product){"bik", "kj", "k", "bij", {[1] = 2, [8] = 97, [9] = 5, [10] = 3}, DT_BF16, DT_NONE, PLAIN}, 16);
+	}
+	splits = 0;
+}
+
 /* Batches, broadcast on either side, in any order; several indices of rows, columns and terms. */
 static void
 test_axes(void **state)
@@ -223,16 +248,6 @@ test_types(void **state)
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(9, 21, 18), DT_BF16, DT_BF16, EPILOGUE});
 	try_product(&(Product){"ki", "kj", "k", "ij", IJK(9, 21, 18), DT_F16, DT_F16, PLAIN});
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(9, 21, 18), DT_F32, DT_I8, EPILOGUE});
-}
-
-/* Tiles of DOT, in the one configuration that has it. */
-static void
-try_pairs(Product p, unsigned pairs)
-{
-	now = &p;
-	CaseRun r = case_try(build_product);
-	assert_int_equal(r.tmpl, TMPL_CONTRACT);
-	assert_int_equal(r.pairs, pairs);
 }
 
 static void
@@ -344,6 +359,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_layouts, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_empty, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_splits, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_axes, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_pairs, case_setup, case_teardown),

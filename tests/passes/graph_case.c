@@ -279,7 +279,9 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	text_init(&log, a);
 	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .has_dot = f->has_dot, .remarks = true, .verify_each = true};
 	Program *p = compile_graph(c.g, &o, &log);
-	InterpRun got = interp_program(p, a, &in, c.dim, &f->interp);
+	InterpOptions io = f->interp;
+	io.split += io.split ? c.splits : 0;
+	InterpRun got = interp_program(p, a, &in, c.dim, &io);
 	if (got.error) {
 		Text tir;
 		text_init(&tir, a);

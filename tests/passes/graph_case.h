@@ -15,6 +15,7 @@ typedef struct {
 	int64_t lo[CASE_MAX_PARAM], hi[CASE_MAX_PARAM]; /* of random integers, by parameter */
 	const void *given[CASE_MAX_PARAM];              /* packed data instead of random data */
 	uint64_t seed;
+	uint64_t splits;             /* added to a configuration's seed of splits, where it has one */
 	bool any_fault;              /* of several faults any may be the first */
 } Case;
 

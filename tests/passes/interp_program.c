@@ -231,22 +231,23 @@ scalar_value(Interp *r, const ScalarBind *b)
 	return v;
 }
 
-/* Whether a call gets scratch of its own, not what an earlier one left. */
-static bool
-starts_afresh(Interp *r)
+/* The scratch of a call: its own, or what an earlier one left, but never some of each. */
+static void
+give_scratch(Interp *r, const Kernel *k, TirRun *run)
 {
-	return !r->called || next_random(r) & 1;
+	bool afresh = !r->called || next_random(r) & 1;
+	for (uint32_t b = 0; b < k->buffer.n; b++)
+		if (afresh && k->buffer.at[b].kind == BIND_SCRATCH) {
+			memset(run->buffer[b].data, POISON, (size_t)run->buffer[b].bytes);
+			memset(run->buffer[b].data, 0, run->buffer[b].bytes < 64 ? (size_t)run->buffer[b].bytes : 64);
+		}
+	r->called = true;
 }
 
 static bool
 run_tasks(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi)
 {
-	for (uint32_t b = 0; b < k->buffer.n && starts_afresh(r); b++)
-		if (k->buffer.at[b].kind == BIND_SCRATCH) {
-			memset(run->buffer[b].data, POISON, (size_t)run->buffer[b].bytes);
-			memset(run->buffer[b].data, 0, run->buffer[b].bytes < 64 ? (size_t)run->buffer[b].bytes : 64);
-		}
-	r->called = true;
+	give_scratch(r, k, run);
 	run->task_lo = lo;
 	run->task_hi = hi;
 	run->fault = run->cut = 0;
