@@ -63,5 +63,7 @@ extern const unsigned case_configs;
 int case_setup(void **state);
 int case_teardown(void **state);
 CaseRun case_try(CaseFn *build);
+/* The same in the last configuration alone, which has every feature. */
+CaseRun case_try_last(CaseFn *build);
 
 #endif
