@@ -47,7 +47,6 @@ def ladder(root, build):
     rungs.append(("", "random programs", 40, (t / "random/random_test", "--seed", 1000, "--count", 40, "--cpu")))
     for area, units in UNITS.items():
         rungs += [(area, name, 0, (t / name, *args)) for name, *args in units]
-    rungs.append(("", "kernels that nodes share", 1, (texo, "test", "--device=cpu", root / "tests/fuse/kernels.tex")))
     for f in sorted((root / "examples").glob("*.tex")):
         rungs.append(("", f"example {f.stem}", 1, (texo, "test", "--device=cpu", f)))
     rungs.append(("", "more random programs", 300,
