@@ -62,7 +62,7 @@ build_prefix(Case *c)
 {
 	static const char *const names[] = {"A", "B", "C"};
 	DType in = now->in ? now->in : DT_F32;
-	ExprId e[3], sub[3];
+	ExprId e[3] = {0}, sub[3] = {0};
 	for (unsigned a = 0; a < now->rank; a++) {
 		e[a] = case_dim(c, names[a], now->size[a]);
 		sub[a] = ax(c, a == now->axis ? now->rank : a);
