@@ -98,7 +98,7 @@ unwound(Session *s)
 		say_error(s, "%s%s%s", subject, colon, s->unwind.text);
 		return EXIT_INPUT;
 	case UNWIND_NO_MEMORY:
-		say_error(s, "%s%sout of memory", subject, colon);
+		say_error(s, "%s%s%s", subject, colon, s->unwind.text);
 		return EXIT_IO;
 	case UNWIND_NONE:
 	case UNWIND_BUG:

@@ -75,7 +75,7 @@ make_box(Sema *s, IvarId id, unsigned axis, Box *out)
 			Diag *d = diag_add(s->diags, DIAG_E0912, v.at,
 			                   "the range of `%s` has no bound known from the dims, and a reduction inside depends on it",
 			                   name_text(s->names, v.name));
-			d->help = "let the index subscript an axis alone, so that its range is cut to that axis";
+			d->help = "let the index subscript an axis alone, so that its range is cut to that axis, or end it at min(…, N)";
 			return false;
 		}
 	}
@@ -217,7 +217,7 @@ hoist(Sema *s, const Reduction *r)
 	free_ivars(s, r, &set);
 	if (set.n > TG_MAX_RANK) {
 		diag_add(s->diags, DIAG_E0920, r->at, "this reduction depends on %u indices; at most %d can be kept", set.n,
-		         TG_MAX_RANK);
+		         TG_MAX_RANK)->help = "define a part of it that depends on fewer, and use its name here";
 		return 0;
 	}
 	Node n = {.npar = (uint8_t)set.n, .nred = (uint8_t)r->nbound, .monoid = r->monoid};

@@ -66,7 +66,7 @@ push_block(Arena *a, size_t need)
 	if (cap <= SIZE_MAX - header_size())
 		b = a->memory->alloc(a->memory->user, header_size() + cap);
 	if (!b)
-		arena_unwind(a, UNWIND_NO_MEMORY, "out of memory");
+		arena_unwind(a, UNWIND_NO_MEMORY, "out of memory for %zu bytes", cap);
 	*b = (ArenaBlock){a->top, 0, cap};
 	a->top = b;
 }

@@ -686,7 +686,7 @@ def test_no_memory(folder):
     if SANITIZED:
         return
     ran = texo("run", AXPY, "N=400000000", "-q", limits=memory(600))
-    expect(ran, 3, "out of memory")
+    expect(ran, 3, "out of memory for 16")
 
 
 def test_start_up(folder):
