@@ -3,10 +3,9 @@
  * thread touches fits there. */
 #include "passes/cost/cost.h"
 
+#include "passes/schedule/op_cost.h"
 #include "passes/schedule/scan.h"
 #include "passes/schedule/schedule.h"
-
-enum { CALL_NS = 20000 }; /* what is worth a thread's while (grain.c) */
 
 static const Machine machine[] = {
 #define MACHINE(lanes, ...) {lanes, __VA_ARGS__},

@@ -9,7 +9,7 @@
 #include "passes/schedule/scan.h"
 #include "passes/schedule/schedule.h"
 
-enum { CALL_NS = 20000, SOME_TERMS = 16, TASK_UNITS = 64 };
+enum { SOME_TERMS = 16, TASK_UNITS = 64 };
 
 typedef struct {
 	const Graph *g;

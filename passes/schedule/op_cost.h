@@ -5,7 +5,10 @@
 
 #include "ir/op.h"
 
-enum { UNITS_A_NS = 16 };
+enum {
+	UNITS_A_NS = 16,
+	CALL_NS = 20000 /* of work are worth handing to a thread */
+};
 
 typedef struct {
 	uint16_t scalar, vector; /* on its own; as one of a vector's */
