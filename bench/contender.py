@@ -48,3 +48,41 @@ class Function(Contender):
 
     def close(self):
         self.function = self.got = None
+
+
+class Rotating(Contender):
+    """A function for each of several sets of inputs, called in turn, so that no cache has what a call
+    reads. A function gives all that it has written, inouts first; that lives until its next turn, so that
+    results rotate too."""
+
+    def __init__(self, functions, compile_s=None):
+        self.functions, self.compile_s = functions, compile_s
+        self.kept, self.turn = [()] * len(functions), 0
+
+    @property
+    def sets(self):
+        return len(self.functions)
+
+    def call(self):
+        k = self.turn
+        self.turn = (k + 1) % self.sets
+        self.kept[k] = ()
+        got = self.functions[k]()
+        self.kept[k] = got if isinstance(got, tuple) else (got,)
+
+    def results(self):
+        """Of the last call."""
+        return list(self.kept[self.turn - 1])
+
+    def rest(self):
+        self.kept = [()] * self.sets
+
+    def close(self):
+        self.functions, self.kept = [], []
+
+
+class Side:
+    """A contender's library: what version it is, how it makes a case ready, and how it sets threads."""
+
+    def __init__(self, version, make, threads=lambda n: None):
+        self.version, self.make, self.threads = version, make, threads

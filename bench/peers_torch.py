@@ -1,5 +1,6 @@
 """torch, eager and compiled. Each case is written the way that suits torch best: its own fused function
-where it has one, and for sums over pairs the form that torch.compile turns into one kernel."""
+where it has one, and for sums over pairs the form that torch.compile turns into one kernel. A form gives
+the results; what it writes in place it doesn't give."""
 import logging
 import re
 import time
@@ -59,6 +60,73 @@ def lj_forces(x):
     return torch.stack([(w * e).sum(1) for e in d], 1)
 
 
+def swiglu(g, u):
+    return F.silu(g) * u
+
+
+def dropout_residual(x, r, p, seed):
+    return F.dropout(x, p) + r
+
+
+def quantise_rows(x):
+    s = x.abs().amax(1).float().clamp(min=1e-12) / 448
+    return (x / s[:, None]).to(torch.float8_e4m3fn), s
+
+
+def layer_norm_backward(x, dy, g, mu, rs):
+    rs = rs[:, None]
+    h, w = (x - mu[:, None]) * rs, dy.float() * g
+    dx = rs * (w - w.mean(1, keepdim=True) - h * (w * h).mean(1, keepdim=True))
+    return dx.to(x.dtype), (dy * h).sum(0).to(g.dtype), dy.sum(0)
+
+
+def layer_norm_backward_eager(x, dy, g, mu, rs):
+    return torch.ops.aten.native_layer_norm_backward(dy, x, x.shape[1:], mu[:, None], rs[:, None], g, g, [True] * 3)
+
+
+def adam_parts(a):
+    """Parameters, the two moments and gradients of an argument list w0, m0, v0, g0, w1 …, lr, t."""
+    return [list(a[k:-2:4]) for k in range(4)]
+
+
+def adam8(*a):
+    w, m, v, g = adam_parts(a)
+    lr, t = a[-2:]
+    torch._foreach_lerp_(m, g, 0.1)
+    torch._foreach_mul_(v, 0.999)
+    torch._foreach_addcmul_(v, g, g, 0.001)
+    d = torch._foreach_div(v, 1 - 0.999 ** t)
+    torch._foreach_sqrt_(d)
+    torch._foreach_add_(d, 1e-8)
+    torch._foreach_addcdiv_(w, m, d, -lr / (1 - 0.9 ** t))
+    return ()
+
+
+def adam8_eager(*a):
+    w, m, v, g = adam_parts(a)
+    torch._fused_adam_(w, g, m, v, [], [torch.full((), a[-1], device=w[0].device)] * len(w), lr=a[-2], beta1=0.9,
+                       beta2=0.999, weight_decay=0, eps=1e-8, amsgrad=False, maximize=False)
+    return ()
+
+
+def csr_matmul(row, col, val, x):
+    """By a product for every entry, added up by rows: there is no sparse tensor to compile."""
+    at = torch.searchsorted(row, torch.arange(col.shape[0], device=row.device), right=True) - 1
+    return x.new_zeros(row.shape[0] - 1, x.shape[1]).index_add(0, at, val[:, None] * x[col])
+
+
+def csr_matmul_eager(row, col, val, x):
+    return torch.sparse_csr_tensor(row, col, val, (row.shape[0] - 1, x.shape[0])) @ x
+
+
+def in_place(f):
+    """For a form that writes an inout and has no other result."""
+    def run(*a):
+        f(*a)
+        return ()
+    return run
+
+
 FORMS = {
     "triad": lambda x, y, s: torch.add(x, y, alpha=s),
     "chain12": chain12,
@@ -84,8 +152,28 @@ FORMS = {
     "attention_bf16_causal": attention(True),
     "rbf_vector": rbf_vector,
     "lj_forces": lj_forces,
+    "add_f32": torch.add,
+    "add_f64": torch.add,
+    "swiglu": swiglu,
+    "dropout_residual": dropout_residual,
+    "transpose_add": lambda x, r: x.t() + r,
+    "row_cumsum_bf16": lambda x: x.cumsum(1),
+    "softmax_columns": lambda x: torch.softmax(x, 0),
+    "layer_norm_backward": layer_norm_backward,
+    "quantise_rows": quantise_rows,
+    "adam8": adam8,
+    "embedding_bag": lambda table, ids: table[ids].sum(1),
+    "index_add": in_place(lambda g, ids, dy: g.index_add_(0, ids, dy)),
+    "index_add_bf16": in_place(lambda g, ids, dy: g.index_add_(0, ids, dy)),
+    "csr_matmul": csr_matmul,
 }
-EAGER = {"rbf_vector": rbf_vector_eager}
+EAGER = {
+    "rbf_vector": rbf_vector_eager,
+    "layer_norm_backward": layer_norm_backward_eager,
+    "adam8": adam8_eager,
+    "embedding_bag": lambda table, ids: F.embedding_bag(ids, table, mode="sum"),
+    "csr_matmul": csr_matmul_eager,
+}
 
 
 def tensor(x):

@@ -74,7 +74,7 @@ def full_sum(a, at):
 
 
 def row_argmax(a, at):
-    return [a["x"][at].argmax(-1)]
+    return [to_f64(a["x"][at]).argmax(-1)]
 
 
 def row_cumsum(a, at):
@@ -146,7 +146,7 @@ class Reference:
         self.at = np.sort(rng.choice(extent, min(PICKED, extent), replace=False))
         self.want = f(inputs, self.at)
 
-    def error(self, got):
+    def error(self, name, got):
         """(worst difference of the results, whether all are within tolerance)"""
         worst, fine = 0.0, len(got) == len(self.results)
         for (dtype, shape), g, w in zip(self.results, got, self.want):

@@ -1,29 +1,38 @@
 """The signature of a graph, read from its header in the .tex file, so that no table repeats it.
 
 Enough of the language for the headers under bench/: parameters `name: dtype` or `name: dtype[dims]`,
-each dim a name. It is a reader for files of this folder, not a parser of the language."""
+perhaps `inout`, each dim an expression of names. It is a reader for files of this folder, not a parser
+of the language."""
+import math
 import re
 from dataclasses import dataclass
 
-BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4}
+BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "i64": 8, "u64": 8, "i32": 4}
 HEADER = re.compile(r"^graph\s+(\w+)\s*\(([^)]*)\)\s*->\s*\(([^)]*)\)", re.M)
-PARAM = re.compile(r"(\w+)\s*:\s*(\w+)(?:\[([^\]]*)\])?")
+PARAM = re.compile(r"(inout\s+)?(\w+)\s*:\s*(\w+)(?:\[([^\]]*)\])?")
+
+
+def evaluate(text, dims):
+    """A whole number from an expression of dims, in Python's spelling."""
+    return int(eval(text, {"__builtins__": {}}, dict(dims)))
+
 
 
 @dataclass(frozen=True)
 class Param:
     name: str
     dtype: str
-    dims: tuple  # of names; None: a scalar input
+    dims: tuple  # of expressions; None: a scalar input
+    inout: bool = False
+
+    def names(self):
+        return {n for d in self.dims or () for n in re.findall(r"[A-Za-z]\w*", d)}
 
     def shape(self, dims):
-        return tuple(dims[d] for d in self.dims or ())
+        return tuple(evaluate(d, dims) for d in self.dims or ())
 
     def elements(self, dims):
-        n = 1
-        for d in self.dims or ():
-            n *= dims[d]
-        return n
+        return math.prod(self.shape(dims))
 
     def bytes(self, dims):
         return BYTES[self.dtype] * self.elements(dims)
@@ -35,9 +44,18 @@ class Signature:
     inputs: tuple
     results: tuple
 
+    @property
+    def inouts(self):
+        return tuple(p for p in self.inputs if p.inout)
+
+    @property
+    def written(self):
+        """What a call leaves: the inouts and the results."""
+        return self.inouts + self.results
+
 
 def params(text):
-    return tuple(Param(m[1], m[2], None if m[3] is None else tuple(d.strip() for d in m[3].split(",")))
+    return tuple(Param(m[2], m[3], None if m[4] is None else tuple(d.strip() for d in m[4].split(",")), bool(m[1]))
                  for m in PARAM.finditer(text))
 
 

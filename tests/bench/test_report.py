@@ -5,6 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench"))
 import cases  # noqa: E402
+import gpu_cases  # noqa: E402
 import interleave  # noqa: E402
 import report  # noqa: E402
 import signature  # noqa: E402
@@ -38,7 +39,7 @@ class Report(unittest.TestCase):
     def test_without_texo(self):
         r = row(us={"torch": {"median": 250.0, "n": 1, "rounds": 0}})
         self.assertEqual({v["what"] for v in r["verdicts"] if v["met"] is not None}, {"kernels"})
-        self.assertIn("250.0u", report.line(r))
+        self.assertIn("250.0u", report.line(report.CPU_COLUMNS, r))
         self.assertEqual(len(list(report.notes(r, 20))), 1)
 
 
@@ -53,6 +54,16 @@ class Bytes(unittest.TestCase):
         t, d = c.dims["T"], c.dims["D"]
         self.assertEqual(c.bytes(), 4 * t * d * 2 + 8 * t)
         self.assertLess(c.bytes(), 4 * c.dims["V"] * d)
+
+    def test_an_inout_is_read_and_written(self):
+        c = next(c for c in gpu_cases.CASES if c.graph == "index_add")
+        t, d = c.dims["T"], c.dims["D"]
+        self.assertEqual((c.read(), c.written()), (4 * 2 * t * d + 8 * t, 4 * t * d))
+
+    def test_an_extent_may_be_computed(self):
+        c = next(c for c in gpu_cases.CASES if c.graph == "csr_matmul")
+        y, = c.signature.results
+        self.assertEqual(y.shape(c.dims), (c.dims["R"] - 1, c.dims["D"]))
 
     def test_source_of_one_graph(self):
         c = next(c for c in cases.CASES if c.graph == "rms_norm_residual")

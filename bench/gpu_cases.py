@@ -1,0 +1,90 @@
+"""The cases of the GPU suite (case.py says what a case is). usage: gpu_cases.py [--check]
+
+The roof is a kernel of the suite's own that only streams, with the case's mix of reading and writing
+and with as many bytes. No row fits into a cache: sets of inputs rotate."""
+import sys
+
+import case
+from case import grid, rows
+
+PEERS = ("eager", "compile", "autotune", "triton", "jax")
+ONE = {"kernels": 1}
+MAP = {"roof": 0.97, "compile": 1.0}       # element-wise
+ROWS = {"roof": 0.92, "compile": 1.3}      # along rows: softmax, norms, cross-entropy
+SHORT_ROWS = {"roof": 0.85, "compile": 1.0}
+COLUMNS = {"roof": 0.92, "compile": 1.0}
+
+ADAM = dict(N0=4096 * 4096, N1=4096 * 4096, N2=4096 * 4096, N3=4096 * 4096, N4=4096 * 11008, N5=4096 * 11008,
+            N6=11008 * 4096, N7=4096)
+
+
+def norm_shapes():
+    """2^26 elements in rows of 1K to 64K."""
+    return [dict(N=2**26 // d, D=d) for d in (1024, 4096, 8192, 16384, 65536)]
+
+
+def by_row(shapes):
+    """Rows with the bars of their length: below 2K columns a row is too short for the higher ones."""
+    for dims in shapes:
+        yield dims, SHORT_ROWS if list(dims.values())[1] < 2048 else ROWS
+
+
+CASES = [
+    *rows("stream", "gpu/stream.tex", "add_f32", [dict(N=2**28)], flops="N", bars=MAP, limits=ONE),
+    *rows("stream", "gpu/stream.tex", "add_f64", [dict(N=2**28)], flops="N", bars=MAP, limits=ONE),
+    *rows("stream", "gpu/stream.tex", "gelu_residual", grid((16384, 4096)), flops="7*N*M", bars=MAP, limits=ONE),
+    *rows("stream", "gpu/stream.tex", "swiglu", grid((16384, 11008)), flops="4*N*M", bars=MAP, limits=ONE),
+    *rows("stream", "gpu/stream.tex", "dropout_residual", grid((16384, 4096)), flops="3*N*M",
+          bars={"roof": 0.9, "compile": 1.2}, limits=ONE, data={"p": "0.1", "seed": "42"},
+          note="each contender draws its own random numbers"),
+    *rows("stream", "gpu/stream.tex", "chain12", grid((16384, 4096)), flops="12*N*M", bars=MAP, limits=ONE),
+
+    *rows("transpose", "gpu/transpose.tex", "transpose", grid((16384, 16384)), bars={"roof": 0.92, "compile": 1.0},
+          limits=ONE),
+    *rows("transpose", "gpu/transpose.tex", "transpose_add", grid((16384, 16384)), flops="N*M",
+          bars={"roof": 0.92, "compile": 1.0}, limits=ONE),
+
+    *rows("reduce", "gpu/reduce.tex", "row_sum", grid((16384, 8192)), flops="N*M", bars={"roof": 0.96, "compile": 1.0},
+          limits=ONE),
+    *rows("reduce", "gpu/reduce.tex", "column_sum", grid((16384, 8192)), flops="N*M", bars=COLUMNS, limits=ONE),
+    *rows("reduce", "gpu/reduce.tex", "full_sum", [dict(N=2**28)], flops="N", bars={"roof": 0.96, "compile": 1.0},
+          limits=ONE, data={"x": "unit"}),
+    *rows("reduce", "gpu/reduce.tex", "row_argmax", grid((16384, 8192)), flops="N*M", bars=ROWS, limits=ONE),
+    *rows("reduce", "gpu/reduce.tex", "row_cumsum", grid((16384, 8192)), flops="N*M", bars={"roof": 0.88, "compile": 1.0},
+          limits=ONE),
+    *rows("reduce", "gpu/reduce.tex", "row_cumsum_bf16", grid((16384, 8192)), flops="N*M",
+          bars={"roof": 0.88, "compile": 1.0}, limits=ONE),
+
+    *(r for dims, bars in by_row(grid((16384, 1024), (16384, 4096), (4096, 32768), (1024, 131072)))
+      for r in rows("softmax", "gpu/softmax.tex", "softmax_rows", [dims], flops="4*N*M", bars=bars, limits=ONE)),
+    *rows("softmax", "gpu/softmax.tex", "softmax_columns", grid((4096, 16384)), flops="4*N*M", bars=COLUMNS, limits=ONE),
+    *rows("softmax", "gpu/softmax.tex", "cross_entropy_rows", grid((8192, 128256), names="TV"), flops="3*T*V", bars=ROWS,
+          limits=ONE, data={"y": "below V"}),
+
+    *(r for dims, bars in by_row(norm_shapes())
+      for r in rows("norm", "gpu/norm.tex", "layer_norm_residual", [dims], flops="9*N*D", bars=bars, limits=ONE)),
+    *(r for dims, bars in by_row(norm_shapes())
+      for r in rows("norm", "gpu/norm.tex", "rms_norm_residual", [dims], flops="5*N*D", bars=bars, limits=ONE)),
+    *rows("norm", "gpu/norm.tex", "layer_norm_backward", grid((16384, 4096), names="ND"), flops="14*N*D",
+          bars={"roof": 0.85, "compile": 1.0}, limits={"kernels": 2}, data={"rs": "unit"}),
+
+    *rows("quantise", "gpu/quantise.tex", "quantise_rows", grid((16384, 8192), names="MK"), flops="3*M*K", bars=ROWS,
+          limits=ONE),
+    *rows("adam", "gpu/adam.tex", "adam8", [ADAM], flops="12*(" + "+".join(ADAM) + ")", bars={"roof": 0.95, "compile": 1.0},
+          limits=ONE, size="8 tensors", data={**{f"v{k}": "unit" for k in range(8)}, "lr": "1e-3", "t": "3"}),
+
+    *rows("index", "gpu/index.tex", "embedding", [dict(V=128256, D=4096, T=16384)], bars={"roof": 0.9, "compile": 1.0},
+          limits=ONE, data={"ids": "below V"}, touched={"table": "T*D"}),
+    *rows("index", "gpu/index.tex", "embedding_bag", [dict(V=2**20, D=128, T=16384, L=64)], flops="T*L*D",
+          bars={"roof": 0.9, "compile": 1.0}, limits=ONE, data={"ids": "below V"}, touched={"table": "T*L*D"}),
+    *rows("index", "gpu/index.tex", "index_add", [dict(V=128256, D=4096, T=16384)], flops="T*D",
+          bars={"roof": 0.85, "compile": 1.0}, limits=ONE, data={"ids": "below V"}, touched={"g": "T*D"}),
+    *rows("index", "gpu/index.tex", "index_add_bf16", [dict(V=128256, D=4096, T=16384)], flops="T*D",
+          bars={"roof": 0.7, "compile": 2.0}, limits=ONE, data={"ids": "below V"}, touched={"g": "T*D"}),
+    *rows("index", "gpu/index.tex", "csr_matmul", [dict(R=131073, E=2**21, N=131072, D=128)], flops="2*E*D",
+          bars={"eager": 1.0}, limits=ONE, data={"row": "offsets E", "col": "below N"}),
+]
+
+
+if __name__ == "__main__":
+    sys.exit(case.main(sys.argv, CASES, "gpu", PEERS))

@@ -1,0 +1,194 @@
+"""JAX: jit of each case, on the same memory as torch's tensors. Its queue is its own, so it is timed by the
+host's clock; where a call is short, as many as there are sets of inputs go into one jit."""
+import functools
+import time
+
+import gpu_turns
+import jax
+import jax.numpy as jnp
+import torch
+from contender import Absent, NoForm, Rotating
+from jax import lax
+
+jax.config.update("jax_enable_x64", True)
+MOST_TOGETHER = 8
+SHORT = 150e-6  # seconds of a call below which dispatch would show
+f32 = jnp.float32
+
+
+def softmax(x, axis):
+    return jax.nn.softmax(x.astype(f32), axis).astype(x.dtype)
+
+
+def layer_norm_residual(x, r, g, b):
+    s = x + r
+    d = s.astype(f32)
+    d = d - d.mean(1, keepdims=True)
+    y = d * lax.rsqrt((d * d).mean(1, keepdims=True) + 1e-5)
+    return s, (y * g + b).astype(x.dtype)
+
+
+def rms_norm_residual(x, r, g):
+    s = x + r
+    d = s.astype(f32)
+    return s, (d * lax.rsqrt((d * d).mean(1, keepdims=True) + 1e-6) * g).astype(x.dtype)
+
+
+def layer_norm_backward(x, dy, g, mu, rs):
+    h, d = (x.astype(f32) - mu[:, None]) * rs[:, None], dy.astype(f32)
+    w = d * g
+    dx = rs[:, None] * (w - w.mean(1, keepdims=True) - h * (w * h).mean(1, keepdims=True))
+    return dx.astype(x.dtype), (d * h).sum(0).astype(g.dtype), d.sum(0).astype(g.dtype)
+
+
+def chain12(x, y):
+    a, b = x.astype(f32), y.astype(f32)
+    t = jnp.maximum(a * b + a, 0)
+    s = jnp.abs(0.5 * t - b)
+    u = a / jnp.sqrt(s + 1)
+    return u.astype(x.dtype), (jnp.minimum(u, t) * s - b).astype(x.dtype)
+
+
+def dropout_residual(x, r, p, seed):
+    kept = jax.random.uniform(jax.random.key(seed), x.shape, f32) >= p
+    return (jnp.where(kept, x.astype(f32) / (1 - p), 0) + r.astype(f32)).astype(x.dtype)
+
+
+def quantise_rows(x):
+    v = x.astype(f32)
+    s = jnp.maximum(jnp.abs(v).max(1), 1e-12) / 448
+    return (v / s[:, None]).astype(jnp.float8_e4m3fn), s
+
+
+def cross_entropy_rows(z, y):
+    v = z.astype(f32)
+    return jax.nn.logsumexp(v, 1) - jnp.take_along_axis(v, y[:, None], 1)[:, 0]
+
+
+def adam8(*a):
+    lr, t = a[-2:]
+    out = []
+    for w, m, v, g in zip(*(a[k:-2:4] for k in range(4))):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+        out += [w - lr * (m / (1 - 0.9 ** t)) / (jnp.sqrt(v / (1 - 0.999 ** t)) + 1e-8), m, v]
+    return tuple(x.astype(f32) for x in out)
+
+
+def csr_matmul(row, col, val, x):
+    at = jnp.searchsorted(row, jnp.arange(col.shape[0]), side="right") - 1
+    return jax.ops.segment_sum(val[:, None] * x[col], at, row.shape[0] - 1, indices_are_sorted=True)
+
+
+def index_add(g, ids, dy):
+    return g.at[ids].add(dy)
+
+
+def gelu_residual(x, w, b, r):
+    v = x.astype(f32) * w + b
+    return (jax.nn.gelu(v, approximate=False) + r).astype(x.dtype)
+
+
+FORMS = {
+    "add_f32": jnp.add,
+    "add_f64": jnp.add,
+    "gelu_residual": gelu_residual,
+    "swiglu": lambda g, u: (jax.nn.silu(g.astype(f32)) * u).astype(g.dtype),
+    "dropout_residual": dropout_residual,
+    "chain12": chain12,
+    "transpose": lambda x: x.T,
+    "transpose_add": lambda x, r: x.T + r,
+    "row_sum": lambda x: x.sum(1),
+    "column_sum": lambda x: x.sum(0),
+    "full_sum": lambda x: x.sum(),
+    "row_argmax": lambda x: x.argmax(1),
+    "row_cumsum": lambda x: x.cumsum(1),
+    "row_cumsum_bf16": lambda x: x.astype(f32).cumsum(1).astype(x.dtype),
+    "softmax_rows": lambda x: softmax(x, 1),
+    "softmax_columns": lambda x: softmax(x, 0),
+    "cross_entropy_rows": cross_entropy_rows,
+    "layer_norm_residual": layer_norm_residual,
+    "rms_norm_residual": rms_norm_residual,
+    "layer_norm_backward": layer_norm_backward,
+    "quantise_rows": quantise_rows,
+    "adam8": adam8,
+    "embedding": lambda table, ids: table[ids],
+    "embedding_bag": lambda table, ids: table[ids].astype(f32).sum(1).astype(table.dtype),
+    "index_add": index_add,
+    "index_add_bf16": index_add,
+    "csr_matmul": csr_matmul,
+}
+
+
+def version():
+    return f"JAX {jax.__version__} on {jax.default_backend()}"
+
+
+def array(x):
+    return jax.dlpack.from_dlpack(x) if torch.is_tensor(x) else x
+
+
+def tensor(x):
+    """Torch's view of a result."""
+    if x.dtype == jnp.float8_e4m3fn:
+        return torch.from_dlpack(lax.bitcast_convert_type(x, jnp.uint8)).view(torch.float8_e4m3fn)
+    return torch.from_dlpack(x)
+
+
+class Jit(Rotating):
+    """What is written in place elsewhere is given and taken here: the old one is donated, the new one kept for the
+    next turn."""
+    calls = 1
+
+    def __init__(self, case, sets):
+        if case.graph not in FORMS:
+            raise NoForm("no form of it here")
+        self.form = FORMS[case.graph]
+        self.inouts = [k for k, p in enumerate(case.signature.inputs) if p.inout]
+        self.run = jax.jit(self.form, donate_argnums=self.inouts)
+        self.arguments = [[jnp.array(array(v), copy=True) if k in self.inouts else array(v)
+                           for k, v in enumerate(one.values())] for one in sets]
+        super().__init__([functools.partial(self.step, a) for a in self.arguments])
+        self.clock = gpu_turns.Host(self.all_done)
+        start = time.perf_counter()
+        try:
+            self.call()
+            self.wait()
+        except Exception as e:  # any of the compiler's
+            raise Absent(f"jax.jit failed: {str(e).splitlines()[0][:200]}") from e
+        self.compile_s = time.perf_counter() - start
+        self.turn = 0
+        for k in self.inouts:
+            self.arguments[0][k] = jnp.array(array(list(sets[0].values())[k]), copy=True)
+
+    def step(self, arguments):
+        got = self.run(*arguments)
+        got = got if isinstance(got, tuple) else (got,)
+        for k, new in zip(self.inouts, got):
+            arguments[k] = new
+        return got
+
+    def wait(self):
+        jax.block_until_ready(self.kept)
+
+    def all_done(self):
+        """The others' work too, on their queue."""
+        self.wait()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+
+    def results(self):
+        self.wait()
+        return [tensor(x) for x in super().results()]
+
+    def settle(self, seconds):
+        """Told what a call takes: short ones are put together, for dispatching each would show."""
+        if seconds < SHORT and not self.inouts:
+            together = jax.jit(lambda sets: [self.form(*one) for one in sets])
+            sets = self.arguments[:MOST_TOGETHER]
+            self.functions, self.kept, self.turn, self.calls = [lambda: together(sets)], [()], 0, len(sets)
+            self.call()
+            self.wait()
+
+    def close(self):
+        super().close()
+        self.arguments = self.run = self.clock = None

@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Functions and casts of f32 on every argument there is: 2^32 numbers, on an NVIDIA GPU, against float64 of torch.
+Prints a line for each, with the largest error in units of the last place and where it is.
+
+    gpu-exact.py [TEXO] [--device=cpu] [--every=N] [--only=REGEX]
+
+--every takes one argument of N; --device=cpu computes there. TEXO is where the library lies beside, as for
+gpu-library.py. Exit 1 when an error is beyond its bound, 77 without torch or a GPU."""
+import argparse
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(p) for p in (HERE.parent / "python", *HERE.parent.glob("lib/python*")) if p.exists()]
+
+OPTIONS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+OPTIONS.add_argument("texo", nargs="?")
+OPTIONS.add_argument("--device", default="cuda")
+OPTIONS.add_argument("--every", type=int, default=1)
+OPTIONS.add_argument("--only", default="")
+ARGS = OPTIONS.parse_args()
+
+try:
+    import torch
+    if ARGS.device == "cuda" and not torch.cuda.is_available():
+        raise ImportError("torch sees no GPU")
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+import texo  # noqa: E402
+
+CHUNK = 2**25
+PROGRAM = 'use "std"\ngraph f(x: f32[N]) -> (y: {}[N]) {{ y[i] = {} }}\n'
+
+# as written in texo, float64's own, and the bounds in relaxed and strict mode
+FUNCTIONS = {
+    "exp(x[i])": (torch.exp, 1, 0.6),
+    "exp2(x[i])": (torch.exp2, 1, 0.6),
+    "expm1(x[i])": (torch.expm1, 1, 1),
+    "log(x[i])": (torch.log, 0.6, 0.6),
+    "log2(x[i])": (torch.log2, 0.6, 0.6),
+    "log1p(x[i])": (torch.log1p, 1, 1),
+    "tanh(x[i])": (torch.tanh, 1.5, 1),
+    "erf(x[i])": (torch.erf, 1.5, 1),
+    "sin(x[i])": (torch.sin, 1, 1),
+    "cos(x[i])": (torch.cos, 1, 1),
+    "rsqrt(x[i])": (torch.rsqrt, 0.6, 0.6),
+    "sqrt(x[i])": (torch.sqrt, 0.5, 0.5),
+    "1 / x[i]": (torch.reciprocal, 0.5, 0.5),
+    "x[i] / 3": (lambda x: x / 3, 0.5, 0.5),
+}
+# the short forms, of f32, where results end in these types: within 1/16 ulp before they are rounded
+NARROW = {
+    "exp(x[i])": torch.exp,
+    "exp2(x[i])": torch.exp2,
+}
+TYPES = {"bf16": (8, -125, 128), "f16": (11, -13, 16)}  # digits; exponents of frexp of the least and the largest
+# these to the bit
+CASTS = {
+    "f32(f8e4m3(x[i]))": lambda x: x.clamp(-448, 448).to(torch.float8_e4m3fn).float(),
+    "f32(f8e5m2(x[i]))": lambda x: x.to(torch.float8_e5m2).float(),
+    "f32(bf16(x[i]))": lambda x: x.bfloat16().float(),
+    "f32(f16(x[i]))": lambda x: x.half().float(),
+}
+
+
+def arguments():
+    """All bit patterns, in chunks."""
+    for start in range(0, 2**32, CHUNK * ARGS.every):
+        bits = torch.arange(start, min(start + CHUNK * ARGS.every, 2**32), ARGS.every, device=ARGS.device)
+        yield torch.where(bits < 2**31, bits, bits - 2**32).to(torch.int32).view(torch.float32)
+
+
+def errors(got, want):
+    """In units of f32's last place at `want`, half of one taken off where the result is subnormal, as it is rounded
+    twice there; infinite where one alone is NaN. What rounds to infinity may be the largest number too."""
+    exponent = torch.frexp(want.abs())[1].to(torch.int32).clamp(min=-125)
+    unit = torch.ldexp(torch.ones_like(want), exponent - 24)
+    low = want.abs() < 2.0**-126
+    error = (got.double() - want).abs() / unit - 0.5 * low
+    over = want.abs().float().isinf() & (got.abs() >= 2.0**128 * (1 - 2.0**-24)) & (torch.signbit(got) == torch.signbit(want))
+    error = torch.where(over | (got.isnan() & want.isnan()), 0.0, error)
+    return torch.where(got.isnan() != want.isnan(), torch.inf, error.nan_to_num(torch.inf, torch.inf))
+
+
+def narrow_errors(got, want, of):
+    """In units of the last place of the narrow type, where neither is beyond its largest number by more than an error."""
+    digits, least, most = TYPES[of]
+    exponent = torch.frexp(want.abs())[1].to(torch.int32).clamp(min=least)
+    error = (got.double() - want).abs() / torch.ldexp(torch.ones_like(want), exponent - digits)
+    top = 2.0**most * (1 - 2.0**(-digits - 1))
+    slack = 2.0**(most - digits - 4)
+    over = torch.where(got.isinf(), want >= top - slack, want >= top) & ((want <= top + slack) | got.isinf())
+    error = torch.where(over | (got.isnan() & want.isnan()), 0.0, error)
+    return torch.where(got.isnan() != want.isnan(), torch.inf, error.nan_to_num(torch.inf, torch.inf))
+
+
+def kernel(text, fp, of="f32"):
+    return texo.compile(PROGRAM.format(of, text), target="cuda" if ARGS.device == "cuda" else None, fp=fp).kernel()
+
+
+def function(text, fp):
+    reference, relaxed, strict = FUNCTIONS[text]
+    bound, k, worst, at = relaxed if fp == "relaxed" else strict, kernel(text, fp), 0.0, 0.0
+    for x in arguments():
+        error = errors(k(x), reference(x.double()))
+        most = error.max().item()
+        if most > worst:
+            worst, at = most, x[error.argmax()].item()
+    good = worst <= bound + 2.0**-20
+    print(f"{text:20} {fp:8} {worst:8.3f} of {bound:3}  at {float(at).hex():24} {'ok' if good else 'FAILED'}", flush=True)
+    return good
+
+
+def narrow(text, of):
+    k, worst, at, bound = kernel(text, "relaxed", of), 0.0, 0.0, 0.5 + 1 / 16
+    for x in arguments():
+        error = narrow_errors(k(x), NARROW[text](x.double()), of)
+        most = error.max().item()
+        if most > worst:
+            worst, at = most, x[error.argmax()].item()
+    good = worst <= bound + 2.0**-12
+    print(f"{text:20} {of:8} {worst:8.3f} of {bound:3}  at {float(at).hex():24} {'ok' if good else 'FAILED'}", flush=True)
+    return good
+
+
+def cast(text):
+    k, wrong, at = kernel(text, "strict"), 0, ""
+    for x in arguments():
+        got, want = k(x), CASTS[text](x)
+        differs = (got.view(torch.int32) != want.view(torch.int32)) & ~(got.isnan() & want.isnan())
+        if differs.any():
+            first = differs.int().argmax()
+            wrong, at = wrong + differs.sum().item(), at or f"{x[first].item().hex()}: {got[first].item()}"
+    print(f"{text:20} {wrong:17} differ  {at:27} {'FAILED' if wrong else 'ok'}", flush=True)
+    return not wrong
+
+
+def main():
+    good = True
+    for text in FUNCTIONS:
+        for fp in ("relaxed", "strict"):
+            if re.search(ARGS.only, text):
+                good = function(text, fp) and good
+    for text in NARROW:
+        for of in TYPES:
+            if re.search(ARGS.only, text):
+                good = narrow(text, of) and good
+    for text in CASTS:
+        if re.search(ARGS.only, text):
+            good = cast(text) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
