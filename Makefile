@@ -4,7 +4,7 @@ CHECKED := build-sanitize
 JOBS := $(shell nproc)
 CONFIGURE := cmake -G Ninja $(if $(shell command -v ccache),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
-.PHONY: build deps demo check quick sanitize fuzz install clean
+.PHONY: build deps demo check quick sanitize fuzz install bundle clean
 
 build: $(BUILD)/build.ninja
 	ninja -C $(BUILD)
@@ -49,6 +49,10 @@ fuzz: sanitize
 # PREFIX is /usr/local; DESTDIR is honoured.
 install: build
 	cmake --install $(BUILD) $(if $(PREFIX),--prefix $(PREFIX))
+
+# A folder and a .tar.xz that run on a machine with libc alone, in BUILD/out.
+bundle: $(BUILD)/build.ninja
+	scripts/bundle.sh $(BUILD) $(BUILD)/out
 
 clean:
 	rm -rf $(BUILD) $(CHECKED)

@@ -10,12 +10,9 @@ endif()
 include(GNUInstallDirs)
 set(abi 0) # raised when a release breaks programs that were linked with the last one
 
-# name: of the file without lib; target: of the shared one; ARGN: the archives it is made of
-function(texo_library target name)
-  set(objects)
-  foreach(part ${ARGN})
-    list(APPEND objects $<TARGET_OBJECTS:${part}>)
-  endforeach()
+# name: of the file without lib; ARGN: the archives it is made of
+function(texo_shared_library target name)
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   set(script ${PROJECT_SOURCE_DIR}/cmake/lib${name}.map)
   add_library(${target} SHARED ${objects})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${abi}
@@ -25,6 +22,12 @@ function(texo_library target name)
     -Wl,-z,relro -Wl,-z,now -static-libgcc)
   target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+endfunction()
+
+# The shared one, whose target is named, and the archive.
+function(texo_library target name)
+  texo_shared_library(${target} ${name} ${ARGN})
+  list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   set(archive ${PROJECT_BINARY_DIR}/lib/lib${name}.a)
   set(whole ${PROJECT_BINARY_DIR}/lib/${name}.o)
   add_custom_command(OUTPUT ${archive}
@@ -44,12 +47,28 @@ target_link_libraries(texo_rt PRIVATE m)
 install(FILES ${PROJECT_SOURCE_DIR}/include/texo_rt.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set(packages texo-rt)
 if(TARGET texo_codegen)
-  texo_library(texo_shared texo texo_api texo_codegen texo_passes texo_frontend texo_ir)
+  set(TEXO_LIBRARY_PARTS texo_api texo_codegen texo_passes texo_frontend texo_ir)
+  texo_library(texo_shared texo ${TEXO_LIBRARY_PARTS})
   set_target_properties(texo_shared PROPERTIES EXPORT_NAME texo)
   target_link_libraries(texo_shared PUBLIC texo_rt PRIVATE texo_llvm m)
   target_link_options(texo_shared PRIVATE -Wl,--gc-sections)
   set_target_properties(texo PROPERTIES EXPORT_NAME command)
   install(TARGETS texo EXPORT texo-targets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  # what the command says of itself, where man and the shells look
+  foreach(text "--man man/man1/texo.1" "completion bash bash-completion/completions/texo" "completion zsh zsh/site-functions/_texo"
+      "completion fish fish/vendor_completions.d/texo.fish")
+    string(REGEX REPLACE "^(.*) (.*)/(.*)$" "\\1;\\2;\\3" text "${text}")
+    list(GET text 0 words)
+    list(GET text 1 folder)
+    list(GET text 2 name)
+    separate_arguments(words)
+    set(made ${PROJECT_BINARY_DIR}/lib/share/${folder}/${name})
+    add_custom_command(OUTPUT ${made} COMMAND texo ${words} > ${made} DEPENDS texo)
+    list(APPEND texts ${made})
+    install(FILES ${made} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/${folder})
+    file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/lib/share/${folder})
+  endforeach()
+  add_custom_target(texo_texts ALL DEPENDS ${texts})
   install(FILES ${PROJECT_SOURCE_DIR}/include/texo.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(FILES ${PROJECT_SOURCE_DIR}/python/texo.py DESTINATION ${CMAKE_INSTALL_DATADIR}/texo)
   list(APPEND packages texo)

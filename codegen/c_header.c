@@ -6,7 +6,7 @@
 
 #include "codegen/image_write.h"
 
-static const char about[] =
+static const char about_cpu[] =
 	" * int GRAPH(arrays and scalars..., results..., dims..., workspace)\n"
 	" *     runs the graph. Arrays are row-major and contiguous; none that is written may overlap another.\n"
 	" *     workspace is GRAPH_workspace(dims...) bytes, aligned to 64; NULL will do for 0 bytes.\n"
@@ -15,11 +15,28 @@ static const char about[] =
 	" *     stream is NULL. It takes its workspace from malloc.\n"
 	" * size_t GRAPH_workspace(dims...)\n"
 	" *     (size_t)-1 when the sizes are wrong.\n"
-	" *\n"
+	" *\n";
+
+static const char about_gpu[] =
+	" * int GRAPH_cuda(arrays and scalars..., results..., dims..., workspace, stream)\n"
+	" *     puts the graph on a CUDA stream (a CUstream or cudaStream_t; NULL is the default one) of the GPU whose\n"
+	" *     context is the calling thread's, or without one of the first, and doesn't wait for it. Arrays and\n"
+	" *     workspace are the device's, as large as on the processor. The first call loads the code.\n"
+	" * int GRAPH_cuda_status(void)\n"
+	" *     once the stream was waited for: how the last launch there ended.\n"
+	" * size_t GRAPH_workspace(dims...)\n"
+	" *     bytes that are enough wherever the code runs; (size_t)-1 when the sizes are wrong.\n"
+	" * int GRAPH_dl(args, n, stream)\n"
+	" *     for DLPack tensors, n inputs then results, of any strides, on a GPU or, where there is code for it,\n"
+	" *     the processor; scalars are tensors of rank 0 in the processor's memory.\n"
+	" *\n";
+
+static const char about_both[] =
 	" * The functions may be called from many threads at the same time. They return 0 when all is well; 1: an\n"
 	" * argument is wrong; 3: a fact that the program states does not hold; 4: a subscript that was read from\n"
 	" * data lay outside, and results are unspecified; 5: out of memory; 6: the processor lacks what the code\n"
-	" * needs; 11: a size is too large.\n"
+	" * needs, or there is no GPU; 7: the GPU's context is lost; 8: the GPU can't run the code; 11: a size is too\n"
+	" * large.\n"
 	" *\n"
 	" * f16 and bf16 are uint16_t; f8, e8m0 and 4-bit types uint8_t, two 4-bit elements to a byte, the first\n"
 	" * in the low half; c64 is texo_c64. */\n";
@@ -83,6 +100,7 @@ put_arg(Text *out, const CArg *a)
 		text_printf(out, "int64_t %s", a->name);
 		break;
 	case CARG_WORKSPACE:
+	case CARG_STREAM:
 		text_printf(out, "void *%s", a->name);
 		break;
 	}
@@ -109,7 +127,30 @@ put_tensor(Text *out, const Graph *g, const CArg *a, TensorId id)
 }
 
 static void
-put_graph(Text *out, const CSignature *s)
+put_functions(Text *out, const CSignature *s, bool cpu, bool gpu)
+{
+	Arena *a = out->arena;
+	if (cpu) {
+		text_printf(out, "int %s", s->name);
+		put_args(out, s->call.at, s->call.n);
+	}
+	if (gpu) {
+		CArg *with = ARENA_ARRAY(a, CArg, s->call.n + 1);
+		for (uint32_t k = 0; k < s->call.n; k++)
+			with[k] = s->call.at[k];
+		with[s->call.n] = s->stream;
+		text_printf(out, "int %s_cuda", s->name);
+		put_args(out, with, s->call.n + 1);
+		text_printf(out, "int %s_cuda_status(void);\n", s->name);
+	}
+	text_printf(out, "int %s_dl(const DLTensor *const *args, size_t n, void *stream);\n", s->name);
+	text_printf(out, "size_t %s_workspace", s->name);
+	put_args(out, s->sizes.at, s->sizes.n);
+	text_printf(out, "extern const char %s_signature_json[];\n", s->name);
+}
+
+static void
+put_graph(Text *out, const CSignature *s, bool cpu, bool gpu)
 {
 	const Graph *g = s->graph;
 	uint32_t word = g->param.n, first = true;
@@ -130,12 +171,8 @@ put_graph(Text *out, const CSignature *s)
 	for (DimId d = 1; d < g->dim.n; d++)
 		if (g->dim.at[d].fixed)
 			text_printf(out, ", %s = %" PRId64, name_text(g->names, g->dim.at[d].name), g->dim.at[d].value);
-	text_printf(out, " */\nint %s", s->name);
-	put_args(out, s->call.at, s->call.n);
-	text_printf(out, "int %s_dl(const DLTensor *const *args, size_t n, void *stream);\n", s->name);
-	text_printf(out, "size_t %s_workspace", s->name);
-	put_args(out, s->sizes.at, s->sizes.n);
-	text_printf(out, "extern const char %s_signature_json[];\n", s->name);
+	text_printf(out, " */\n");
+	put_functions(out, s, cpu, gpu);
 }
 
 static bool
@@ -159,15 +196,15 @@ digest(const char *p, size_t n)
 }
 
 const char *
-c_header(Arena *a, const CSignature *s, uint32_t n, const char *levels)
+c_header(Arena *a, const CSignature *s, uint32_t n, const char *levels, bool cpu, bool gpu)
 {
 	Text out, body;
 	text_init(&out, a);
 	text_init(&body, a);
 	for (uint32_t k = 0; k < n; k++)
-		put_graph(&body, &s[k]);
+		put_graph(&body, &s[k], cpu, gpu);
 	uint64_t guard = digest(text_get(&body), body.n);
-	text_printf(&out, "/* Made by texo, for %s.\n *\n%s", levels, about);
+	text_printf(&out, "/* Made by texo, for %s.\n *\n%s%s%s", levels, cpu ? about_cpu : "", gpu ? about_gpu : "", about_both);
 	text_printf(&out, "#ifndef TEXO_%016" PRIX64 "\n#define TEXO_%016" PRIX64 "\n\n", guard, guard);
 	text_printf(&out, "#include <stdbool.h>\n#include <stddef.h>\n#include <stdint.h>\n\n%s%s\n", dlpack,
 	            has_complex(s, n) ? c64 : "");

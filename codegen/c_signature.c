@@ -97,7 +97,7 @@ find_size_reads(Signature *x, const Program *p)
 			expr_walk(g, x->arena, g->tensor.at[t].extent[k], visit_read, &r);
 	for (uint32_t k = 0; k < p->kernel.n; k++)
 		for (uint32_t b = 0; b < p->kernel.at[k].buffer.n; b++)
-			if (p->kernel.at[k].buffer.at[b].kind == BIND_SCRATCH)
+			if (p->kernel.at[k].buffer.at[b].elements)
 				expr_walk(g, x->arena, p->kernel.at[k].buffer.at[b].elements, visit_read, &r);
 	for (uint32_t k = 0; k < g->param.n; k++)
 		if (r.read[g->param.at[k]])
@@ -178,6 +178,7 @@ put_args(Signature *x)
 	put_dims(x);
 	CArg workspace = {.kind = CARG_WORKSPACE, .name = free_name(x, "workspace")};
 	vec_push(x->arena, &x->out->call, workspace);
+	x->out->stream = (CArg){.kind = CARG_STREAM, .name = free_name(x, "stream")};
 	x->out->nword = word;
 	x->out->ndim = g->dim.n - 1;
 }
@@ -202,15 +203,23 @@ c_signature(Arena *a, const Program *const *const *program, uint32_t nlevel, uin
 	return true;
 }
 
+const CEnding *
+c_endings(void)
+{
+	static const CEnding ending[] = {
+		{"", true, false},           {"_cuda", false, true},    {"_cuda_status", false, true}, {"_dl", true, true},
+		{"_workspace", true, true}, {"_signature_json", true, true}, {NULL, false, false},
+	};
+	return ending;
+}
+
 bool
 c_names_differ(Arena *a, const CSignature *s, uint32_t n, const char **why)
 {
-	static const char *const ending[] = {"", "_dl", "_workspace", "_signature_json"};
-	enum { ENDINGS = sizeof ending / sizeof *ending };
 	for (uint32_t i = 0; i < n; i++)
 		for (uint32_t j = 0; j < n; j++)
-			for (unsigned e = 1; e < ENDINGS; e++)
-				if (strcmp(s[j].name, arena_text(a, "%s%s", s[i].name, ending[e])) == 0) {
+			for (const CEnding *e = c_endings(); e->ending; e++)
+				if (*e->ending && strcmp(s[j].name, arena_text(a, "%s%s", s[i].name, e->ending)) == 0) {
 					*why = arena_text(a, "the graph %s has the name of a function of the graph %s", s[j].name,
 					                  s[i].name);
 					return false;

@@ -9,7 +9,8 @@ typedef enum {
 	CARG_DATA,     /* an array */
 	CARG_VALUE,    /* a scalar of the program */
 	CARG_DIM,      /* int64_t */
-	CARG_WORKSPACE
+	CARG_WORKSPACE,
+	CARG_STREAM
 } CArgKind;
 
 typedef struct {
@@ -28,16 +29,24 @@ typedef struct {
 	const Graph *graph;
 	const char *name;
 	VEC(CArg) call, sizes;
+	CArg stream; /* behind `call` on a GPU */
 	uint32_t nword, ndim; /* parameters and results; dims, the fixed ones too */
 } CSignature;
 
+/* The endings of the names of a graph's functions and data; NULL ends them. */
+typedef struct {
+	const char *ending;
+	bool cpu, gpu; /* which kind of code it is there for */
+} CEnding;
+const CEnding *c_endings(void);
 /* Of graph p, which every level has as program[level][p]. False, with why, when no C function can have
  * its name. */
 bool c_signature(Arena *a, const Program *const *const *program, uint32_t nlevel, uint32_t p, CSignature *out,
                  const char **why);
 /* Checks that the functions of these graphs have different names. */
 bool c_names_differ(Arena *a, const CSignature *s, uint32_t n, const char **why);
-/* The header's text; levels: what the code was made for, as the header's comment says it. */
-const char *c_header(Arena *a, const CSignature *s, uint32_t n, const char *levels);
+/* The header's text; levels: what the code was made for, as the header's comment says it. cpu, gpu: whether
+ * there is code for processors, for GPUs. */
+const char *c_header(Arena *a, const CSignature *s, uint32_t n, const char *levels, bool cpu, bool gpu);
 
 #endif

@@ -1,10 +1,14 @@
-/* codegen.c: programs to an artefact. LLVM's objects live inside emit_inside. */
+/* codegen.c: programs to an artefact, or one kernel of it to its code. LLVM's objects live inside emit_inside. An
+ * artefact that is made `late` needs none of them. */
 #include "codegen/codegen.h"
 
 #include "codegen/emit.h"
+#include "codegen/equal_kernels.h"
 #include "codegen/image_write.h"
 #include "codegen/legal.h"
 #include "codegen/lower.h"
+
+enum { LATE_LEVEL = 2 }; /* of LLVM, as CodegenOptions.opt_level */
 
 typedef struct {
 	Arena *arena;
@@ -14,6 +18,9 @@ typedef struct {
 	CodegenResult *out;
 	Target target;
 	const char ***symbol; /* [program][kernel] */
+	const char ***entry;  /* the same in the artefact: on a GPU equal kernels have one */
+	ImageModules module;  /* on a GPU */
+	PlainKernels plain;
 	Emit emit;
 } Job;
 
@@ -25,33 +32,117 @@ failed(Job *j, const char *message)
 }
 
 static void
-lower_programs(Job *j)
+name_kernels(Job *j)
 {
+	bool dots = j->target.arch == ARCH_X86; /* a name of PTX has none */
 	j->symbol = ARENA_ARRAY(j->arena, const char **, j->nprogram);
 	for (uint32_t p = 0; p < j->nprogram; p++) {
 		const Program *from = j->program[p];
 		const char *graph = name_text(from->graph->names, from->graph->name);
 		j->symbol[p] = ARENA_ARRAY(j->arena, const char *, from->kernel.n);
-		for (uint32_t k = 0; k < from->kernel.n; k++) {
-			/* a name of PTX has no dot */
-			bool dots = j->target.arch == ARCH_X86;
+		for (uint32_t k = 0; k < from->kernel.n; k++)
 			j->symbol[p][k] = arena_text(j->arena, dots ? "%s.%u.%u" : "%s_%u_%u", graph, p, k);
-			lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target, from->kernel.at[k].tir,
-			             j->symbol[p][k], from->kernel.at[k].serial);
-		}
 	}
 }
+
+static void
+lower(Job *j, uint32_t p, uint32_t k)
+{
+	const Kernel *kernel = &j->program[p]->kernel.at[k];
+	lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target, kernel->tir, j->symbol[p][k], kernel->serial);
+}
+
+/* All kernels in the one module. */
+static bool
+lower_programs(Job *j)
+{
+	for (uint32_t p = 0; p < j->nprogram; p++)
+		for (uint32_t k = 0; k < j->program[p]->kernel.n; k++)
+			lower(j, p, k);
+	return emit_optimise(&j->emit);
+}
+
+/* --- a GPU's modules, a kernel each --- */
+
+/* What equal kernels share. */
+typedef struct {
+	const void *text, *machine;
+	size_t text_bytes, machine_bytes;
+} Made;
+
+static bool
+assemble(Job *j, Made *m)
+{
+	const CodegenOptions *o = j->options;
+	const char *why = "";
+	if (!o->assemble || o->assemble(o->user, j->arena, m->text, j->target.tune, &m->machine, &m->machine_bytes, &why))
+		return true;
+	j->out->message = why;
+	j->out->unassembled = true;
+	return false;
+}
+
+static bool
+make(Job *j, uint32_t p, uint32_t k, Made *m)
+{
+	emit_new_module(&j->emit);
+	lower(j, p, k);
+	if (emit_optimise(&j->emit) && emit_ptx(&j->emit, &m->text, &m->text_bytes))
+		return assemble(j, m);
+	failed(j, j->emit.error);
+	return false;
+}
+
+/* A late one is kept as it is. */
+static bool
+add_modules(Job *j, uint32_t p, uint32_t k, uint32_t number)
+{
+	PlainKernel *x = kernel_plain(j->arena, &j->plain, &j->program[p]->kernel.at[k], j->symbol[p][k]);
+	j->entry[p][k] = x->symbol;
+	if (j->options->late) {
+		vec_push(j->arena, &j->module, ((ImageModuleInput){number, IMG_TIR, x->tir, x->n + 1}));
+		return true;
+	}
+	Made *m = x->made ? x->made : ARENA_NEW(j->arena, Made);
+	if (!x->made && !make(j, p, k, m))
+		return false;
+	x->made = m;
+	if (m->machine)
+		vec_push(j->arena, &j->module, ((ImageModuleInput){number, IMG_CUBIN, m->machine, m->machine_bytes}));
+	vec_push(j->arena, &j->module, ((ImageModuleInput){number, IMG_PTX, m->text, m->text_bytes}));
+	return true;
+}
+
+static bool
+lower_apart(Job *j)
+{
+	uint32_t number = 0;
+	j->entry = ARENA_ARRAY(j->arena, const char **, j->nprogram);
+	for (uint32_t p = 0; p < j->nprogram; p++) {
+		j->entry[p] = ARENA_ARRAY(j->arena, const char *, j->program[p]->kernel.n);
+		for (uint32_t k = 0; k < j->program[p]->kernel.n; k++)
+			if (!add_modules(j, p, k, number++))
+				return false;
+	}
+	return true;
+}
+
+/* --- the whole --- */
 
 static bool
 write_image(Job *j)
 {
-	ImageInput in = {.program = j->program, .nprogram = j->nprogram, .symbol = (const char *const *const *)j->symbol};
+	ImageInput in = {.program = j->program, .nprogram = j->nprogram};
 	const char *why = NULL;
 	bool gpu = j->target.arch == ARCH_NVPTX;
 	in.target = gpu ? IMG_TARGET_CUDA : IMG_TARGET_CPU;
 	in.needs[0] = gpu ? j->target.sm : j->target.features;
 	in.needs[1] = j->target.sm_only;
-	if (!(gpu ? emit_ptx(&j->emit, &in.code, &in.code_size) : emit_object(&j->emit, &in.code, &in.code_size))) {
+	in.module = &j->module;
+	if (gpu && !lower_apart(j))
+		return false;
+	in.symbol = (const char *const *const *)(gpu ? j->entry : j->symbol);
+	if (!gpu && !emit_object(&j->emit, &in.code, &in.code_size)) {
 		failed(j, j->emit.error);
 		return false;
 	}
@@ -66,10 +157,11 @@ generate(void *user)
 {
 	Job *j = user;
 	const CodegenOptions *o = j->options;
-	if (!emit_open(&j->emit, j->arena, &j->target, o->opt_level))
+	bool together = o->want_llvm || o->want_asm || j->target.arch != ARCH_NVPTX;
+	if ((together || !o->late) && !emit_open(&j->emit, j->arena, &j->target, o->opt_level, o->machines))
 		return failed(j, j->emit.error);
-	lower_programs(j);
-	if (!emit_optimise(&j->emit))
+	name_kernels(j);
+	if (together && !lower_programs(j))
 		return failed(j, j->emit.error);
 	if (o->want_llvm)
 		j->out->llvm = emit_llvm(&j->emit);
@@ -93,4 +185,57 @@ codegen_cpu(Arena *a, const Program *const *program, uint32_t nprogram, const Co
 	}
 	CodegenStatus status = programs_legal(program, nprogram, &j->target, a, &out->message);
 	return status == CODEGEN_OK ? emit_inside(&j->emit, a, generate, j) : status;
+}
+
+/* --- one kernel of a late artefact --- */
+
+typedef struct {
+	Arena *arena;
+	const LateKernel *kernel;
+	const TirKernel *tir;
+	Target target;
+	Emit emit;
+	const void *ptx;
+	size_t n;
+} LateJob;
+
+static CodegenStatus
+generate_late(void *user)
+{
+	LateJob *j = user;
+	Emit *e = &j->emit;
+	if (!emit_open(e, j->arena, &j->target, LATE_LEVEL, j->kernel->machines))
+		return CODEGEN_FAILED;
+	lower_kernel(j->arena, e->module, e->builder, &j->target, j->tir, j->kernel->symbol, j->kernel->serial);
+	return emit_optimise(e) && emit_ptx(e, &j->ptx, &j->n) ? CODEGEN_OK : CODEGEN_FAILED;
+}
+
+/* The text was written here, and is checked all the same: it may have been in a file meanwhile. */
+static CodegenStatus
+read_late(LateJob *j, const char **why)
+{
+	const LateKernel *k = j->kernel;
+	j->tir = tir_read(j->arena, names_new(j->arena), k->tir, k->n, why);
+	if (!j->tir || !tir_verify(j->tir, j->arena, why))
+		return CODEGEN_FAILED;
+	return kernel_legal(j->tir, &j->target, j->arena, why) ? CODEGEN_OK : CODEGEN_ILLEGAL;
+}
+
+CodegenStatus
+codegen_kernel(Arena *a, const char *cpu, const LateKernel *k, const char **ptx, size_t *n, const char **why)
+{
+	LateJob *j = ARENA_NEW(a, LateJob);
+	*j = (LateJob){.arena = a, .kernel = k};
+	if (!target_named(cpu, &j->target) || j->target.arch != ARCH_NVPTX) {
+		*why = arena_text(a, "'%s' is no GPU", cpu);
+		return CODEGEN_FAILED;
+	}
+	CodegenStatus status = read_late(j, why);
+	if (status == CODEGEN_OK)
+		status = emit_inside(&j->emit, a, generate_late, j);
+	if (j->emit.error[0])
+		*why = arena_text(a, "%s", j->emit.error);
+	*ptx = j->ptx;
+	*n = j->n;
+	return status;
 }

@@ -1,6 +1,5 @@
 /* emit.c: the passes and the back end. LLVM reports some errors only as diagnostics and then returns
- * success, so every step also looks at what the handler saw. Emission changes a module, so that it
- * is done on a clone. */
+ * success, so every step also looks at what the handler saw. Emission changes a module. */
 #include "codegen/emit.h"
 
 #include <llvm-c/Analysis.h>
@@ -8,11 +7,15 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdio.h>
 
+#include "codegen/machines.h"
 #include "codegen/object.h"
 
 /* Half the time of O1 with the same kernels (LLVM.md 5.2): the vector code is already there. None of
- * these turns a loop into a library call. */
-static const char pipeline[] =
+ * these turns a loop into a library call. Instruction selection combines instructions again: before it,
+ * that takes a fifteenth of a processor's compilation and leaves inner loops as they were. */
+static const char for_processors[] =
+	"function(early-cse<memssa>,simplifycfg,loop-mssa(licm),early-cse,dce)";
+static const char for_gpus[] =
 	"function(early-cse<memssa>,instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
 	"loop-mssa(licm),early-cse,dce)";
 
@@ -44,26 +47,36 @@ fail(Emit *e, char *message)
 }
 
 bool
-emit_open(Emit *e, Arena *a, const Target *t, int level)
+emit_open(Emit *e, Arena *a, const Target *t, int level, CodegenMachines *machines)
 {
-	*e = (Emit){.arena = a, .gpu = t->arch == ARCH_NVPTX};
+	*e = (Emit){.arena = a, .gpu = t->arch == ARCH_NVPTX, .machines = machines, .target = *t, .level = level};
 	const char *why = NULL;
-	e->machine = target_machine(t, level, a, &why);
+	e->machine = machines_take(machines, t, level);
+	if (!e->machine)
+		e->machine = target_machine(t, level, a, &why);
 	if (!e->machine) {
 		emit_keep_error(e, why);
 		return false;
 	}
 	e->ctx = LLVMContextCreate();
 	LLVMContextSetDiagnosticHandler(e->ctx, see_diagnostic, e);
-	e->module = LLVMModuleCreateWithNameInContext("texo", e->ctx);
 	e->builder = LLVMCreateBuilderInContext(e->ctx);
+	emit_new_module(e);
+	return true;
+}
+
+void
+emit_new_module(Emit *e)
+{
+	if (e->module)
+		LLVMDisposeModule(e->module);
+	e->module = LLVMModuleCreateWithNameInContext("texo", e->ctx);
 	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(e->machine);
 	LLVMSetModuleDataLayout(e->module, layout);
 	LLVMDisposeTargetData(layout);
 	char *triple = LLVMGetTargetMachineTriple(e->machine);
 	LLVMSetTarget(e->module, triple);
 	LLVMDisposeMessage(triple);
-	return true;
 }
 
 static void
@@ -75,12 +88,14 @@ emit_close(Emit *e)
 		LLVMDisposeMessage(e->text);
 	if (e->builder)
 		LLVMDisposeBuilder(e->builder);
+	if (e->spare)
+		LLVMDisposeModule(e->spare);
 	if (e->module)
 		LLVMDisposeModule(e->module);
 	if (e->ctx)
 		LLVMContextDispose(e->ctx);
 	if (e->machine)
-		LLVMDisposeTargetMachine(e->machine);
+		machines_give(e->error[0] ? NULL : e->machines, &e->target, e->level, e->machine);
 }
 
 CodegenStatus
@@ -126,7 +141,7 @@ emit_optimise(Emit *e)
 	if (LLVMVerifyModule(e->module, LLVMReturnStatusAction, &message))
 		return fail(e, message);
 	LLVMDisposeMessage(message);
-	if (!run_passes(e, pipeline))
+	if (!run_passes(e, e->gpu ? for_gpus : for_processors))
 		return false;
 	if (e->gpu)
 		emit_without_extremes(e);
@@ -144,13 +159,10 @@ emit_llvm(Emit *e)
 }
 
 static bool
-emit_file(Emit *e, LLVMCodeGenFileType type, const void **bytes, size_t *n)
+emit_file(Emit *e, LLVMModuleRef m, LLVMCodeGenFileType type, const void **bytes, size_t *n)
 {
 	char *message = NULL;
-	LLVMModuleRef m = LLVMCloneModule(e->module);
-	LLVMBool bad = LLVMTargetMachineEmitToMemoryBuffer(e->machine, m, type, &message, &e->buffer);
-	LLVMDisposeModule(m);
-	if (bad)
+	if (LLVMTargetMachineEmitToMemoryBuffer(e->machine, m, type, &message, &e->buffer))
 		return fail(e, message);
 	*n = LLVMGetBufferSize(e->buffer);
 	*bytes = arena_copy(e->arena, LLVMGetBufferStart(e->buffer), *n);
@@ -164,7 +176,11 @@ emit_assembly(Emit *e, const char **text)
 {
 	const void *bytes;
 	size_t n;
-	if (!emit_file(e, LLVMAssemblyFile, &bytes, &n))
+	e->spare = LLVMCloneModule(e->module);
+	bool done = emit_file(e, e->spare, LLVMAssemblyFile, &bytes, &n);
+	LLVMDisposeModule(e->spare);
+	e->spare = NULL;
+	if (!done)
 		return false;
 	*text = bytes; /* arena_copy adds a NUL */
 	return true;
@@ -173,7 +189,7 @@ emit_assembly(Emit *e, const char **text)
 bool
 emit_ptx(Emit *e, const void **bytes, size_t *n)
 {
-	if (!emit_file(e, LLVMAssemblyFile, bytes, n))
+	if (!emit_file(e, e->module, LLVMAssemblyFile, bytes, n))
 		return false;
 	*n += 1;
 	return true;
@@ -182,7 +198,7 @@ emit_ptx(Emit *e, const void **bytes, size_t *n)
 bool
 emit_with_imports(Emit *e, const char *const *import, const void **bytes, size_t *n)
 {
-	if (!emit_file(e, LLVMObjectFile, bytes, n))
+	if (!emit_file(e, e->module, LLVMObjectFile, bytes, n))
 		return false;
 	const char *symbol = object_undefined(*bytes, *n, import);
 	if (symbol)

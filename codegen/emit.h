@@ -13,8 +13,12 @@ typedef struct {
 	LLVMModuleRef module;
 	LLVMBuilderRef builder;
 	LLVMTargetMachineRef machine;
+	CodegenMachines *machines;  /* where it goes */
+	Target target;
+	int level;
 	LLVMMemoryBufferRef buffer; /* these two while they are copied: the arena may unwind then */
 	char *text;
+	LLVMModuleRef spare;        /* while it is emitted */
 	bool gpu;
 	char error[512]; /* the first thing LLVM complained about, or "" */
 } Emit;
@@ -23,16 +27,19 @@ typedef struct {
  * first, e is closed, and the caller's unwind goes on. */
 CodegenStatus emit_inside(Emit *e, Arena *a, CodegenStatus (*body)(void *user), void *user);
 /* In emit_inside, which closes it even when this returns false. */
-bool emit_open(Emit *e, Arena *a, const Target *t, int level);
+bool emit_open(Emit *e, Arena *a, const Target *t, int level, CodegenMachines *machines);
+/* An empty module in the place of the one there is. */
+void emit_new_module(Emit *e);
 /* Verifies and optimises the module. */
 bool emit_optimise(Emit *e);
-/* The module's text; its assembly; its object file. The module stays as it is. */
+/* The module's text; its assembly. The module stays as it is. */
 const char *emit_llvm(Emit *e);
 bool emit_assembly(Emit *e, const char **text);
+/* What spends the module, which can only be disposed of then: its object file; */
 bool emit_object(Emit *e, const void **bytes, size_t *n);
-/* The assembly with the NUL behind it, for an artefact. */
+/* the assembly with the NUL behind it, for an artefact; */
 bool emit_ptx(Emit *e, const void **bytes, size_t *n);
-/* The same, when the code may also need the functions in import, which ends with NULL. */
+/* the object file, when the code may also need the functions in import, which ends with NULL. */
 bool emit_with_imports(Emit *e, const char *const *import, const void **bytes, size_t *n);
 /* Keeps the first error. No arena here: unwinding out of LLVM's handler would cross its frames. */
 void emit_keep_error(Emit *e, const char *text);

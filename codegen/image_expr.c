@@ -144,6 +144,15 @@ image_expr(ExprWriter *w, ExprId e)
 }
 
 uint32_t
+image_number(ExprWriter *w, int64_t v)
+{
+	uint32_t first = w->words->n;
+	put_const(w, v);
+	put(w, IMG_END, 0);
+	return first;
+}
+
+uint32_t
 image_product(ExprWriter *w, const ExprId *e, unsigned n)
 {
 	uint32_t first = w->words->n;

@@ -22,8 +22,10 @@ typedef struct {
 	VEC(ImageAccess) access;
 	VEC(ImageKernel) kernel;
 	VEC(ImageBind) bind;
+	VEC(ImageMap) map;
+	VEC(ImageModule) module;
 	Words words;
-	Text text;
+	Text text, code;
 	Names *strings;     /* dedupes text */
 	VEC(uint32_t) at;   /* by Name in strings: 1 + offset in text */
 } Writer;
@@ -179,12 +181,14 @@ workspace_tensor(GraphWriter *x, BufferBind b)
 static ImageBind
 bind_buffer(GraphWriter *x, BufferBind b, DType dtype)
 {
-	if (b.kind == BIND_SCRATCH && !b.elements)
-		refuse(x->w, "a kernel's scratch has no size");
-	if (b.kind == BIND_SCRATCH && x->w->in->target == IMG_TARGET_CUDA)
-		refuse(x->w, "a kernel for CUDA can't have scratch");
-	if (b.kind == BIND_SCRATCH)
-		return (ImageBind){IMG_BIND_SCRATCH, image_expr(&x->expr, b.elements), (uint32_t)dtype, 0};
+	if (b.kind == BIND_SCRATCH || b.kind == BIND_SHARED) {
+		if (!b.elements)
+			refuse(x->w, "a kernel's scratch has no size");
+		if (x->w->in->target == IMG_TARGET_CUDA)
+			refuse(x->w, "a kernel for CUDA can't have scratch");
+		uint32_t kind = b.kind == BIND_SHARED ? IMG_BIND_SHARED : IMG_BIND_SCRATCH;
+		return (ImageBind){kind, b.elements ? image_expr(&x->expr, b.elements) : 0, (uint32_t)dtype, 0};
+	}
 	TensorKind kind = x->g->tensor.at[b.tensor].kind;
 	if (b.kind == BIND_DATA && x->param[b.tensor] >= 0 && kind != TENSOR_SCALAR) {
 		uint32_t p = (uint32_t)x->param[b.tensor];
@@ -216,24 +220,88 @@ bind_scalar(GraphWriter *x, ScalarBind b)
 	return (ImageBind){IMG_BIND_EXPR, words, 0, 0};
 }
 
+/* Whether a kernel of threads accesses several elements of buffer b at once. */
+static bool
+in_groups(const TirKernel *k, uint32_t b)
+{
+	for (ValId v = 1; v < k->inst.n; v++) {
+		const TirInst *p = tir_inst(k, v);
+		if (p->op == OP_COPY && tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i == b)
+			return true;
+		if (p->op != OP_LOAD && p->op != OP_STORE)
+			continue;
+		const TirInst *value = p->op == OP_STORE ? tir_inst(k, tir_arg(k, v, 1)) : p;
+		if (value->type.lanes && tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i == b)
+			return true;
+	}
+	return false;
+}
+
+static int64_t
+map_number(const TirKernel *k, ValId v)
+{
+	const TirInst *p = tir_inst(k, v);
+	return p->op == OP_SCALAR ? -1 - p->imm.i : p->imm.i;
+}
+
+/* What COPY v copies boxes of: the view's axes, the last one first, and the box that its part has. */
+static ImageMap
+map_of(const TirKernel *k, ValId v)
+{
+	ValId view = tir_arg(k, v, 0);
+	const TirInst *w = tir_inst(k, view);
+	const TirPart *p = &k->channel.at[TIR_CHANNEL_OF(tir_inst(k, v)->imm.i)].part[TIR_PART_OF(tir_inst(k, v)->imm.i)];
+	ImageMap m = {.buffer = (uint32_t)tir_inst(k, tir_arg(k, view, 0))->imm.i, .dtype = p->dtype, .rank = (uint32_t)w->imm.i};
+	for (unsigned a = 0; a < m.rank; a++) {
+		m.extent[a] = map_number(k, tir_arg(k, view, m.rank - a));
+		m.stride[a] = map_number(k, tir_arg(k, view, 2 * m.rank - a));
+		m.box[a] = 1;
+	}
+	m.box[0] = TIR_PART_TERMS;
+	m.box[1] = p->turned ? p->terms : p->rows;
+	return m;
+}
+
+static void
+put_maps(Writer *w, const TirKernel *k, ImageKernel *to)
+{
+	to->map0 = w->map.n;
+	to->nmap = tir_maps(k);
+	to->shared = tir_ring_bytes(k);
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (tir_inst(k, v)->op == OP_COPY)
+			vec_push(w->arena, &w->map, map_of(k, v));
+	if (to->nmap > IMAGE_CUDA_MAX_MAPS || to->shared > IMAGE_CUDA_MAX_SHARED)
+		refuse(w, "a kernel has more tensor maps, or more shared memory, than there can be");
+}
+
 static void
 put_kernel(GraphWriter *x, const Kernel *k, const char *symbol)
 {
 	Writer *w = x->w;
-	ImageKernel to = {.nbuffer = k->buffer.n, .nscalar = k->scalar.n, .serial = k->serial};
+	ImageKernel to = {.nbuffer = k->buffer.n, .nscalar = k->scalar.n, .serial = k->serial, .threads = k->tir->threads, .cluster = k->tir->cluster,
+	                  .when = k->aligned ? IMG_ALIGNED : k->otherwise ? IMG_ELSE : IMG_ALWAYS};
+	uint32_t shared = 0;
+	while (shared < k->tir->buffer.n && k->tir->buffer.at[k->tir->buffer.n - 1 - shared].shared)
+		shared++;
 	to.name = put_text(w, name_text(k->tir->names, k->tir->name));
 	to.template_name = put_text(w, template_info[k->plan.tmpl].text);
 	to.entry = put_text(w, symbol);
 	to.ntask = image_expr(&x->expr, k->ntask);
-	to.grain = k->grain ? image_expr(&x->expr, k->grain) : image_product(&x->expr, NULL, 0);
+	to.grain = k->grain ? image_expr(&x->expr, k->grain) : image_number(&x->expr, 1);
+	to.ahead = k->ahead ? image_expr(&x->expr, k->ahead) : image_number(&x->expr, 0);
 	to.bind0 = w->bind.n;
-	if (k->buffer.n != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
+	if (k->buffer.n + shared != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
 		refuse(w, arena_text(w->arena, "kernel %s has other buffers or scalars than its code",
 		                     name_text(k->tir->names, k->tir->name)));
-	for (uint32_t b = 0; b < k->buffer.n; b++)
-		vec_push(w->arena, &w->bind, bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b].dtype));
+	for (uint32_t b = 0; b < k->buffer.n; b++) {
+		ImageBind bind = bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b].dtype);
+		bind.group = k->aligned && in_groups(k->tir, b);
+		vec_push(w->arena, &w->bind, bind);
+	}
 	for (uint32_t s = 0; s < k->scalar.n; s++)
 		vec_push(w->arena, &w->bind, bind_scalar(x, k->scalar.at[s]));
+	put_maps(w, k->tir, &to);
 	vec_push(w->arena, &w->kernel, to);
 }
 
@@ -271,6 +339,29 @@ put_graph(Writer *w, const Program *p, const char *const *symbol)
 		refuse(w, arena_text(w->arena, "graph %s: %s", name_text(g->names, g->name), x.expr.why));
 }
 
+/* --- code --- */
+
+static void
+put_code(Writer *w)
+{
+	static const char zero[8];
+	text_init(&w->code, w->arena);
+	if (w->in->code_size)
+		text_add(&w->code, w->in->code, w->in->code_size);
+	for (uint32_t k = 0; w->in->module && k < w->in->module->n; k++) {
+		const ImageModuleInput *m = &w->in->module->at[k];
+		uint32_t same = 0; /* kernels may share their code */
+		while (same < k && w->in->module->at[same].bytes != m->bytes)
+			same++;
+		if (same == k)
+			text_add(&w->code, zero, (8 - w->code.n % 8) % 8);
+		uint64_t at = same < k ? w->module.at[same].at : w->code.n;
+		vec_push(w->arena, &w->module, ((ImageModule){m->kernel, m->form, at, m->n}));
+		if (same == k)
+			text_add(&w->code, m->bytes, m->n);
+	}
+}
+
 /* --- the file --- */
 
 static void
@@ -302,9 +393,11 @@ put_file(Writer *w, const void **bytes, size_t *n)
 	PUT(access, w->access);
 	PUT(kernel, w->kernel);
 	PUT(bind, w->bind);
+	PUT(map, w->map);
 	PUT(words, w->words);
 	PUT(text, w->text);
-	put_section(&file, w->in->code, w->in->code_size, 1, &h->code.at, &h->code.n);
+	PUT(module, w->module);
+	put_section(&file, w->code.at, w->code.n, 1, &h->code.at, &h->code.n);
 	memcpy(h->magic, IMAGE_MAGIC, sizeof h->magic);
 	h->version = IMAGE_VERSION;
 	h->target = w->in->target;
@@ -326,6 +419,7 @@ image_write(Arena *a, const ImageInput *in, const void **bytes, size_t *n, const
 	put_text(&w, "");
 	for (uint32_t p = 0; p < in->nprogram; p++)
 		put_graph(&w, in->program[p], in->symbol[p]);
+	put_code(&w);
 	if (w.why) {
 		*why = w.why;
 		return false;

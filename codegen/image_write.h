@@ -7,14 +7,24 @@
 #include "ir/kp.h"
 #include "ir/text.h"
 
+/* A kernel's module for CUDA: ImageModule. */
+typedef struct {
+	uint32_t kernel, form;
+	const void *bytes;
+	size_t n;
+} ImageModuleInput;
+
+typedef VEC(ImageModuleInput) ImageModules;
+
 typedef struct {
 	const Program *const *program;
 	uint32_t nprogram;
 	const char *const *const *symbol; /* [program][kernel] */
 	uint32_t target;                  /* IMG_TARGET_* */
 	uint64_t needs[2];
-	const void *code;
+	const void *code;                 /* for the processor; or modules for CUDA */
 	size_t code_size;
+	const ImageModules *module;       /* NULL: none */
 } ImageInput;
 
 /* False with a message when something can't be expressed. Bytes are in a. */
@@ -36,6 +46,8 @@ typedef struct {
 
 /* The first word of e as a postfix program; 0 with why set if it can't be one. */
 uint32_t image_expr(ExprWriter *w, ExprId e);
+/* The first word of the number v. */
+uint32_t image_number(ExprWriter *w, int64_t v);
 /* The first word of the product of e[0..n) (1 for n = 0). */
 uint32_t image_product(ExprWriter *w, const ExprId *e, unsigned n);
 

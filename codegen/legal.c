@@ -18,7 +18,7 @@ enum {
 	SET_STORED = SET_CASTABLE | BIT(F16) | BIT(BF16) | BIT(F8E4M3) | BIT(F8E5M2) | BIT(F4E2M1) | BIT(E8M0)
 };
 
-enum { NEEDS_NONE = -1, NEEDS_FMA = FEATURE_FMA, NEEDS_AMX_BF16 = FEATURE_AMX_BF16 };
+enum { NEEDS_NONE = -1, NEEDS_GPU = -2, NEEDS_FMA = FEATURE_FMA, NEEDS_AVX512VL = FEATURE_AVX512VL };
 enum { GPU_NO, GPU_YES };
 
 typedef struct {
@@ -46,20 +46,65 @@ has_rows(const TirKernel *k, ValId view)
 	return last->op == OP_CONST && last->imm.i == 1;
 }
 
+/* Accumulators, a row of factors and an element of the other, in vectors of 64 bytes. */
+static const char *
+chained_refusal(TirDot d, const Target *t)
+{
+	if (!target_has(t, FEATURE_AVX512F) || !target_has(t, FEATURE_AVX512BF16))
+		return "'dot', chained, needs a processor with avx512bf16";
+	if (d.columns % 16 || d.columns / 16 * (d.rows + 1) + 1 > 32)
+		return "'dot' of this shape does not fit into the vectors";
+	return NULL;
+}
+
 /* Accumulators, and the factors of one group, in tiles of 16 rows of 64 bytes. */
+static const char *
+tiles_refusal(TirDot d, const Target *t)
+{
+	unsigned rows = d.rows / 16, columns = d.columns / 16;
+	if (!target_has(t, FEATURE_AMX_TILE) || !target_has(t, FEATURE_AMX_BF16))
+		return "'dot' needs a processor with amx-tile and amx-bf16";
+	if (d.rows % 16 || d.columns % 16 || d.pairs != 16 || rows * columns + rows + columns > 8)
+		return "'dot' of this shape does not fit into the tiles";
+	return NULL;
+}
+
 static const char *
 dot_refusal(const TirKernel *k, ValId v, const Target *t)
 {
 	TirDot d = tir_dot_shape(tir_inst(k, v)->imm.i);
-	unsigned rows = d.rows / 16, columns = d.columns / 16;
-	if (!target_has(t, FEATURE_AMX_TILE))
-		return "'dot' needs a processor with amx-tile";
-	if (d.rows % 16 || d.columns % 16 || d.pairs != 16 || rows * columns + rows + columns > 8)
-		return "'dot' of this shape does not fit into the tiles";
+	const char *why = d.chained ? chained_refusal(d, t) : tiles_refusal(d, t);
+	if (why)
+		return why;
 	for (unsigned n = 0; n < 3; n++)
 		if (!has_rows(k, tir_arg(k, v, n)))
 			return "'dot' takes matrices whose rows are contiguous";
 	return NULL;
+}
+
+/* Operations that a GPU has on vectors: of what is accessed at once. */
+static bool
+on_gpu_vectors(Op op)
+{
+	return op == OP_LOAD || op == OP_JOIN || op == OP_SPLAT;
+}
+
+/* Whether x rounds f32 to f16, bf16 or an 8-bit float, or widens f16 or f8e4m3 to it. */
+static bool
+is_own_cast(const TirKernel *k, const TirInst *x, const Target *t)
+{
+	uint8_t from = k->inst.at[k->arg.at[x->arg]].type.dtype, to = x->type.dtype;
+	bool fp8 = target_converts_fp8(t) && ((from == DT_F32 && (to == DT_F8E4M3 || to == DT_F8E5M2)) ||
+	                                      (from == DT_F8E4M3 && to == DT_F32));
+	return fp8 || (from == DT_F32 && (to == DT_F16 || to == DT_BF16)) || (from == DT_F16 && to == DT_F32);
+}
+
+/* Whether x converts between f32 and f16. */
+static bool
+is_half_cast(const TirKernel *k, const TirInst *x)
+{
+	uint8_t from = k->inst.at[k->arg.at[x->arg]].type.dtype, to = x->type.dtype;
+	return (from == DT_F32 && to == DT_F16) || (from == DT_F16 && to == DT_F32);
 }
 
 static const char *
@@ -71,11 +116,21 @@ refusal(const TirKernel *k, ValId v, const Target *t, Arena *a)
 	if (!row->listed)
 		return arena_text(a, "'%s' on %s must be expanded before code generation", op,
 		                  dtype_info[x->type.dtype].text);
-	if (t->arch == ARCH_NVPTX && (!row->gpu || x->type.lanes))
+	if (t->arch == ARCH_NVPTX && (!row->gpu || (x->type.lanes && !on_gpu_vectors((Op)x->op))))
 		return arena_text(a, "'%s' on vectors can't be asked of a GPU", op);
+	if (x->op == OP_RANK && !t->cluster)
+		return arena_text(a, "'%s' can't be asked of a GPU without clusters", op);
+	if (x->op == OP_ROLES && !t->roles)
+		return arena_text(a, "'%s' can't be asked of %s", op, t->tune);
+	if (t->arch == ARCH_X86 && row->needs == NEEDS_GPU)
+		return arena_text(a, "'%s' can't be asked of a processor", op);
 	if (t->arch == ARCH_X86 && row->needs >= 0 && !target_has(t, (unsigned)row->needs))
 		return arena_text(a, "'%s' needs a processor with %s", op,
 		                  target_feature_words(UINT64_C(1) << row->needs, a));
+	if (t->arch == ARCH_NVPTX && x->op == OP_CAST && is_own_cast(k, x, t))
+		return NULL;
+	if (t->arch == ARCH_X86 && x->op == OP_CAST && target_has(t, FEATURE_F16C) && is_half_cast(k, x))
+		return NULL;
 	if (!in_set(row->result, x->type.dtype))
 		return arena_text(a, "'%s' can't give %s here", op, dtype_info[x->type.dtype].text);
 	for (uint32_t n = 0; n < x->narg; n++) {

@@ -55,7 +55,7 @@ lower_call(Lower *l, const char *intrinsic, LLVMTypeRef *overload, unsigned nove
 	if (!id)
 		bug(l->arena, "LLVM has no intrinsic %s", intrinsic);
 	Val f = LLVMGetIntrinsicDeclaration(l->module, id, overload, noverload);
-	Val own[4];
+	Val own[6];
 	for (unsigned n = 0; n < narg; n++)
 		own[n] = arg[n];
 	return LLVMBuildCall2(l->b, LLVMGlobalGetValueType(f), f, own, narg, "");
@@ -69,23 +69,24 @@ new_block(Lower *l)
 
 /* --- regions --- */
 
-static Val lower_value(Lower *l, ValId v);
-
 /* Lowers a region with these block arguments; the operands of its YIELD go to out. */
 static void
 lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
 {
 	const TirRegion *r = &l->k->region.at[region];
 	const Val *outer = l->block_arg;
+	bool waits = l->target->arch == ARCH_NVPTX && lower_may_wait(l, r);
 	for (uint32_t i = 0; i < r->inst.n; i++) {
 		ValId v = r->inst.at[i];
 		const TirInst *x = lower_inst(l, v);
+		l->block_arg = block_arg;
+		if (l->val[v] || (l->target->arch == ARCH_NVPTX && lower_waits(l, r, i, waits)))
+			continue;
 		if (x->op == OP_YIELD) {
 			for (uint32_t n = 0; n < x->narg; n++)
 				out[n] = lower_arg(l, v, n);
 			continue;
 		}
-		l->block_arg = block_arg;
 		l->val[v] = lower_value(l, v);
 	}
 	l->block_arg = outer;
@@ -176,13 +177,30 @@ lower_if(Lower *l, ValId v)
 /* --- leaves --- */
 
 static Val
-lower_iota(Lower *l, TirType t)
+lower_iota(Lower *l, TirType t, unsigned step)
 {
 	LLVMTypeRef e = lower_dtype(l, (DType)t.dtype);
 	Val *lane = ARENA_ARRAY(l->arena, Val, t.lanes + 1u);
 	for (unsigned i = 0; i < t.lanes; i++)
-		lane[i] = LLVMConstInt(e, i, 0);
+		lane[i] = LLVMConstInt(e, step ? i & ~(step - 1) : i, 0);
 	return t.lanes ? LLVMConstVector(lane, t.lanes) : LLVMConstInt(e, 0, 0);
+}
+
+/* One of the two halves of a word, for a group of a GPU that was loaded by words: where f32 is made of a bf16, that
+ * and its shift become one operation. Else NULL. */
+static Val
+half_of_word(Lower *l, Val x, uint64_t lane)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	if (l->target->arch != ARCH_NVPTX || !LLVMIsABitCastInst(x))
+		return NULL;
+	Val words = LLVMGetOperand(x, 0);
+	if (LLVMGetElementType(LLVMTypeOf(words)) != i32 || LLVMGetVectorSize(LLVMTypeOf(x)) == LLVMGetVectorSize(LLVMTypeOf(words)))
+		return NULL;
+	Val word = LLVMBuildExtractElement(l->b, words, LLVMConstInt(lower_i64(l), lane / 2, 0), "");
+	if (lane % 2)
+		word = LLVMBuildLShr(l->b, word, LLVMConstInt(i32, 16, 0), "");
+	return LLVMBuildTrunc(l->b, word, LLVMGetElementType(LLVMTypeOf(x)), "");
 }
 
 static Val
@@ -195,18 +213,54 @@ lower_lane(Lower *l, ValId v)
 		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), lane + k, 0);
 	if (n)
 		return LLVMBuildShuffleVector(l->b, x, x, LLVMConstVector(number, n), "");
-	return LLVMBuildExtractElement(l->b, lower_arg(l, v, 0), LLVMConstInt(lower_i64(l), lane, 0), "");
+	Val half = half_of_word(l, x, lane);
+	return half ? half : LLVMBuildExtractElement(l->b, x, LLVMConstInt(lower_i64(l), lane, 0), "");
 }
 
 static Val
 lower_slide(Lower *l, ValId v)
 {
-	uint64_t by = (uint64_t)lower_inst(l, v)->imm.i;
-	unsigned n = lower_inst(l, v)->type.lanes;
+	int64_t imm = lower_inst(l, v)->imm.i;
+	unsigned by = TIR_SLIDE_BY(imm), n = lower_inst(l, v)->type.lanes, m = TIR_SLIDE_SEGMENT(imm) ? TIR_SLIDE_SEGMENT(imm) : n;
 	Val number[TIR_MAX_LANES];
 	for (unsigned k = 0; k < n; k++)
-		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), by + k, 0);
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), k % m + by < m ? k + by : k + by + n - m, 0);
 	return LLVMBuildShuffleVector(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), LLVMConstVector(number, n), "");
+}
+
+static Val
+lower_half(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	uint64_t bit = (uint64_t)x->imm.i / 2, low = (UINT64_C(1) << bit) - 1, side = (uint64_t)x->imm.i & 1;
+	Val number[TIR_MAX_LANES], whole = lower_arg(l, v, 0);
+	for (unsigned k = 0; k < x->type.lanes; k++)
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (k & ~low) << 1 | side << bit | (k & low), 0);
+	return LLVMBuildShuffleVector(l->b, whole, whole, LLVMConstVector(number, x->type.lanes), "");
+}
+
+static Val
+lower_weave(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	unsigned bit = (unsigned)x->imm.i / 2, low = (1u << bit) - 1;
+	Val number[TIR_MAX_LANES];
+	for (unsigned k = 0; k < x->type.lanes; k++)
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (k >> bit & 1) * x->type.lanes / 2 + (k >> 1 & ~low) + (k & low), 0);
+	return LLVMBuildShuffleVector(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), LLVMConstVector(number, x->type.lanes), "");
+}
+
+static Val
+lower_join(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	Val all = lower_join_fp8(l, v);
+	if (all)
+		return all;
+	all = LLVMGetPoison(lower_type(l, x->type));
+	for (unsigned k = 0; k < x->narg; k++)
+		all = LLVMBuildInsertElement(l->b, all, lower_arg(l, v, k), LLVMConstInt(lower_i64(l), k, 0), "");
+	return all;
 }
 
 static DType
@@ -215,8 +269,7 @@ operand_dtype(const Lower *l, ValId v)
 	return (DType)lower_inst(l, lower_arg_id(l, v, 0))->type.dtype;
 }
 
-/* The value of an instruction, NULL for what has none. */
-static Val
+Val
 lower_value(Lower *l, ValId v)
 {
 	const TirInst *x = lower_inst(l, v);
@@ -227,10 +280,31 @@ lower_value(Lower *l, ValId v)
 	case OP_TASK_HI: return l->task_hi;
 	case OP_BLOCKARG: return l->block_arg[x->imm.i];
 	case OP_RESULT: return l->result[lower_arg_id(l, v, 0)][x->imm.i];
-	case OP_IOTA: return lower_iota(l, x->type);
+	case OP_IOTA: return lower_iota(l, x->type, (unsigned)x->imm.i);
 	case OP_SPLAT: return lower_splat(l, lower_arg(l, v, 0), x->type.lanes);
 	case OP_LANE: return lower_lane(l, v);
 	case OP_SLIDE: return lower_slide(l, v);
+	case OP_HALF: return lower_half(l, v);
+	case OP_WEAVE: return lower_weave(l, v);
+	case OP_JOIN: return lower_join(l, v);
+	case OP_THREAD: return lower_thread(l);
+	case OP_SHUFFLE: return lower_shuffle(l, v);
+	case OP_RANK: return lower_rank(l);
+	case OP_BARRIER:
+		if (x->imm.i == TIR_GROUP_BARRIER)
+			lower_group_barrier(l);
+		else if (v != l->last)
+			lower_barrier(l, x->imm.i);
+		return NULL;
+	case OP_TASK_STEP: return l->task_step;
+	case OP_ACQUIRE: lower_acquire(l, v); return NULL;
+	case OP_COPY: lower_copy(l, v); return NULL;
+	case OP_WAIT: lower_wait(l, v); return NULL;
+	case OP_RELEASE: lower_release(l, v); return NULL;
+	case OP_MMA: lower_mma(l, v); return NULL;
+	case OP_SETTLE: lower_settle(l, v); return NULL;
+	case OP_PIECE: return lower_piece(l, v);
+	case OP_ROLES: lower_roles(l, v); return NULL;
 	case OP_CAST: return lower_cast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);
 	case OP_BITCAST: return lower_bitcast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);
 	case OP_ADD: return lower_plain(l, v, LLVMAdd, LLVMFAdd);
@@ -250,12 +324,15 @@ lower_value(Lower *l, ValId v)
 	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: return lower_round(l, v);
 	case OP_SQRT: return lower_intrinsic(l, v, "llvm.sqrt");
 	case OP_FMA: return lower_intrinsic(l, v, "llvm.fma");
+	case OP_SCALE: return lower_scale(l, v);
+	case OP_EX2: return lower_intrinsic(l, v, "llvm.nvvm.ex2.approx.ftz");
 	case OP_EQ: case OP_NE: case OP_LT: case OP_LE: return lower_compare(l, v);
 	case OP_ISNAN: return lower_isnan(l, v);
 	case OP_SELECT:
 		return LLVMBuildSelect(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), lower_arg(l, v, 2), "");
 	case OP_LOAD: return lower_tile_load(l, v);
 	case OP_STORE: lower_tile_store(l, v); return NULL;
+	case OP_FETCH: lower_fetch(l, v); return NULL;
 	case OP_DOT: lower_dot(l, v); return NULL;
 	case OP_FAULT: lower_fault(l, v); return NULL;
 	case OP_FOR: lower_for(l, v); return NULL;
@@ -323,6 +400,12 @@ lower_scalar(Lower *l, uint32_t n, Val word)
 	if (bits < 8)
 		return t == DT_I4 ? LLVMBuildSExt(l->b, v, i8, "") : LLVMBuildZExt(l->b, v, i8, "");
 	return LLVMBuildBitCast(l->b, v, lower_dtype(l, t), "");
+}
+
+void
+lower_role(Lower *l, uint32_t region)
+{
+	lower_region(l, region, NULL, NULL);
 }
 
 void

@@ -21,11 +21,14 @@ typedef struct {
 	LLVMBuilderRef b;
 	const Target *target;
 	const TirKernel *k;
-	Val fn, status, task_lo, task_hi;
+	Val fn, status, task_lo, task_hi, task_step;
 	Val *buffer, *scalar;
 	Val *val;       /* by ValId */
 	Val **result;   /* by ValId of a FOR or IF: its results */
 	const Val *block_arg; /* of the innermost open region */
+	Val turn, entered; /* of a cluster: how many of its barriers a block is at; whether it knows that all blocks are there */
+	ValId last;     /* of a GPU's kernel: a barrier that its body ends with, which parts a task from the next; 0: none */
+	struct LowerRoles *roles; /* lower_roles.c */
 } Lower;
 
 /* lower.c */
@@ -36,6 +39,8 @@ void lower_kernel(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, const Target *t, 
 /* The kernel's body, at the builder's place; its n-th scalar, from the word in which it is handed over. */
 void lower_body(Lower *l);
 Val lower_scalar(Lower *l, uint32_t n, Val word);
+/* The value of an instruction, NULL for what has none. */
+Val lower_value(Lower *l, ValId v);
 void lower_attribute(Lower *l, const char *name, const char *value);
 LLVMTypeRef lower_dtype(Lower *l, DType t);
 LLVMTypeRef lower_type(Lower *l, TirType t);
@@ -72,6 +77,7 @@ Val lower_const(Lower *l, const TirInst *x);
 /* lower_math.c: the operation v, by family */
 Val lower_plain(Lower *l, ValId v, LLVMOpcode on_ints, LLVMOpcode on_floats); /* one instruction */
 Val lower_intrinsic(Lower *l, ValId v, const char *name);
+Val lower_scale(Lower *l, ValId v);
 Val lower_divide(Lower *l, ValId v, bool want_quotient);
 Val lower_shift(Lower *l, ValId v, bool left);
 Val lower_negate(Lower *l, ValId v);
@@ -87,6 +93,8 @@ Val lower_view(Lower *l, ValId v);
 /* Stores a whole vector of so many bytes past the caches where `large` holds and p is aligned for it, else as
  * any other, with `align`. */
 void lower_stream_store(Lower *l, Val value, Val p, Val large, unsigned bytes, unsigned align);
+/* Whether the target takes hints about loads to come. */
+bool lower_looks_ahead(const Lower *l);
 /* Fetches the lines of so many bytes at p + step bytes into a near cache. */
 void lower_ahead(Lower *l, Val p, Val step, unsigned bytes);
 /* At the end of the kernel. */
@@ -94,16 +102,67 @@ void lower_stream_end(Lower *l);
 /* lower_cast.c */
 Val lower_cast(Lower *l, Val a, DType from, TirType to);
 Val lower_bitcast(Lower *l, Val a, DType from, TirType to);
+/* A JOIN of casts to f8e4m3 on a GPU, whose instruction makes two at once; NULL: it is another. */
+Val lower_join_fp8(Lower *l, ValId v);
 /* lower_memory.c */
 Val lower_tile_load(Lower *l, ValId v);
 void lower_tile_store(Lower *l, ValId v);
+void lower_fetch(Lower *l, ValId v);
 void lower_fault(Lower *l, ValId v);
 /* lower_dot.c: around the body of a kernel; one DOT */
 void lower_tiles_begin(Lower *l);
 void lower_tiles_end(Lower *l);
 void lower_dot(Lower *l, ValId v);
+/* nvptx_order.c */
+/* Whether what only computes is lowered when it is wanted, in this region. */
+bool lower_may_wait(const Lower *l, const TirRegion *r);
+/* Whether the at-th instruction has been lowered, or is when it is wanted. Of another, all that it wants is lowered. */
+bool lower_waits(Lower *l, const TirRegion *r, uint32_t at, bool waits);
+/* v, and what it wants, if it waits. */
+void lower_now(Lower *l, const TirRegion *r, ValId v);
+/* Whether v has a value, or waits, and all that it wants does too, and that is at most so much work. */
+bool lower_only_waits(const Lower *l, ValId v, unsigned *work);
+/* nvptx_quotients.c */
+/* Whether v is a quotient or a root that lower_quotients takes. */
+bool lower_is_quotient(const Lower *l, ValId v);
+/* Lowers v, whose operands have values, together with others of the region; false: there are none. */
+bool lower_quotients(Lower *l, const TirRegion *r, ValId v);
+/* lower_roles.c: around a kernel with roles, whose parameters from first_map on are tensor maps, one for each COPY; and what
+ * stands in it */
+void lower_begin_roles(Lower *l, unsigned first_map);
+void lower_roles(Lower *l, ValId v);
+void lower_acquire(Lower *l, ValId v);
+void lower_copy(Lower *l, ValId v);
+void lower_wait(Lower *l, ValId v);
+void lower_release(Lower *l, ValId v);
+void lower_mma(Lower *l, ValId v);
+void lower_settle(Lower *l, ValId v);
+Val lower_piece(Lower *l, ValId v);
+void lower_group_barrier(Lower *l);
+/* lower.c: a region without block arguments or values */
+void lower_role(Lower *l, uint32_t region);
 /* nvptx_entry.c */
 void lower_nvptx_kernel(Lower *l, const char *symbol, bool serial);
 void lower_nvptx_fault(Lower *l, Val word);
+Val lower_thread(Lower *l);
+Val lower_rank(Lower *l);
+Val lower_of_block(Lower *l, Val at, Val rank);
+Val lower_shuffle(Lower *l, ValId v);
+void lower_barrier(Lower *l, int64_t kind);
+/* Before a block of a cluster reaches others. */
+void lower_enter_cluster(Lower *l);
+/* Whether elements of this buffer have their turn beside them, of 32 bits each, so that who looks for one knows whether
+ * it has come: wide ones of at most 32 bits. */
+static inline bool
+lower_has_turns(const TirBuffer *b)
+{
+	return b->wide && dtype_info[b->dtype].bits <= 32;
+}
+/* Where element n of such a buffer is, of a block whose buffer begins at base. */
+static inline Val
+lower_turn_at(Lower *l, Val base, Val n)
+{
+	return LLVMBuildGEP2(l->b, LLVMInt64TypeInContext(l->ctx), base, &n, 1, "");
+}
 
 #endif

@@ -1,5 +1,5 @@
 /* lower_cast.c: casts between the types that arithmetic is done in, bool and the 4-bit integers, and
- * reinterpretation of bits. Casts of narrow floats have been expanded before.
+ * reinterpretation of bits. Casts of narrow floats have been expanded before, but for those that the target has.
  *
  * Float to integer truncates and saturates, NaN gives 0 (llvm.fpto*i.sat); integer to integer wraps;
  * to bool is != 0; f64 to f32 rounds to nearest even, as LLVM does without flags. */
@@ -38,6 +38,9 @@ int_to_int(Lower *l, Val a, DType from, TirType to)
 	LLVMTypeRef type = lower_type(l, to);
 	unsigned have = dtype_info[from].bits < 8 ? 8 : dtype_info[from].bits;
 	unsigned want = dtype_info[t].bits < 8 ? 8 : dtype_info[t].bits;
+	if (l->target->arch == ARCH_NVPTX && want == 32 && have == 16 && dtype_info[from].kind == KIND_UINT && LLVMIsATruncInst(a) &&
+	    LLVMTypeOf(LLVMGetOperand(a, 0)) == type) /* of a word (lower_lane): LLVM would take it apart again */
+		return LLVMBuildAnd(l->b, LLVMGetOperand(a, 0), lower_int(l, type, 0xffff), "");
 	if (from == DT_BOOL)
 		return dtype_info[t].bits < 8 ? hold_nibble(l, LLVMBuildZExt(l->b, a, type, ""), t)
 		                              : LLVMBuildZExt(l->b, a, type, "");
@@ -69,6 +72,76 @@ float_to_int(Lower *l, Val a, TirType to)
 	return r;
 }
 
+static LLVMTypeRef
+half_float(Lower *l, DType t, unsigned lanes)
+{
+	LLVMTypeRef e = t == DT_F16 ? LLVMHalfTypeInContext(l->ctx) : LLVMBFloatTypeInContext(l->ctx);
+	return lanes ? LLVMVectorType(e, lanes) : e;
+}
+
+/* The codes of a, in the low byte, and b. */
+static Val
+two_fp8(Lower *l, Val a, Val b, DType t)
+{
+	return lower_call(l, t == DT_F8E4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn", NULL, 0, (Val[]){b, a}, 2);
+}
+
+static bool
+is_to_e4m3(const Lower *l, ValId v)
+{
+	const TirInst *p = lower_inst(l, v);
+	return p->op == OP_CAST && p->type.dtype == DT_F8E4M3 && lower_inst(l, lower_arg_id(l, v, 0))->type.dtype == DT_F32;
+}
+
+Val
+lower_join_fp8(Lower *l, ValId v)
+{
+	unsigned n = lower_inst(l, v)->narg;
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	if (l->target->arch != ARCH_NVPTX || n % 4)
+		return NULL;
+	for (unsigned k = 0; k < n; k++)
+		if (!is_to_e4m3(l, lower_arg_id(l, v, k)))
+			return NULL;
+	Val all = LLVMGetPoison(LLVMVectorType(i32, n / 4));
+	for (unsigned k = 0; k < n; k += 4) {
+		Val pair[2];
+		for (unsigned i = 0; i < 2; i++) {
+			Val a = lower_arg(l, lower_arg_id(l, v, k + 2 * i), 0), b = lower_arg(l, lower_arg_id(l, v, k + 2 * i + 1), 0);
+			pair[i] = LLVMBuildZExt(l->b, two_fp8(l, a, b, DT_F8E4M3), i32, "");
+		}
+		Val word = LLVMBuildOr(l->b, pair[0], LLVMBuildShl(l->b, pair[1], lower_int(l, i32, 16), ""), "");
+		all = LLVMBuildInsertElement(l->b, all, word, lower_int(l, lower_i64(l), k / 4), "");
+	}
+	return LLVMBuildBitCast(l->b, all, LLVMVectorType(LLVMInt8TypeInContext(l->ctx), n), "");
+}
+
+/* To 8 bits. The instruction makes two of them at once, and saturates: infinities of f8e5m2 are put in, from the
+ * middle between the largest number and what would be next. */
+static Val
+fp8_of_f32(Lower *l, Val a, DType t)
+{
+	LLVMTypeRef type = LLVMInt8TypeInContext(l->ctx), f32 = LLVMTypeOf(a);
+	Val code = LLVMBuildTrunc(l->b, two_fp8(l, a, LLVMConstNull(f32), t), type, "");
+	if (t == DT_F8E4M3)
+		return code;
+	LLVMTypeRef over = f32;
+	Val size = lower_call(l, "llvm.fabs", &over, 1, &a, 1);
+	Val beyond = LLVMBuildFCmp(l->b, LLVMRealOGE, size, LLVMConstReal(f32, 61440), "");
+	Val sign = LLVMBuildAnd(l->b, code, lower_int(l, type, 0x80), "");
+	return LLVMBuildSelect(l->b, beyond, LLVMBuildOr(l->b, sign, lower_int(l, type, 0x7c), ""), code, "");
+}
+
+/* By f16, which has every f8e4m3. */
+static Val
+f32_of_fp8(Lower *l, Val a, LLVMTypeRef type)
+{
+	LLVMTypeRef both = LLVMInt16TypeInContext(l->ctx), i32 = LLVMInt32TypeInContext(l->ctx);
+	Val wide = LLVMBuildZExt(l->b, a, both, "");
+	Val halves = lower_call(l, "llvm.nvvm.e4m3x2.to.f16x2.rn", NULL, 0, &wide, 1);
+	return LLVMBuildFPExt(l->b, LLVMBuildExtractElement(l->b, halves, LLVMConstNull(i32), ""), type, "");
+}
+
 Val
 lower_cast(Lower *l, Val a, DType from, TirType to)
 {
@@ -78,6 +151,14 @@ lower_cast(Lower *l, Val a, DType from, TirType to)
 		return a;
 	if (t == DT_BOOL)
 		return is_nonzero(l, a, from);
+	if (from == DT_F32 && (t == DT_F8E4M3 || t == DT_F8E5M2))
+		return fp8_of_f32(l, a, t);
+	if (from == DT_F8E4M3)
+		return f32_of_fp8(l, a, type);
+	if (from == DT_F16)
+		return LLVMBuildFPExt(l->b, LLVMBuildBitCast(l->b, a, half_float(l, from, to.lanes), ""), type, "");
+	if (t == DT_F16 || t == DT_BF16)
+		return LLVMBuildBitCast(l->b, LLVMBuildFPTrunc(l->b, a, half_float(l, t, to.lanes), ""), type, "");
 	if (dtype_is_float(from) && dtype_is_float(t))
 		return t == DT_F64 ? LLVMBuildFPExt(l->b, a, type, "") : LLVMBuildFPTrunc(l->b, a, type, "");
 	if (dtype_is_float(from))

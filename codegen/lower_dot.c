@@ -1,9 +1,12 @@
-/* lower_dot.c: DOT by the matrix unit of x86-64, AMX.
+/* lower_dot.c: DOT by the matrix unit of x86-64, AMX; chained, by vectors of pairs, AVX512_BF16.
  *
  * kernel_legal has seen to it that the accumulators and a column and a row of factors fit into the
  * eight tile registers, each 16 rows of 64 bytes, and that rows are contiguous. So tiles have fixed
  * numbers, the same configuration serves the whole kernel, and nothing is ever spilled: no value of
- * LLVM's lives in a tile, and generated code calls nothing in between. */
+ * LLVM's lives in a tile, and generated code calls nothing in between.
+ *
+ * Vectors are LLVM's; kernel_legal has seen to it that as many as live at once fit into the registers. One
+ * VDPBF16PS is the two fused multiply-adds of a pair, the high halves' first, and flushes as DOT does. */
 #include "codegen/lower.h"
 
 enum { TILE_ROWS = 16, TILE_BYTES = 64, TILES = 8 };
@@ -35,10 +38,10 @@ config(Lower *l)
 }
 
 static bool
-has_dot(const TirKernel *k)
+has_tiles(const TirKernel *k)
 {
 	for (ValId v = 1; v < k->inst.n; v++)
-		if (k->inst.at[v].op == OP_DOT)
+		if (k->inst.at[v].op == OP_DOT && !tir_dot_shape(k->inst.at[v].imm.i).chained)
 			return true;
 	return false;
 }
@@ -46,7 +49,7 @@ has_dot(const TirKernel *k)
 void
 lower_tiles_begin(Lower *l)
 {
-	if (!has_dot(l->k))
+	if (!has_tiles(l->k))
 		return;
 	Val c = config(l);
 	lower_call(l, "llvm.x86.ldtilecfg", NULL, 0, &c, 1);
@@ -55,7 +58,7 @@ lower_tiles_begin(Lower *l)
 void
 lower_tiles_end(Lower *l)
 {
-	if (has_dot(l->k))
+	if (has_tiles(l->k))
 		lower_call(l, "llvm.x86.tilerelease", NULL, 0, NULL, 0);
 }
 
@@ -112,9 +115,11 @@ move_tile(Lower *l, const char *move, unsigned number, Val p, Val row, unsigned 
 }
 
 typedef struct {
-	unsigned rows, columns; /* in tiles */
+	unsigned rows, columns, pairs; /* tiles: of 16 rows, of 16 columns; vectors: one row, 16 columns */
 	Matrix c, a, b;
 } Dot;
+
+/* --- by tiles --- */
 
 static void
 move_accumulators(Lower *l, const Dot *d, const char *move)
@@ -161,15 +166,145 @@ add_groups(Lower *l, const Dot *d, Val n)
 	LLVMPositionBuilderAtEnd(l->b, exit);
 }
 
+/* --- by vectors --- */
+
+enum { MAX_VECTORS = 32, VECTOR_BYTES = 64, VECTOR_LANES = 16, PAIR_BYTES = 4 };
+
+static LLVMTypeRef
+vector_of(LLVMTypeRef element, unsigned lanes)
+{
+	return LLVMVectorType(element, lanes);
+}
+
+/* Vector j of row i of c. */
+static Val
+row_vector(Lower *l, const Dot *d, unsigned n)
+{
+	Val row = byte_at(l, d->c.at, mul(l, d->c.row, n / d->columns));
+	return byte_at(l, row, LLVMConstInt(lower_i64(l), (uint64_t)(n % d->columns) * VECTOR_BYTES, 0));
+}
+
+static Val
+load(Lower *l, LLVMTypeRef type, Val p)
+{
+	Val v = LLVMBuildLoad2(l->b, type, p, "");
+	LLVMSetAlignment(v, PAIR_BYTES);
+	return v;
+}
+
+/* One pair of all rows and columns, a's at `a`, b's at `b`. */
+static void
+add_pair(Lower *l, const Dot *d, Val a, Val b, Val *acc)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), halves = vector_of(LLVMBFloatTypeInContext(l->ctx), 2 * VECTOR_LANES);
+	Val column[MAX_VECTORS], none = LLVMGetUndef(vector_of(i32, VECTOR_LANES));
+	Val every = LLVMConstNull(vector_of(i32, VECTOR_LANES)), zero = LLVMConstInt(i32, 0, 0);
+	for (unsigned j = 0; j < d->columns; j++)
+		column[j] = load(l, halves, byte_at(l, b, LLVMConstInt(lower_i64(l), (uint64_t)j * VECTOR_BYTES, 0)));
+	for (unsigned i = 0; i < d->rows; i++) {
+		Val one = load(l, i32, byte_at(l, a, mul(l, d->a.row, i)));
+		one = LLVMBuildShuffleVector(l->b, LLVMBuildInsertElement(l->b, none, one, zero, ""), none, every, "");
+		one = LLVMBuildBitCast(l->b, one, halves, "");
+		for (unsigned j = 0; j < d->columns; j++) {
+			Val *c = &acc[i * d->columns + j];
+			*c = lower_call(l, "llvm.x86.avx512bf16.dpbf16ps.512", NULL, 0, (Val[]){*c, column[j], one}, 3);
+		}
+	}
+}
+
+typedef struct {
+	LLVMBasicBlockRef head, body, exit;
+	Val left, a, b, acc[MAX_VECTORS]; /* of the body */
+	Val phi[MAX_VECTORS + 3];         /* of the head */
+	unsigned n;
+} Loop;
+
+static LLVMBasicBlockRef
+block(Lower *l)
+{
+	return LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
+}
+
+/* A loop of `count` turns, which carries two addresses and the accumulators; acc are then those of the body. */
+static void
+open_loop(Lower *l, const Dot *d, Loop *x, Val count, Val a, Val b, Val *acc)
+{
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
+	unsigned n = d->rows * d->columns;
+	Val first[MAX_VECTORS + 3] = {count, a, b};
+	for (unsigned k = 0; k < n; k++)
+		first[3 + k] = acc[k];
+	*x = (Loop){.head = block(l), .body = block(l), .exit = block(l), .n = 3 + n};
+	LLVMBuildBr(l->b, x->head);
+	LLVMPositionBuilderAtEnd(l->b, x->head);
+	for (unsigned k = 0; k < x->n; k++) {
+		x->phi[k] = LLVMBuildPhi(l->b, LLVMTypeOf(first[k]), "");
+		LLVMAddIncoming(x->phi[k], &first[k], &before, 1);
+	}
+	x->left = x->phi[0];
+	x->a = x->phi[1];
+	x->b = x->phi[2];
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSGT, x->left, LLVMConstInt(lower_i64(l), 0, 0), ""), x->body, x->exit);
+	LLVMPositionBuilderAtEnd(l->b, x->body);
+	for (unsigned k = 0; k < n; k++)
+		acc[k] = x->phi[3 + k];
+}
+
+/* Its end: the addresses go on by so many bytes; acc are those behind it. */
+static void
+close_loop(Lower *l, Loop *x, Val a, Val b, Val *acc)
+{
+	LLVMBasicBlockRef last = LLVMGetInsertBlock(l->b);
+	Val one = LLVMConstInt(lower_i64(l), 1, 0);
+	Val next[MAX_VECTORS + 3] = {LLVMBuildSub(l->b, x->left, one, ""), byte_at(l, x->a, a), byte_at(l, x->b, b)};
+	for (unsigned k = 3; k < x->n; k++)
+		next[k] = acc[k - 3];
+	LLVMBuildBr(l->b, x->head);
+	for (unsigned k = 0; k < x->n; k++)
+		LLVMAddIncoming(x->phi[k], &next[k], &last, 1);
+	LLVMPositionBuilderAtEnd(l->b, x->exit);
+	for (unsigned k = 3; k < x->n; k++)
+		acc[k - 3] = x->phi[k];
+}
+
+static void
+add_chained(Lower *l, const Dot *d, Val groups)
+{
+	LLVMTypeRef f32s = vector_of(LLVMFloatTypeInContext(l->ctx), VECTOR_LANES);
+	unsigned n = d->rows * d->columns;
+	Val acc[MAX_VECTORS];
+	Loop group, pair;
+	for (unsigned k = 0; k < n; k++)
+		acc[k] = load(l, f32s, row_vector(l, d, k));
+	open_loop(l, d, &group, groups, d->a.at, d->b.at, acc);
+	if (d->pairs == 1) {
+		add_pair(l, d, group.a, group.b, acc);
+	} else {
+		open_loop(l, d, &pair, LLVMConstInt(lower_i64(l), d->pairs, 0), group.a, group.b, acc);
+		add_pair(l, d, pair.a, pair.b, acc);
+		close_loop(l, &pair, LLVMConstInt(lower_i64(l), PAIR_BYTES, 0), d->b.row, acc);
+	}
+	close_loop(l, &group, d->a.group, d->b.group, acc);
+	for (unsigned k = 0; k < n; k++)
+		LLVMSetAlignment(LLVMBuildStore(l->b, acc[k], row_vector(l, d, k)), PAIR_BYTES);
+}
+
+/* --- either --- */
+
 void
 lower_dot(Lower *l, ValId v)
 {
 	TirDot shape = tir_dot_shape(lower_inst(l, v)->imm.i);
-	Dot d = {.rows = shape.rows / TILE_ROWS, .columns = shape.columns / TILE_ROWS};
+	Dot d = {.rows = shape.chained ? shape.rows : shape.rows / TILE_ROWS,
+	         .columns = shape.columns / TILE_ROWS, .pairs = shape.pairs};
 	unsigned at = 4;
 	d.c = matrix(l, v, 0, 2, &at);
 	d.a = matrix(l, v, 1, 3, &at);
 	d.b = matrix(l, v, 2, 3, &at);
+	if (shape.chained) {
+		add_chained(l, &d, lower_arg(l, v, 3));
+		return;
+	}
 	move_accumulators(l, &d, "llvm.x86.tileloadd64");
 	add_groups(l, &d, lower_arg(l, v, 3));
 	move_accumulators(l, &d, "llvm.x86.tilestored64");

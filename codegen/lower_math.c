@@ -136,9 +136,36 @@ sign_of(Lower *l, const Pair *p)
 	return LLVMBuildSelect(l->b, above, constant(l, p, 1), rest, "");
 }
 
+/* Whether AVX-512's range instruction takes them. Next to a constant LLVM knows better. */
+static bool
+has_range(const Lower *l, const Pair *p)
+{
+	return l->target->arch == ARCH_X86 && target_has(l->target, FEATURE_AVX512DQ) &&
+	       LLVMGetTypeKind(p->type) == LLVMVectorTypeKind && LLVMGetVectorSize(p->type) * p->bits == 512 &&
+	       !LLVMIsConstant(p->a) && !LLVMIsConstant(p->b);
+}
+
+/* It orders zeros by their signs, and gives the other operand of a NaN: three instructions, where LLVM makes
+ * six of llvm.maximum. */
+static Val
+extreme_by_range(Lower *l, const Pair *p, bool smaller)
+{
+	bool wide = p->dtype == DT_F64;
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	LLVMTypeRef mask = wide ? LLVMInt8TypeInContext(l->ctx) : LLVMInt16TypeInContext(l->ctx);
+	enum { LEAST = 4, MOST = 5, AS_SET = 4 };
+	const Val arg[6] = {p->a, p->b, lower_int(l, i32, smaller ? LEAST : MOST), p->a, lower_int(l, mask, UINT64_MAX),
+	                    lower_int(l, i32, AS_SET)};
+	Val r = lower_call(l, wide ? "llvm.x86.avx512.mask.range.pd.512" : "llvm.x86.avx512.mask.range.ps.512", NULL, 0, arg, 6);
+	Val nan = LLVMBuildFCmp(l->b, LLVMRealUNO, p->a, p->b, "");
+	return BUG(min_drops_nan) ? r : LLVMBuildSelect(l->b, nan, LLVMBuildFAdd(l->b, p->a, p->b, ""), r, "");
+}
+
 static Val
 extreme(Lower *l, const Pair *p, bool smaller)
 {
+	if (p->is_float && has_range(l, p))
+		return extreme_by_range(l, p, smaller);
 	if (p->is_float)
 		return BUG(min_drops_nan) ? binary_call(l, p, smaller ? "llvm.minnum" : "llvm.maxnum")
 		                          : binary_call(l, p, smaller ? "llvm.minimum" : "llvm.maximum");
@@ -285,6 +312,55 @@ Val
 lower_isnan(Lower *l, ValId v)
 {
 	return LLVMBuildFCmp(l->b, LLVMRealUNO, lower_arg(l, v, 0), lower_arg(l, v, 0), "");
+}
+
+/* Lanes at, at + 1, … of x as a vector of n lanes; beyond x's end, anything. */
+static Val
+lanes_from(Lower *l, Val x, unsigned at, unsigned n)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	unsigned have = LLVMGetVectorSize(LLVMTypeOf(x));
+	Val number[TIR_MAX_LANES];
+	for (unsigned k = 0; k < n; k++)
+		number[k] = at + k < have ? LLVMConstInt(i32, at + k, 0) : LLVMGetPoison(i32);
+	return LLVMBuildShuffleVector(l->b, x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(number, n), "");
+}
+
+/* a 2^floor(b) of one whole register. */
+static Val
+scale_register(Lower *l, Val a, Val b, unsigned bits)
+{
+	LLVMTypeRef type = LLVMTypeOf(a), i32 = LLVMInt32TypeInContext(l->ctx);
+	unsigned lanes = LLVMGetVectorSize(type);
+	LLVMTypeRef mask = LLVMIntTypeInContext(l->ctx, lanes < 8 ? 8 : lanes);
+	const Val arg[5] = {a, b, LLVMConstNull(type), LLVMConstAllOnes(mask), LLVMConstInt(i32, 4, 0)};
+	const char *name = arena_text(l->arena, "llvm.x86.avx512.mask.scalef.p%c.%u", bits == 32 ? 's' : 'd', lanes * bits);
+	return lower_call(l, name, NULL, 0, arg, lanes * bits == 512 ? 5 : 4); /* 4: the rounding of the moment */
+}
+
+Val
+lower_scale(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	unsigned bits = dtype_info[x->type.dtype].bits, n = x->type.lanes ? x->type.lanes : 1, part = 128 / bits;
+	Val a = lower_arg(l, v, 0), b = lower_arg(l, v, 1), all = NULL;
+	if (!x->type.lanes) {
+		a = lower_splat(l, a, part);
+		b = lower_splat(l, b, part);
+	}
+	while (part < n && part < 512 / bits)
+		part *= 2;
+	for (unsigned at = 0; at < n; at += part) {
+		Val r = scale_register(l, lanes_from(l, a, at, part), lanes_from(l, b, at, part), bits);
+		if (!x->type.lanes)
+			return LLVMBuildExtractElement(l->b, r, lower_int(l, lower_i64(l), 0), "");
+		r = lanes_from(l, r, 0, n);
+		Val number[TIR_MAX_LANES];
+		for (unsigned k = 0; k < n; k++)
+			number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), k < at ? k : n + (k - at) % n, 0);
+		all = all ? LLVMBuildShuffleVector(l->b, all, r, LLVMConstVector(number, n), "") : r;
+	}
+	return all;
 }
 
 Val

@@ -14,9 +14,12 @@ typedef struct {
 	Val base;      /* the buffer's start */
 	Val offset;    /* in elements: i64, or a vector of them */
 	bool in_a_row; /* lane i is at offset + i */
+	bool wide;     /* other blocks store there, which LLVM does not see */
+	bool turns;    /* lower_has_turns */
 	Val mask;      /* NULL: all */
 	Val large;     /* not NULL: goes past the caches where it holds */
 	Val ahead;     /* not NULL: what is so many bytes further on follows soon */
+	Val more;      /* with it: whether that exists */
 } MemAccess;
 
 /* --- addresses --- */
@@ -104,6 +107,16 @@ set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 		x->offset = LLVMBuildAdd(l->b, x->offset, varying, "");
 }
 
+/* Whether the view has so many indices more along this axis. */
+static Val
+has_more(Lower *l, ValId view, const ValId *index, int axis, int64_t count)
+{
+	if (l->target->arch != ARCH_NVPTX)
+		return NULL;
+	Val at = LLVMBuildAdd(l->b, l->val[index[axis]], lower_int(l, lower_i64(l), (uint64_t)count), "");
+	return LLVMBuildICmp(l->b, LLVMIntSLT, at, lower_arg(l, view, 1 + (unsigned)axis), "");
+}
+
 static MemAccess
 access_of(Lower *l, ValId v, unsigned lanes)
 {
@@ -111,18 +124,25 @@ access_of(Lower *l, ValId v, unsigned lanes)
 	ValId view = lower_arg_id(l, v, 0), buffer = lower_arg_id(l, view, 0);
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i, first = x->op == OP_STORE ? 2 : 1;
 	uint32_t k = (uint32_t)lower_inst(l, buffer)->imm.i;
-	MemAccess at = {.dtype = l->k->buffer.at[k].dtype, .lanes = lanes, .base = l->buffer[k]};
-	set_offset(l, &at, view, l->k->arg.at + x->arg + first, TIR_LANE_AXIS(x->imm.i));
+	MemAccess at = {.dtype = l->k->buffer.at[k].dtype, .lanes = lanes, .base = l->buffer[k], .wide = l->k->buffer.at[k].wide,
+	                .turns = lower_has_turns(&l->k->buffer.at[k])};
+	const ValId *index = l->k->arg.at + x->arg + first;
+	if (at.wide) {
+		at.base = lower_inst(l, index[0])->op == OP_RANK ? at.base : lower_of_block(l, at.base, l->val[index[0]]);
+		at.offset = l->val[index[1]];
+	} else
+		set_offset(l, &at, view, index, TIR_LANE_AXIS(x->imm.i));
 	if (x->imm.i & TIR_MASKED) {
 		ValId mask = lower_arg_id(l, v, first + rank);
 		at.mask = lanes && !has_lanes(l, mask) ? lower_splat(l, l->val[mask], lanes) : l->val[mask];
 	}
 	if (x->imm.i & TIR_STREAM)
 		at.large = l->val[view];
-	if (TIR_AHEAD_AXIS(x->imm.i) >= 0) {
+	if (TIR_AHEAD_AXIS(x->imm.i) >= 0 && lower_looks_ahead(l)) {
 		Val stride = lower_arg(l, view, 1 + rank + (unsigned)TIR_AHEAD_AXIS(x->imm.i));
-		Val bytes = LLVMConstInt(lower_i64(l), dtype_info[at.dtype].bits / 8u, 0);
+		Val bytes = LLVMConstInt(lower_i64(l), dtype_info[at.dtype].bits / 8u * (uint64_t)TIR_AHEAD_COUNT(x->imm.i), 0);
 		at.ahead = LLVMBuildMul(l->b, stride, bytes, "");
+		at.more = has_more(l, view, index, TIR_AHEAD_AXIS(x->imm.i), TIR_AHEAD_COUNT(x->imm.i));
 	}
 	return at;
 }
@@ -161,6 +181,12 @@ guard_close(Lower *l, Guard g, Val value)
 /* --- whole elements --- */
 
 static Val
+first_lane(Lower *l, Val v)
+{
+	return LLVMBuildExtractElement(l->b, v, LLVMConstInt(lower_i64(l), 0, 0), "");
+}
+
+static Val
 aligned(Val access, DType t)
 {
 	LLVMSetAlignment(access, element_bytes(t));
@@ -180,9 +206,46 @@ all_lanes(Lower *l, unsigned lanes)
 	return lower_int(l, LLVMVectorType(LLVMInt1TypeInContext(l->ctx), lanes), 1);
 }
 
+/* On a GPU a vector is what one access takes, all of it or nothing, at a multiple of its size. Elements of 16 bits
+ * come as the words they are in (lower_lane), but where blocks have no registers to spare. */
+static Val
+load_group(Lower *l, const MemAccess *x)
+{
+	Guard g = {0};
+	LLVMTypeRef type = memory_type(l, x->dtype, x->lanes), own = type;
+	if (element_bytes(x->dtype) == 2 && !l->k->cluster)
+		type = LLVMVectorType(LLVMInt32TypeInContext(l->ctx), x->lanes / 2);
+	if (x->mask)
+		g = guard_open(l, first_lane(l, x->mask));
+	Val p = address(l, x->dtype, x->base, x->offset);
+	Val r = LLVMBuildLoad2(l->b, type, p, "");
+	LLVMSetAlignment(r, x->lanes * element_bytes(x->dtype));
+	if (x->ahead) { /* elsewhere even a hint has to name memory that exists */
+		Guard more = guard_open(l, x->more);
+		lower_ahead(l, p, x->ahead, x->lanes * element_bytes(x->dtype));
+		guard_close(l, more, NULL);
+	}
+	r = x->mask ? guard_close(l, g, r) : r;
+	return type == own ? r : LLVMBuildBitCast(l->b, r, own, "");
+}
+
+static void
+store_group(Lower *l, const MemAccess *x, Val value)
+{
+	Guard g = {0};
+	if (x->mask)
+		g = guard_open(l, first_lane(l, x->mask));
+	Val store = LLVMBuildStore(l->b, value, address(l, x->dtype, x->base, x->offset));
+	LLVMSetAlignment(store, x->lanes * element_bytes(x->dtype));
+	if (x->mask)
+		guard_close(l, g, NULL);
+}
+
 static Val
 load_vector(Lower *l, const MemAccess *x)
 {
+	if (l->target->arch == ARCH_NVPTX)
+		return load_group(l, x);
 	LLVMTypeRef type = memory_type(l, x->dtype, x->lanes);
 	Val p = address(l, x->dtype, x->base, x->offset);
 	if (x->in_a_row && x->ahead && !x->mask)
@@ -214,6 +277,10 @@ store_mask(Lower *l, const MemAccess *x, Val value)
 static void
 store_vector(Lower *l, const MemAccess *x, Val value)
 {
+	if (l->target->arch == ARCH_NVPTX) {
+		store_group(l, x, value);
+		return;
+	}
 	Val p = address(l, x->dtype, x->base, x->offset);
 	if (x->in_a_row && !x->mask && x->large) {
 		lower_stream_store(l, value, p, x->large, x->lanes * element_bytes(x->dtype), element_bytes(x->dtype));
@@ -230,13 +297,37 @@ store_vector(Lower *l, const MemAccess *x, Val value)
 }
 
 static Val
+load_with_turn(Lower *l, const MemAccess *x)
+{
+	LLVMTypeRef type = memory_type(l, x->dtype, 0), bits = LLVMIntTypeInContext(l->ctx, 8 * element_bytes(x->dtype));
+	Val both = LLVMBuildLoad2(l->b, lower_i64(l), lower_turn_at(l, x->base, x->offset), "");
+	LLVMSetVolatile(both, true);
+	return LLVMBuildBitCast(l->b, LLVMBuildTrunc(l->b, both, bits, ""), type, "");
+}
+
+static void
+store_with_turn(Lower *l, const MemAccess *x, Val value)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), bits = LLVMIntTypeInContext(l->ctx, 8 * element_bytes(x->dtype));
+	Val low = LLVMBuildZExt(l->b, LLVMBuildBitCast(l->b, value, bits, ""), lower_i64(l), "");
+	Val turn = LLVMBuildZExt(l->b, LLVMBuildLoad2(l->b, i32, l->turn, ""), lower_i64(l), "");
+	Val both = LLVMBuildOr(l->b, LLVMBuildShl(l->b, turn, lower_int(l, lower_i64(l), 32), ""), low, "");
+	LLVMSetVolatile(LLVMBuildStore(l->b, both, lower_turn_at(l, x->base, x->offset)), true);
+}
+
+static Val
 load_scalar(Lower *l, const MemAccess *x)
 {
 	Guard g = {0};
 	if (x->mask)
 		g = guard_open(l, x->mask);
-	Val p = address(l, x->dtype, x->base, x->offset);
-	Val r = aligned(LLVMBuildLoad2(l->b, memory_type(l, x->dtype, 0), p, ""), x->dtype);
+	Val r = NULL;
+	if (x->turns)
+		r = load_with_turn(l, x);
+	else {
+		r = aligned(LLVMBuildLoad2(l->b, memory_type(l, x->dtype, 0), address(l, x->dtype, x->base, x->offset), ""), x->dtype);
+		LLVMSetVolatile(r, x->wide);
+	}
 	return x->mask ? guard_close(l, g, r) : r;
 }
 
@@ -244,9 +335,14 @@ static void
 store_scalar(Lower *l, const MemAccess *x, Val value)
 {
 	Guard g = {0};
+	if (x->wide)
+		lower_enter_cluster(l);
 	if (x->mask)
 		g = guard_open(l, x->mask);
-	aligned(LLVMBuildStore(l->b, value, address(l, x->dtype, x->base, x->offset)), x->dtype);
+	if (x->turns)
+		store_with_turn(l, x, value);
+	else
+		aligned(LLVMBuildStore(l->b, value, address(l, x->dtype, x->base, x->offset)), x->dtype);
 	if (x->mask)
 		guard_close(l, g, NULL);
 }
@@ -344,6 +440,14 @@ lower_tile_store(Lower *l, ValId v)
 		store_vector(l, &x, value);
 	else
 		store_scalar(l, &x, value);
+}
+
+void
+lower_fetch(Lower *l, ValId v)
+{
+	MemAccess x = access_of(l, v, 0);
+	if (dtype_info[x.dtype].bits >= 8 && l->target->arch == ARCH_X86)
+		lower_ahead(l, address(l, x.dtype, x.base, x.offset), LLVMConstInt(lower_i64(l), 0, 0), 1);
 }
 
 /* status[n] = status[n] ? status[n] : word, for one lane's word. */

@@ -1,6 +1,6 @@
 /* lower_stream.c: hints about memory: stores that go past the caches (TIR_STREAM), and what follows a load
- * (TIR_AHEAD), which is fetched meanwhile, so that a loop that computes hides the traffic of the next row's.
- * A fetch of what is not there does nothing.
+ * (TIR_AHEAD) or will be wanted (FETCH), which is fetched meanwhile, so that a loop that computes hides the traffic of the next row's.
+ * A fetch of what is not there does nothing; on a GPU it has to name memory that is there.
  *
  * A streaming store writes whole lines without reading them first, which saves a third of the traffic of a
  * kernel that reads as much as it writes, and loses when the data would have stayed near. So it is taken where
@@ -10,7 +10,7 @@
 #include "codegen/lower.h"
 #include "ir/bugs.h"
 
-enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64 };
+enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64, PREFETCH_SM = 90 /* LLVM's */ };
 
 static bool
 streams(const TirInst *p)
@@ -91,11 +91,22 @@ lower_stream_end(Lower *l)
 		lower_call(l, "llvm.x86.sse.sfence", NULL, 0, NULL, 0);
 }
 
+bool
+lower_looks_ahead(const Lower *l)
+{
+	return l->target->arch == ARCH_X86 || (l->target->arch == ARCH_NVPTX && l->target->sm >= PREFETCH_SM);
+}
+
 void
 lower_ahead(Lower *l, Val p, Val step, unsigned bytes)
 {
 	LLVMTypeRef i8 = LLVMInt8TypeInContext(l->ctx), i32 = LLVMInt32TypeInContext(l->ctx);
-	for (unsigned at = 0; at < bytes && l->target->arch == ARCH_X86; at += LINE_BYTES) {
+	if (l->target->arch == ARCH_NVPTX) { /* its threads' groups are lines together */
+		const Val next = LLVMBuildGEP2(l->b, i8, p, &step, 1, "");
+		lower_call(l, "llvm.nvvm.prefetch.global.L2", NULL, 0, &next, 1);
+		return;
+	}
+	for (unsigned at = 0; at < bytes; at += LINE_BYTES) {
 		Val offset = LLVMBuildAdd(l->b, step, LLVMConstInt(lower_i64(l), at, 0), "");
 		Val next = LLVMBuildGEP2(l->b, i8, p, &offset, 1, "");
 		LLVMTypeRef over = LLVMTypeOf(next);

@@ -4,13 +4,14 @@
  * Its parameters are 8 bytes each: the kernel's buffers, its scalars, the number of tasks, and where two
  * status words of 64 bits are. Any grid of one dimension computes all tasks; tasks that must run as one
  * call have one thread, which takes them all. A status word is the least of (task << 16 | access) that
- * any thread met, or all ones: of a task the first that it met, as on a processor. */
+ * any thread met, or all ones: of a task the first that it met, as on a processor. A kernel with roles goes through its
+ * tasks itself, and has a tensor map for each COPY as its last parameters. */
 #include "codegen/lower.h"
 #include "ir/image.h"
 
 #include <stdio.h>
 
-enum { PTX_KERNEL = 71, GLOBAL = 1 };
+enum { PTX_KERNEL = 71, GLOBAL = 1, SHARED = 3 };
 
 static Val
 special_register(Lower *l, const char *name)
@@ -18,25 +19,70 @@ special_register(Lower *l, const char *name)
 	return LLVMBuildZExt(l->b, lower_call(l, name, NULL, 0, NULL, 0), lower_i64(l), "");
 }
 
+/* The buffers that a launch hands over; shared ones come last. */
+static unsigned
+handed_buffers(const TirKernel *k)
+{
+	unsigned n = k->buffer.n;
+	while (n > 0 && k->buffer.at[n - 1].shared)
+		n--;
+	return n;
+}
+
+static Val
+shared_memory(Lower *l, const TirBuffer *b)
+{
+	LLVMTypeRef byte = LLVMInt8TypeInContext(l->ctx);
+	unsigned bits = dtype_info[b->dtype].bits, bytes = lower_has_turns(b) ? 8 : bits < 8 ? 1 : bits / 8;
+	LLVMTypeRef type = LLVMArrayType2(byte, (uint64_t)b->shared * bytes);
+	Val at = LLVMAddGlobalInAddressSpace(l->module, type, "shared", SHARED);
+	LLVMSetLinkage(at, LLVMInternalLinkage);
+	LLVMSetInitializer(at, LLVMGetUndef(type));
+	LLVMSetAlignment(at, 16);
+	return at;
+}
+
+/* How many the schedule counted on in registers of sm_90a. Other GPUs have other assemblers, which are given room where
+ * a cluster's blocks would have no register to spare. */
+static unsigned
+resident_blocks(const Lower *l, unsigned threads)
+{
+	unsigned fit = l->target->sm_threads / threads, n = l->k->resident;
+	if (l->k->cluster && l->target->sm != 90)
+		n = (n + 1) / 2;
+	return n < fit ? n : fit;
+}
+
 static void
 new_entry(Lower *l, const char *symbol, unsigned threads)
 {
 	const TirKernel *k = l->k;
-	unsigned n = k->buffer.n + k->scalar.n + 2;
-	LLVMTypeRef *param = ARENA_ARRAY(l->arena, LLVMTypeRef, n);
+	unsigned nbuffer = handed_buffers(k), n = nbuffer + k->scalar.n + 2, nmap = tir_maps(k);
+	LLVMTypeRef *param = ARENA_ARRAY(l->arena, LLVMTypeRef, n + nmap);
 	for (unsigned p = 0; p < n; p++)
-		param[p] = p < k->buffer.n || p == n - 1 ? LLVMPointerTypeInContext(l->ctx, GLOBAL) : lower_i64(l);
-	l->fn = LLVMAddFunction(l->module, symbol, LLVMFunctionType(LLVMVoidTypeInContext(l->ctx), param, n, 0));
+		param[p] = p < nbuffer || p == n - 1 ? LLVMPointerTypeInContext(l->ctx, GLOBAL) : lower_i64(l);
+	for (unsigned p = n; p < n + nmap; p++)
+		param[p] = LLVMPointerTypeInContext(l->ctx, 0);
+	l->fn = LLVMAddFunction(l->module, symbol, LLVMFunctionType(LLVMVoidTypeInContext(l->ctx), param, n + nmap, 0));
 	LLVMSetFunctionCallConv(l->fn, PTX_KERNEL);
 	char limit[32];
 	snprintf(limit, sizeof limit, "%u", threads);
-	lower_attribute(l, "nvvm.maxntid", limit);
+	lower_attribute(l, k->form == TIR_SPREAD ? "nvvm.reqntid" : "nvvm.maxntid", limit);
+	snprintf(limit, sizeof limit, "%u", k->cluster);
+	if (k->cluster)
+		lower_attribute(l, "nvvm.cluster_dim", limit);
+	unsigned resident = resident_blocks(l, threads);
+	snprintf(limit, sizeof limit, "%u", resident);
+	if (resident)
+		lower_attribute(l, "nvvm.minctasm", limit);
 	LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, l->fn, ""));
 	for (unsigned b = 0; b < k->buffer.n; b++)
-		l->buffer[b] = LLVMGetParam(l->fn, b);
+		l->buffer[b] = b < nbuffer ? LLVMGetParam(l->fn, b) : shared_memory(l, &k->buffer.at[b]);
 	for (unsigned s = 0; s < k->scalar.n; s++)
-		l->scalar[s] = lower_scalar(l, s, LLVMGetParam(l->fn, k->buffer.n + s));
+		l->scalar[s] = lower_scalar(l, s, LLVMGetParam(l->fn, nbuffer + s));
 	l->status = LLVMGetParam(l->fn, n - 1);
+	if (k->channel.n)
+		lower_begin_roles(l, n);
 }
 
 static void
@@ -47,7 +93,44 @@ all_tasks(Lower *l, Val ntask)
 	lower_body(l);
 }
 
-/* task = thread; task < ntask; task += threads. A task's number is far below 2^63, so nothing wraps. */
+static LLVMBasicBlockRef
+new_block(Lower *l)
+{
+	return LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
+}
+
+/* No element has come. The blocks of the cluster must be there, and have said so, before others write to them. */
+static void
+begin_cluster(Lower *l)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i1 = LLVMInt1TypeInContext(l->ctx);
+	Val thread = lower_thread(l);
+	LLVMBasicBlockRef clear = new_block(l), ready = new_block(l);
+	l->turn = LLVMBuildAlloca(l->b, i32, "");
+	l->entered = LLVMBuildAlloca(l->b, i1, "");
+	LLVMBuildStore(l->b, lower_int(l, i32, 1), l->turn);
+	LLVMBuildStore(l->b, lower_int(l, i1, 0), l->entered);
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, thread, lower_int(l, lower_i64(l), l->k->cluster), ""), clear, ready);
+	LLVMPositionBuilderAtEnd(l->b, clear);
+	for (unsigned b = 0; b < l->k->buffer.n; b++)
+		if (lower_has_turns(&l->k->buffer.at[b]))
+			LLVMSetVolatile(LLVMBuildStore(l->b, lower_int(l, lower_i64(l), 0), lower_turn_at(l, l->buffer[b], thread)), true);
+	LLVMBuildFenceSyncScope(l->b, LLVMAtomicOrderingAcquireRelease, LLVMGetSyncScopeID(l->ctx, "cluster", 7), "");
+	LLVMBuildBr(l->b, ready);
+	LLVMPositionBuilderAtEnd(l->b, ready);
+	lower_call(l, "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned", NULL, 0, NULL, 0);
+}
+
+static ValId
+barrier_at_end(const TirKernel *k)
+{
+	const TirRegion *body = &k->region.at[0];
+	ValId last = body->inst.n ? body->inst.at[body->inst.n - 1] : 0;
+	return last && tir_inst(k, last)->op == OP_BARRIER ? last : 0;
+}
+
+/* task = thread; task < ntask; task += threads; or blocks of threads, or clusters of blocks, that take them together. A
+ * task's number is far below 2^63, so nothing wraps. */
 static void
 own_tasks(Lower *l, Val ntask)
 {
@@ -55,33 +138,179 @@ own_tasks(Lower *l, Val ntask)
 	Val blocks = special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x");
 	Val thread = special_register(l, "llvm.nvvm.read.ptx.sreg.tid.x");
 	Val threads = special_register(l, "llvm.nvvm.read.ptx.sreg.ntid.x");
-	Val first = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, block, threads, ""), thread, "");
-	Val step = LLVMBuildMul(l->b, blocks, threads, "");
+	bool together = l->k->form == TIR_SPREAD;
+	if (l->k->cluster) { /* a launch has whole clusters */
+		Val size = LLVMConstInt(lower_i64(l), l->k->cluster, 0);
+		block = LLVMBuildUDiv(l->b, block, size, "");
+		blocks = LLVMBuildUDiv(l->b, blocks, size, "");
+		begin_cluster(l);
+	}
+	Val first = together ? block : LLVMBuildAdd(l->b, LLVMBuildMul(l->b, block, threads, ""), thread, "");
+	Val step = together ? blocks : LLVMBuildMul(l->b, blocks, threads, "");
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b);
 	LLVMBasicBlockRef body = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
 	LLVMBasicBlockRef exit = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
-	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSLT, first, ntask, ""), body, exit);
+	LLVMBasicBlockRef none = l->k->cluster ? LLVMInsertBasicBlockInContext(l->ctx, exit, "") : exit;
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSLT, first, ntask, ""), body, none);
+	if (l->k->cluster) {
+		LLVMPositionBuilderAtEnd(l->b, none);
+		lower_enter_cluster(l);
+		LLVMBuildBr(l->b, exit);
+	}
 	LLVMPositionBuilderAtEnd(l->b, body);
 	l->task_lo = LLVMBuildPhi(l->b, lower_i64(l), "");
 	l->task_hi = LLVMBuildNSWAdd(l->b, l->task_lo, LLVMConstInt(lower_i64(l), 1, 0), "");
 	Val task = l->task_lo;
+	l->last = barrier_at_end(l->k);
 	lower_body(l);
-	Val next = LLVMBuildNSWAdd(l->b, task, step, "");
+	Val next = LLVMBuildNSWAdd(l->b, task, step, ""), more = LLVMBuildICmp(l->b, LLVMIntSLT, next, ntask, "");
+	if (l->last) {
+		LLVMBasicBlockRef again = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
+		LLVMBuildCondBr(l->b, more, again, exit);
+		LLVMPositionBuilderAtEnd(l->b, again);
+		lower_barrier(l, tir_inst(l->k, l->last)->imm.i);
+	}
 	LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
-	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntSLT, next, ntask, ""), body, exit);
+	if (l->last)
+		LLVMBuildBr(l->b, body);
+	else
+		LLVMBuildCondBr(l->b, more, body, exit);
 	LLVMAddIncoming(task, (Val[]){first, next}, (LLVMBasicBlockRef[]){before, latch}, 2);
 	LLVMPositionBuilderAtEnd(l->b, exit);
+}
+
+/* The kernel's own loops: from the block's number on. */
+static void
+task_loops(Lower *l, Val ntask)
+{
+	l->task_lo = special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x");
+	l->task_hi = ntask;
+	l->task_step = special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x");
+	lower_body(l);
 }
 
 void
 lower_nvptx_kernel(Lower *l, const char *symbol, bool serial)
 {
-	new_entry(l, symbol, serial ? 1 : IMAGE_CUDA_BLOCK);
-	Val ntask = LLVMGetParam(l->fn, l->k->buffer.n + l->k->scalar.n);
-	if (serial)
+	new_entry(l, symbol, serial ? 1 : l->k->threads ? l->k->threads : IMAGE_CUDA_BLOCK);
+	Val ntask = LLVMGetParam(l->fn, handed_buffers(l->k) + l->k->scalar.n);
+	if (l->k->channel.n)
+		task_loops(l, ntask);
+	else if (serial)
 		all_tasks(l, ntask);
 	else
 		own_tasks(l, ntask);
+}
+
+/* --- threads of a block --- */
+
+Val
+lower_thread(Lower *l)
+{
+	return special_register(l, "llvm.nvvm.read.ptx.sreg.tid.x");
+}
+
+Val
+lower_rank(Lower *l)
+{
+	return special_register(l, "llvm.nvvm.read.ptx.sreg.cluster.ctarank");
+}
+
+/* Where block `rank` of the cluster has what the own block has at `at`. */
+Val
+lower_of_block(Lower *l, Val at, Val rank)
+{
+	const Val arg[2] = {at, LLVMBuildTrunc(l->b, rank, LLVMInt32TypeInContext(l->ctx), "")};
+	return lower_call(l, "llvm.nvvm.mapa.shared.cluster", NULL, 0, arg, 2);
+}
+
+void
+lower_enter_cluster(Lower *l)
+{
+	LLVMTypeRef i1 = LLVMInt1TypeInContext(l->ctx);
+	LLVMBasicBlockRef wait = new_block(l), there = new_block(l);
+	LLVMBuildCondBr(l->b, LLVMBuildLoad2(l->b, i1, l->entered, ""), there, wait);
+	LLVMPositionBuilderAtEnd(l->b, wait);
+	lower_call(l, "llvm.nvvm.barrier.cluster.wait.aligned", NULL, 0, NULL, 0);
+	LLVMBuildStore(l->b, lower_int(l, i1, 1), l->entered);
+	LLVMBuildBr(l->b, there);
+	LLVMPositionBuilderAtEnd(l->b, there);
+}
+
+/* The first warp looks until the elements of all blocks have this turn's number. An element and its number are stored
+ * at once, so nothing else has to be seen in order. */
+static void
+wait_for_elements(Lower *l, Val base)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i64 = lower_i64(l);
+	LLVMBasicBlockRef look = new_block(l), come = new_block(l);
+	Val thread = lower_thread(l), turn = LLVMBuildLoad2(l->b, i32, l->turn, "");
+	Val from = LLVMBuildURem(l->b, thread, lower_int(l, i64, l->k->cluster), "");
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, thread, lower_int(l, i64, TIR_WARP), ""), look, come);
+	LLVMPositionBuilderAtEnd(l->b, look);
+	Val both = LLVMBuildLoad2(l->b, i64, lower_turn_at(l, base, from), "");
+	LLVMSetVolatile(both, true);
+	Val high = LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, both, lower_int(l, i64, 32), ""), i32, "");
+	const Val vote[2] = {lower_int(l, i32, UINT32_MAX), LLVMBuildICmp(l->b, LLVMIntEQ, high, turn, "")};
+	LLVMBuildCondBr(l->b, lower_call(l, "llvm.nvvm.vote.all.sync", NULL, 0, vote, 2), come, look);
+	LLVMPositionBuilderAtEnd(l->b, come);
+}
+
+static void
+next_turn(Lower *l)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	Val turn = LLVMBuildLoad2(l->b, i32, l->turn, "");
+	LLVMBuildStore(l->b, LLVMBuildAdd(l->b, turn, lower_int(l, i32, 1), ""), l->turn);
+}
+
+void
+lower_barrier(Lower *l, int64_t kind)
+{
+	Val zero = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), 0, 0);
+	if (kind == 1) {
+		lower_enter_cluster(l);
+		lower_call(l, "llvm.nvvm.barrier.cluster.arrive.aligned", NULL, 0, NULL, 0);
+		lower_call(l, "llvm.nvvm.barrier.cluster.wait.aligned", NULL, 0, NULL, 0);
+	} else {
+		if (kind)
+			wait_for_elements(l, l->buffer[TIR_HANDED_BUFFER(kind)]);
+		lower_call(l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, 0, &zero, 1);
+	}
+	if (kind)
+		next_turn(l);
+}
+
+static Val
+shuffle_word(Lower *l, Val word, unsigned by)
+{
+	static const char *const name[] = {"llvm.nvvm.shfl.sync.bfly.i32", "llvm.nvvm.shfl.sync.up.i32", "llvm.nvvm.shfl.sync.down.i32"};
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	unsigned kind = by / TIR_WARP, last = kind == 1 ? 0 : TIR_WARP - 1;
+	const Val arg[4] = {LLVMConstInt(i32, UINT32_MAX, 0), word, LLVMConstInt(i32, by % TIR_WARP, 0), LLVMConstInt(i32, last, 0)};
+	return lower_call(l, name[kind], NULL, 0, arg, 4);
+}
+
+/* A word of 32 bits at a time. */
+Val
+lower_shuffle(Lower *l, ValId v)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i64 = lower_i64(l);
+	Val own = lower_arg(l, v, 0);
+	LLVMTypeRef type = LLVMTypeOf(own);
+	unsigned by = (unsigned)lower_inst(l, v)->imm.i, bits = dtype_info[lower_inst(l, v)->type.dtype].bits;
+	LLVMTypeRef whole = LLVMIntTypeInContext(l->ctx, LLVMGetTypeKind(type) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(type) : bits);
+	Val word = LLVMBuildBitCast(l->b, own, whole, "");
+	if (bits <= 32) {
+		word = LLVMBuildZExtOrBitCast(l->b, word, i32, "");
+		return LLVMBuildBitCast(l->b, LLVMBuildTruncOrBitCast(l->b, shuffle_word(l, word, by), whole, ""), type, "");
+	}
+	Val half = LLVMConstInt(i64, 32, 0);
+	Val low = shuffle_word(l, LLVMBuildTrunc(l->b, word, i32, ""), by);
+	Val high = shuffle_word(l, LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, word, half, ""), i32, ""), by);
+	word = LLVMBuildShl(l->b, LLVMBuildZExt(l->b, high, i64, ""), half, "");
+	word = LLVMBuildOr(l->b, word, LLVMBuildZExt(l->b, low, i64, ""), "");
+	return LLVMBuildBitCast(l->b, word, type, "");
 }
 
 /* --- faults --- */

@@ -3,7 +3,8 @@
  * ptxas 13.0 (sm_90: VIMNMX3) and the driver's assembler of that version turn max(max(a, -b), c) into one
  * instruction of three operands and lose the minus: found on an H200 by a random program whose fold of
  * negated bytes came out positive. Comparisons and selections are not merged in this way. Done after
- * LLVM's passes, which would make the same intrinsics of selections again. */
+ * LLVM's passes, which would make the same intrinsics of selections again. And its selection of
+ * instructions would make them of a < c || b < c, so such an || is one that it does not see into. */
 #include <stdio.h>
 #include <string.h>
 
@@ -50,6 +51,39 @@ compare_and_select(Emit *e, LLVMValueRef inst, unsigned r)
 	return LLVMBuildIntCast2(e->builder, LLVMBuildCall2(e->builder, type, code, x, 2, ""), own, row[r].is_signed, "");
 }
 
+/* An order of integers of 32 bits or fewer. */
+static bool
+is_order(LLVMValueRef v)
+{
+	if (!LLVMIsAICmpInst(v) || LLVMGetICmpPredicate(v) == LLVMIntEQ || LLVMGetICmpPredicate(v) == LLVMIntNE)
+		return false;
+	LLVMTypeRef t = LLVMTypeOf(LLVMGetOperand(v, 0));
+	return LLVMGetTypeKind(t) == LLVMIntegerTypeKind && LLVMGetIntTypeWidth(t) <= 32;
+}
+
+/* An and or an or of truth values in which two orders may meet, at once or when its like are regrouped. */
+static bool
+joins_orders(LLVMValueRef inst)
+{
+	LLVMTypeRef t = LLVMTypeOf(inst);
+	if (!LLVMIsABinaryOperator(inst) || LLVMGetTypeKind(t) != LLVMIntegerTypeKind || LLVMGetIntTypeWidth(t) != 1)
+		return false;
+	LLVMOpcode op = LLVMGetInstructionOpcode(inst);
+	return (op == LLVMOr || op == LLVMAnd) && (is_order(LLVMGetOperand(inst, 0)) || is_order(LLVMGetOperand(inst, 1)));
+}
+
+static LLVMValueRef
+join(Emit *e, LLVMValueRef inst)
+{
+	LLVMTypeRef i1 = LLVMTypeOf(inst), pair[2] = {i1, i1};
+	LLVMValueRef x[2] = {LLVMGetOperand(inst, 0), LLVMGetOperand(inst, 1)};
+	char text[32];
+	int n = snprintf(text, sizeof text, "%s.pred $0, $1, $2;", LLVMGetInstructionOpcode(inst) == LLVMOr ? "or" : "and");
+	LLVMTypeRef type = LLVMFunctionType(i1, pair, 2, false);
+	LLVMValueRef code = LLVMGetInlineAsm(type, text, (size_t)n, "=b,b,b", 7, false, false, LLVMInlineAsmDialectATT, false);
+	return LLVMBuildCall2(e->builder, type, code, x, 2, "");
+}
+
 static void
 in_block(Emit *e, LLVMBasicBlockRef b)
 {
@@ -57,10 +91,11 @@ in_block(Emit *e, LLVMBasicBlockRef b)
 	for (LLVMValueRef inst = LLVMGetFirstInstruction(b); inst; inst = next) {
 		next = LLVMGetNextInstruction(inst);
 		unsigned r = row_of(inst);
-		if (r == ROWS)
+		bool joins = joins_orders(inst);
+		if (r == ROWS && !joins)
 			continue;
 		LLVMPositionBuilderBefore(e->builder, inst);
-		LLVMReplaceAllUsesWith(inst, compare_and_select(e, inst, r));
+		LLVMReplaceAllUsesWith(inst, joins ? join(e, inst) : compare_and_select(e, inst, r));
 		LLVMInstructionEraseFromParent(inst);
 	}
 }

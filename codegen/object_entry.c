@@ -39,7 +39,7 @@ static LLVMTypeRef
 arg_type(const Entry *e, const CArg *a)
 {
 	switch (a->kind) {
-	case CARG_DATA: case CARG_WORKSPACE: return e->ptr;
+	case CARG_DATA: case CARG_WORKSPACE: case CARG_STREAM: return e->ptr;
 	case CARG_VALUE: return c_value_type(e, a->dtype);
 	case CARG_DIM: break;
 	}
@@ -122,7 +122,7 @@ static void
 store_args(Entry *e, const CArg *a, uint32_t n, Val word, Val dim)
 {
 	for (uint32_t k = 0; k < n; k++) {
-		if (a[k].kind == CARG_WORKSPACE)
+		if (a[k].kind == CARG_WORKSPACE || a[k].kind == CARG_STREAM)
 			continue;
 		Val slot = LLVMConstInt(e->i64, a[k].slot, 0);
 		Val at = LLVMBuildGEP2(e->b, e->i64, a[k].is_word ? word : dim, &slot, 1, "");
@@ -142,6 +142,30 @@ add_call(Entry *e)
 	LLVMBuildRet(e->b, call_runtime(e, "texo_object_call", e->i32, arg, 6));
 }
 
+/* The same with a stream behind the arguments. */
+static void
+add_call_cuda(Entry *e)
+{
+	const CSignature *s = e->s;
+	uint32_t n = s->call.n;
+	CArg *with = ARENA_ARRAY(e->arena, CArg, n + 1);
+	memcpy(with, s->call.at, n * sizeof *with);
+	with[n] = s->stream;
+	open_with_args(e, "_cuda", e->i32, with, n + 1);
+	Val word = zeroed_array(e, s->nword), dim = zeroed_array(e, s->ndim);
+	store_args(e, with, n + 1, word, dim);
+	Val workspace = LLVMGetParam(e->fn, n - 1), stream = LLVMGetParam(e->fn, n);
+	Val arg[] = {e->object, e->graph, word, dim, workspace, stream, room(e)};
+	LLVMBuildRet(e->b, call_runtime(e, "texo_object_call_cuda", e->i32, arg, 7));
+}
+
+static void
+add_status_cuda(Entry *e)
+{
+	open_function(e, "_cuda_status", e->i32, NULL, 0);
+	LLVMBuildRet(e->b, call_runtime(e, "texo_object_status_cuda", e->i32, (Val[]){e->object, e->graph}, 2));
+}
+
 static void
 add_workspace(Entry *e)
 {
@@ -154,12 +178,12 @@ add_workspace(Entry *e)
 }
 
 static void
-add_call_dl(Entry *e)
+add_call_dl(Entry *e, const char *runtime)
 {
 	LLVMTypeRef param[3] = {e->ptr, e->i64, e->ptr};
 	open_function(e, "_dl", e->i32, param, 3);
 	Val arg[] = {e->object, e->graph, LLVMGetParam(e->fn, 0), LLVMGetParam(e->fn, 1), LLVMGetParam(e->fn, 2), room(e)};
-	LLVMBuildRet(e->b, call_runtime(e, "texo_object_call_dl", e->i32, arg, 6));
+	LLVMBuildRet(e->b, call_runtime(e, runtime, e->i32, arg, 6));
 }
 
 static void
@@ -174,7 +198,7 @@ add_signature(Entry *e)
 
 void
 entry_add(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, LLVMValueRef object, uint32_t graph,
-          const CSignature *s)
+          const CSignature *s, bool cpu, bool gpu)
 {
 	LLVMContextRef ctx = LLVMGetModuleContext(m);
 	Entry e = {.arena = a, .ctx = ctx, .module = m, .b = b, .object = object, .s = s};
@@ -182,8 +206,13 @@ entry_add(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, LLVMValueRef object, uint
 	e.i32 = LLVMInt32TypeInContext(ctx);
 	e.i64 = LLVMInt64TypeInContext(ctx);
 	e.graph = LLVMConstInt(e.i32, graph, 0);
-	add_call(&e);
+	if (cpu)
+		add_call(&e);
+	if (gpu) {
+		add_call_cuda(&e);
+		add_status_cuda(&e);
+	}
 	add_workspace(&e);
-	add_call_dl(&e);
+	add_call_dl(&e, gpu ? "texo_object_call_any" : "texo_object_call_dl");
 	add_signature(&e);
 }

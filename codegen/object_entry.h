@@ -6,8 +6,9 @@
 
 #include "codegen/c_signature.h"
 
-/* Adds the functions and the signature of graph number `graph` of the object at `object`, an ImageObject. */
+/* Adds the functions and the signature of graph number `graph` of the object at `object`, an ImageObject.
+ * cpu, gpu: whether it has code for processors, for GPUs. */
 void entry_add(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, LLVMValueRef object, uint32_t graph,
-               const CSignature *s);
+               const CSignature *s, bool cpu, bool gpu);
 
 #endif

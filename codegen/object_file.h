@@ -15,9 +15,21 @@ typedef struct {
 	size_t n;
 } ObjectBitcode;
 
+/* What was generated for one GPU: the text of all kernels, and its code where that is wanted. */
+typedef struct {
+	const char *name, *ptx;
+	const void *cubin;
+	size_t cubin_bytes;
+} ObjectGpu;
+
 typedef struct {
 	const ObjectLevel *level;      /* a call takes the best one that the processor can run */
 	uint32_t nlevel, nprogram;
+	const ObjectLevel *gpu;        /* the same on a GPU; their cpu is a row of sms.def */
+	uint32_t ngpu;
+	Assemble *assemble;            /* NULL: kernels for GPUs are text alone */
+	void *user;                    /* its */
+	bool want_cubin;               /* ObjectGpu.cubin, with assemble */
 	/* What a launch needs, ending with one of 0 bytes; NULL: the object calls libtexo-rt for it. */
 	const ObjectBitcode *launch;
 	int opt_level;                 /* LLVM code generation level 0..3 */
@@ -27,10 +39,12 @@ typedef struct {
 	const void *object;
 	size_t size;
 	const char *header, *manifest;
+	const ObjectGpu *gpu;          /* in->ngpu, best first */
 	/* The functions and data that programs may name. */
 	const char *const *symbol;
 	uint32_t nsymbol;
 	const char *message;           /* when it failed */
+	bool unassembled;              /* FAILED: it is the assembler's */
 } ObjectResult;
 
 /* Everything in out is in a. The same input gives the same bytes. CODEGEN_ILLEGAL also where a graph's

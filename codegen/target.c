@@ -32,13 +32,20 @@ static const char *const feature_text[FEATURE_COUNT] = {
 };
 
 /* Loop strength reduction takes a third of a small kernel's compilation and finds little: addresses are
- * an index of the innermost loop plus what is hoisted. LLVM is linked into us alone, so that its options
- * are ours. */
+ * an index of the innermost loop plus what is hoisted; on a GPU it costs up to a fifth of the registers. Scheduling takes a twentieth before registers are
+ * given and, which LLVM does for Zen only, a fifteenth after it: inner loops stay as long as they were, and
+ * processors reorder them. LLVM is linked into us alone, so that its options are ours. They are the
+ * process's: set before the first machine of any target, so that no code depends on what was compiled before. */
+static void
+set_options(void)
+{
+	static const char *const option[] = {"texo", "-disable-lsr", "-enable-misched=false", "-post-RA-scheduler=false"};
+	LLVMParseCommandLineOptions(sizeof option / sizeof *option, option, "");
+}
+
 static void
 init_llvm(void)
 {
-	static const char *const option[] = {"texo", "-disable-lsr"};
-	LLVMParseCommandLineOptions(sizeof option / sizeof *option, option, "");
 	LLVMInitializeX86TargetInfo();
 	LLVMInitializeX86Target();
 	LLVMInitializeX86TargetMC();
@@ -132,7 +139,8 @@ target_feature_string(const Target *t, Arena *a)
 	Text out;
 	text_init(&out, a);
 	for (unsigned f = 0; f < FEATURE_COUNT; f++)
-		text_printf(&out, "%s%c%s", f ? "," : "", target_has(t, f) ? '+' : '-', feature_text[f]);
+		if (target_has(t, f))
+			text_printf(&out, "%s+%s", out.n ? "," : "", feature_text[f]);
 	if (target_has(t, FEATURE_AVX512F))
 		text_printf(&out, ",-prefer-256-bit");
 	return text_get(&out);
@@ -153,16 +161,17 @@ uint16_t
 target_lanes(const Target *t)
 {
 	if (t->arch == ARCH_NVPTX)
-		return 0;
+		return 32; /* a warp: blocks have vectors of their own lengths */
 	return target_has(t, FEATURE_AVX512F) ? 16 : target_has(t, FEATURE_AVX) ? 8 : 4;
 }
 
 LLVMTargetMachineRef
 target_machine(const Target *t, int level, Arena *a, const char **why)
 {
+	static once_flag options = ONCE_FLAG_INIT, once = ONCE_FLAG_INIT;
+	call_once(&options, set_options);
 	if (t->arch == ARCH_NVPTX)
 		return target_machine_nvptx(t, level, why);
-	static once_flag once = ONCE_FLAG_INIT;
 	call_once(&once, init_llvm);
 	LLVMTargetRef x86;
 	char *message = NULL;
@@ -171,34 +180,47 @@ target_machine(const Target *t, int level, Arena *a, const char **why)
 		LLVMDisposeMessage(message);
 		return NULL;
 	}
-	LLVMTargetMachineRef tm = LLVMCreateTargetMachine(
-		x86, "x86_64-unknown-linux-gnu", "x86-64", target_feature_string(t, a),
-		(LLVMCodeGenOptLevel)level, LLVMRelocPIC, LLVMCodeModelSmall);
+	LLVMCodeGenOptLevel at = (LLVMCodeGenOptLevel)level;
+	if (at > LLVMCodeGenLevelLess) /* what comes above copies the ends of blocks: inner loops stay as they are */
+		at = LLVMCodeGenLevelLess;
+	LLVMTargetMachineRef tm = LLVMCreateTargetMachine(x86, "x86_64-unknown-linux-gnu", "x86-64",
+		target_feature_string(t, a), at, LLVMRelocPIC, LLVMCodeModelSmall);
 	if (!tm)
 		*why = "LLVM has no machine for this target";
 	return tm;
 }
 
-void
-codegen_cpu_features(const char *cpu, uint16_t *lanes, bool *has_fma, bool *has_dot)
+TargetOffer
+codegen_target_offer(const char *cpu)
 {
 	Target t;
 	if (!target_named(cpu, &t))
 		t = (Target){.tune = "x86-64", .features = SET_V1};
-	*lanes = target_lanes(&t);
-	*has_fma = t.arch == ARCH_NVPTX || target_has(&t, FEATURE_FMA);
-	*has_dot = target_has(&t, FEATURE_AMX_TILE) && target_has(&t, FEATURE_AMX_BF16);
+	bool gpu = t.arch == ARCH_NVPTX;
+	bool tiles = target_has(&t, FEATURE_AMX_TILE) && target_has(&t, FEATURE_AMX_BF16);
+	bool vectors = target_has(&t, FEATURE_AVX512F) && target_has(&t, FEATURE_AVX512BF16);
+	return (TargetOffer){.lanes = target_lanes(&t), .blocks = gpu, .cluster = t.cluster, .roles = t.roles, .fma = gpu || target_has(&t, FEATURE_FMA),
+	                     .scale = target_has(&t, FEATURE_AVX512VL),
+	                     .ex2 = gpu, .fp8 = target_converts_fp8(&t), .halves = target_has(&t, FEATURE_F16C),
+	                     .dot = tiles ? TIR_DOT_TILES : vectors ? TIR_DOT_VECTORS : TIR_NO_DOT};
+}
+
+const char *
+codegen_target_text(Arena *a, const char *cpu)
+{
+	Target t;
+	unsigned major, minor, patch;
+	if (!target_named(cpu, &t))
+		return NULL;
+	LLVMGetVersion(&major, &minor, &patch);
+	return arena_text(a, "LLVM %u.%u.%u, %s: %s", major, minor, patch, t.tune,
+	                  target_feature_words(t.features, a));
 }
 
 const char *
 codegen_host_summary(Arena *a)
 {
-	Target t;
-	unsigned major, minor, patch;
-	host_target(&t);
-	LLVMGetVersion(&major, &minor, &patch);
-	return arena_text(a, "LLVM %u.%u.%u, %s: %s", major, minor, patch, t.tune,
-	                  target_feature_words(t.features, a));
+	return codegen_target_text(a, "host");
 }
 
 const char *

@@ -21,6 +21,9 @@ typedef struct {
 	uint64_t features; /* bit FEATURE_x; ARCH_X86 */
 	Arch arch;
 	uint32_t sm;       /* ARCH_NVPTX: compute capability, 90 for 9.0 */
+	uint16_t cluster;  /* blocks of a cluster; 0: it has none */
+	uint16_t sm_threads; /* that a multiprocessor holds at once */
+	bool roles;        /* it has what the roles of ir/channel.h are made of */
 	bool sm_only;      /* its code runs on no later one */
 } Target;
 
@@ -45,6 +48,12 @@ LLVMTargetMachineRef target_machine(const Target *t, int level, Arena *a, const 
 
 
 /* --- target_nvptx.c --- */
+/* Whether its threads convert between f32 and the 8-bit floats. */
+static inline bool
+target_converts_fp8(const Target *t)
+{
+	return t->arch == ARCH_NVPTX && t->sm >= 89;
+}
 /* A row of sms.def; their names, comma-separated. */
 bool target_sm_named(const char *sm, Target *t);
 const char *target_sm_names(Arena *a);

@@ -13,9 +13,10 @@
 static const struct {
 	const char *name;
 	uint32_t sm;
-	bool only;
+	uint16_t cluster, threads;
+	bool roles, only;
 } row[] = {
-#define SM(name, sm, only) {name, sm, only},
+#define SM(name, sm, cluster, threads, roles, only) {name, sm, cluster, threads, roles, only},
 #include "codegen/sms.def"
 };
 
@@ -26,7 +27,8 @@ target_sm_named(const char *sm, Target *t)
 {
 	for (unsigned i = 0; i < ROWS; i++)
 		if (strcmp(sm, row[i].name) == 0) {
-			*t = (Target){.tune = row[i].name, .arch = ARCH_NVPTX, .sm = row[i].sm, .sm_only = row[i].only};
+			*t = (Target){.tune = row[i].name, .arch = ARCH_NVPTX, .sm = row[i].sm, .cluster = row[i].cluster, .sm_threads = row[i].threads,
+			              .roles = row[i].roles, .sm_only = row[i].only};
 			return true;
 		}
 	return false;
@@ -78,6 +80,15 @@ codegen_sm_for(uint32_t sm)
 		if (row[i].only ? sm == row[i].sm : sm >= row[i].sm)
 			return row[i].name;
 	return NULL;
+}
+
+bool
+codegen_sm_before(const char *a, const char *b)
+{
+	Target x, y;
+	if (!target_sm_named(a, &x) || !target_sm_named(b, &y))
+		return false;
+	return x.sm_only != y.sm_only ? x.sm_only : x.sm > y.sm;
 }
 
 bool

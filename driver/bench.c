@@ -1,12 +1,14 @@
 /* bench.c: texo bench F [name=value...]: compiles a graph, launches it again and again on the same
  * data, and holds the median against what the signature must move, what the graph computes, and
- * what a triad and a loop of multiply-adds reach here with as many threads. Data that are all
- * zeros are refused: memory that was never written reads faster than memory is. */
+ * what a triad and a loop of multiply-adds reach here with as many threads; on a GPU a copy and such a
+ * loop. Data that are all zeros are refused: memory that was never written reads faster than memory
+ * is. */
 #include "driver/cpu_launch.h"
 #include "driver/roof.h"
 #include "driver/run_parts.h"
 #include "driver/timing.h"
 #include "passes/cost/cost.h"
+#include "runtime/cuda.h"
 
 #include <string.h>
 
@@ -15,6 +17,9 @@ typedef struct {
 	SourceUnit unit;
 	Graph *graph;
 	const char *target;
+	RunDevice device;
+	texo_rt *held; /* so that a device's context is made once, before anything is timed */
+	const Machine *machine; /* NULL: one that the cost model does not know */
 	Binding binding;
 	Work work;
 	Results results;
@@ -100,10 +105,15 @@ static bool
 time_graph(Session *s, CpuLaunch *l, void *user)
 {
 	Bench *x = user;
-	x->compile_ms += (double)l->load_ns * 1e-6;
-	texo_status st = cpu_prepare(s, l);
+	x->compile_ms += (double)l->load_ns * 1e-6 - now_ms(s);
+	texo_status st = texo_kernel_prepare(l->kernel, l->arg, l->narg); /* a GPU's code is made here */
+	x->compile_ms += now_ms(s);
 	if (st == TEXO_OK)
-		st = timing_take(s, l, &x->binding, &x->time);
+		st = cpu_prepare(s, l);
+	if (st == TEXO_OK)
+		st = l->device ? timing_take_cuda(s, l, &x->binding, &x->time) : timing_take(s, l, &x->binding, &x->time);
+	if (st == TEXO_OK && l->device)
+		st = roof_measure_cuda(l->rt, &x->roof);
 	return cpu_outcome(s, l, st, x->graph, &x->unit.diags, &x->results);
 }
 
@@ -120,18 +130,19 @@ measure(Bench *x)
 	x->stopped = !p;
 	if (!p)
 		return false;
-	x->kernels = p->kernel.n;
+	x->kernels = program_kernels(p);
 	double pause = now_ms(s); /* what is only for the report is no part of compiling */
-	const Machine *machine = cost_machine(po.lanes);
-	if (machine)
-		x->predicted_us = cost_program_us(machine, p, &x->binding.env, &s->arena, x->threads);
+	x->machine = cost_machine(po.blocks, po.lanes);
+	if (x->machine)
+		x->predicted_us = cost_program_us(x->machine, p, &x->binding.env, &s->arena, x->threads);
 	x->compile_ms -= now_ms(s) - pause;
-	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2};
+	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2, .late = true};
+	const LaunchCode launched = {&code, NULL};
 	if (!compile_code(s, p, &co, &code))
 		return false;
 	x->compile_ms += now_ms(s);
-	return cpu_loaded(s, &x->binding, &code, &x->results, time_graph, x) &&
-	       (x->results.failed || roof_measure(s, x->threads, &x->roof));
+	return cpu_loaded(s, &x->binding, &launched, &x->results, time_graph, x) &&
+	       (x->results.failed || x->device == DEVICE_CUDA || roof_measure(s, x->threads, &x->roof));
 }
 
 /* --- reports --- */
@@ -160,12 +171,15 @@ print_json(const Bench *x)
 	text_json(out, name, strlen(name));
 	text_printf(out, ",\"target\":");
 	text_json(out, x->target, strlen(x->target));
-	text_printf(out, ",\"device\":\"cpu\",\"threads\":%u,\"dims\":", x->threads);
+	if (x->device == DEVICE_CUDA)
+		text_printf(out, ",\"device\":\"cuda\",\"dims\":");
+	else
+		text_printf(out, ",\"device\":\"cpu\",\"threads\":%u,\"dims\":", x->threads);
 	binding_dims_json(&x->binding, out);
 	text_printf(out, ",\"kernels\":%u,\"compile_ms\":%.3f,", x->kernels, x->compile_ms);
 	text_printf(out, "\"time_us\":{\"median\":%.3f,\"min\":%.3f,\"max\":%.3f,\"n\":%u},", x->time.median, x->time.min,
 	            x->time.max, x->time.n);
-	text_printf(out, "\"predicted_us\":%.4g,", x->predicted_us);
+	text_printf(out, "\"predicted_us\":%s,", x->machine ? arena_text(out->arena, "%.4g", x->predicted_us) : "null");
 	text_printf(out, "\"bytes\":%.0f,\"flops\":%.0f,\"gbps\":%.4g,\"tflops\":%.4g,", x->work.bytes, x->work.flops,
 	            per_second(x->work.bytes, x->time.median) * 1e-9, per_second(x->work.flops, x->time.median) * 1e-12);
 	text_printf(out, "\"roof\":{\"gbps\":%.4g,\"tflops\":%.4g},\"fraction_of_roof\":%.4g}\n", x->roof.gbps,
@@ -176,31 +190,45 @@ static void
 print_text(const Bench *x)
 {
 	Text *out = &x->s->out;
-	text_printf(out, "graph %s, target %s%s, %u thread%s\n", name_text(x->graph->names, x->graph->name), x->target,
-	            binding_dims_text(&x->binding, &x->s->arena, false), x->threads, x->threads == 1 ? "" : "s");
+	Arena *a = out->arena;
+	bool gpu = x->device == DEVICE_CUDA;
+	text_printf(out, "graph %s, target %s%s, %s\n", name_text(x->graph->names, x->graph->name), x->target,
+	            binding_dims_text(&x->binding, a, false),
+	            gpu ? x->held->cuda->name : arena_text(a, "%u thread%s", x->threads, x->threads == 1 ? "" : "s"));
 	text_printf(out, "%u kernel%s, compiled in %.2f ms\n", x->kernels, x->kernels == 1 ? "" : "s", x->compile_ms);
-	text_printf(out, "median %.2f us (min %.2f, max %.2f) of %u; %.4g us were predicted\n", x->time.median, x->time.min,
-	            x->time.max, x->time.n, x->predicted_us);
-	text_printf(out, "bytes %.0f: %.4g GB/s of a triad's %.4g\n", x->work.bytes,
-	            per_second(x->work.bytes, x->time.median) * 1e-9, x->roof.gbps);
+	text_printf(out, "median %.2f us (min %.2f, max %.2f) of %u%s\n", x->time.median, x->time.min, x->time.max, x->time.n,
+	            x->machine ? arena_text(a, "; %.4g us were predicted", x->predicted_us) : "");
+	text_printf(out, "bytes %.0f: %.4g GB/s of a %s's %.4g\n", x->work.bytes,
+	            per_second(x->work.bytes, x->time.median) * 1e-9, gpu ? "copy" : "triad", x->roof.gbps);
 	text_printf(out, "flops %.0f: %.4g TFLOP/s of a multiply-add loop's %.4g\n", x->work.flops,
 	            per_second(x->work.flops, x->time.median) * 1e-12, x->roof.tflops);
 	text_printf(out, "%.1f%% of roof\n", 100 * fraction_of_roof(x));
+}
+
+static bool
+ready(Bench *x)
+{
+	Session *s = x->s;
+	const char *target = option_value(s->options, OPT_TARGET);
+	x->threads = cpu_threads(s);
+	if (!device_parse(s, &x->device))
+		return false;
+	if (x->device == DEVICE_INTERP)
+		return problem(&s->problem, EXIT_USAGE, "'texo bench' times compiled code: --device=cpu or --device=cuda");
+	x->target = target ? target : x->device == DEVICE_CUDA ? arena_text(&s->arena, "cuda:%s", s->gpu) : "cpu";
+	texo_rt_options o = {.struct_size = sizeof o, .device = s->device};
+	if (x->device != DEVICE_CUDA || texo_rt_create(&o, &x->held) == TEXO_OK)
+		return true;
+	return problem(&s->problem, EXIT_DEVICE, "--device=%s: %s", s->device, texo_last_error());
 }
 
 static ExitCode
 bench_graph(Bench *x)
 {
 	Session *s = x->s;
-	const char *target = option_value(s->options, OPT_TARGET);
-	RunDevice device;
-	x->target = target ? target : "cpu";
-	x->threads = cpu_threads(s);
-	bool ready = device_parse(s, &device) && (x->graph = compile_pick(s, &x->unit, option_value(s->options, OPT_GRAPH)));
-	if (ready && device != DEVICE_CPU)
-		ready = problem(&s->problem, EXIT_USAGE, "'texo bench' times compiled code on the processor: --device=cpu");
+	x->graph = compile_pick(s, &x->unit, option_value(s->options, OPT_GRAPH));
 	uint32_t before = x->unit.diags.list.n;
-	if (!ready || !bind(x) || !measure(x))
+	if (!x->graph || !bind(x) || !measure(x))
 		return x->stopped ? EXIT_OK : session_fail(s);
 	if (x->unit.diags.list.n > before)
 		session_diags(s, &x->unit.diags);
@@ -213,21 +241,30 @@ bench_graph(Bench *x)
 	return EXIT_OK;
 }
 
+static ExitCode
+bench_file(Bench *x)
+{
+	Session *s = x->s;
+	if (!warm_up(s))
+		return session_fail(s);
+	x->compile_ms -= now_ms(s);
+	compile_unit(s, &x->unit, NULL);
+	x->compile_ms += now_ms(s);
+	if (x->unit.failed) {
+		session_diags(s, &x->unit.diags);
+		return EXIT_INPUT;
+	}
+	return bench_graph(x);
+}
+
 ExitCode
 command_bench(Session *s, void *arg)
 {
 	Bench x = {.s = s};
 	(void)arg;
-	if (!compile_open(s, s->options->operand.at[0], &x.unit))
+	if (!compile_open(s, s->options->operand.at[0], &x.unit) || !ready(&x))
 		return session_fail(s);
-	if (!warm_up(s))
-		return session_fail(s);
-	x.compile_ms -= now_ms(s);
-	compile_unit(s, &x.unit, NULL);
-	x.compile_ms += now_ms(s);
-	if (x.unit.failed) {
-		session_diags(s, &x.unit.diags);
-		return EXIT_INPUT;
-	}
-	return bench_graph(&x);
+	ExitCode code = bench_file(&x);
+	texo_rt_destroy(x.held);
+	return code;
 }

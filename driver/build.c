@@ -1,7 +1,8 @@
 /* build.c: texo build: all graphs of a file (or the one that --graph names), compiled ahead of time. Each
- * level of processors has passes of its own, so the text is compiled once for each. -o PATH is what the
+ * level of processors, and each GPU, has passes of its own, so the text is compiled once for each. -o PATH is what the
  * names of the files begin with. All files appear, or none. */
 #include "driver/archive.h"
+#include "driver/assembler.h"
 #include "driver/compile.h"
 #include "driver/forms.h"
 #include "driver/output_file.h"
@@ -17,19 +18,22 @@ enum { MAX_LEVELS = 16 };
 typedef struct {
 	Session *s;
 	SourceUnit unit;             /* as first compiled: its diagnostics are the program's */
-	ObjectLevel level[MAX_LEVELS];
-	uint32_t nlevel, nprogram;
+	ObjectLevel level[MAX_LEVELS], gpu[MAX_LEVELS];
+	uint32_t nlevel, ngpu, nprogram;
+	CodegenOptions machine;      /* its assembler, for GPUs */
 	ObjectResult result;
 } Build;
 
 /* The files that --emit can ask for, and what is behind PATH in their names. */
 typedef struct {
 	const char *form, *ending;
-	bool is_text;
+	bool is_text, of_gpu; /* of_gpu: a file for each GPU */
 } FileForm;
 
 static const FileForm file_forms[] = {
-	{"obj", ".o", false}, {"header", ".h", true}, {"lib", ".a", false}, {"so", ".so", false}, {"manifest", ".json", true},
+	{"obj", ".o", false, false},        {"header", ".h", true, false}, {"lib", ".a", false, false},
+	{"so", ".so", false, false},        {"manifest", ".json", true, false},
+	{"ptx", ".ptx", false, true}, {"cubin", ".cubin", false, true},
 };
 
 enum { FILE_FORMS = sizeof file_forms / sizeof *file_forms };
@@ -43,34 +47,56 @@ wants(const Build *b, const FileForm *f)
 	return strcmp(f->form, "obj") == 0 || strcmp(f->form, "header") == 0;
 }
 
-/* --- processors --- */
+/* --- processors and GPUs --- */
 
 static bool
-add_cpu(Build *b, const char *cpu)
+add_name(Build *b, ObjectLevel *at, uint32_t *n, const char *name)
 {
-	for (uint32_t k = 0; k < b->nlevel; k++)
-		if (strcmp(b->level[k].cpu, cpu) == 0)
+	for (uint32_t k = 0; k < *n; k++)
+		if (strcmp(at[k].cpu, name) == 0)
 			return true;
-	if (b->nlevel == MAX_LEVELS)
+	if (*n == MAX_LEVELS)
 		return problem(&b->s->problem, EXIT_USAGE, "--target names more than %d processors", MAX_LEVELS);
-	b->level[b->nlevel++].cpu = cpu;
+	at[(*n)++].cpu = name;
 	return true;
 }
 
-/* One item of --target. */
+/* One item of --target. Plain cpu and cuda are several. */
 static bool
 add_target(Build *b, const char *item)
 {
-	const char *cpu = NULL;
-	if (strcmp(item, "cpu") != 0)
-		return (cpu = compile_cpu_named(b->s, item)) &&
-		       (!codegen_is_sm(cpu) || problem(&b->s->problem, EXIT_INPUT,
-		                                       "--target=%s: code for CUDA in objects is not built yet", item)) &&
-		       add_cpu(b, cpu);
+	Arena *a = &b->s->arena;
+	if (strcmp(item, "cuda") == 0) {
+		for (const char *n = codegen_sm_names(a); *n; n += strcspn(n, ","), n += strspn(n, ", "))
+			if (!add_name(b, b->gpu, &b->ngpu, arena_copy(a, n, strcspn(n, ","))))
+				return false;
+		return true;
+	}
+	if (strcmp(item, "cpu") != 0) {
+		const char *cpu = compile_cpu_named(b->s, item);
+		if (cpu && codegen_is_sm(cpu))
+			return add_name(b, b->gpu, &b->ngpu, cpu);
+		return cpu && add_name(b, b->level, &b->nlevel, cpu);
+	}
 	for (const char *const *c = codegen_object_cpus(); *c; c++)
-		if (!add_cpu(b, *c))
+		if (!add_name(b, b->level, &b->nlevel, *c))
 			return false;
 	return true;
+}
+
+/* What --target asks for can be had, and what is for GPUs has some. */
+static bool
+check_gpus(Build *b)
+{
+	Session *s = b->s;
+	if (b->ngpu && option_value(s->options, OPT_POOL))
+		return problem(&s->problem, EXIT_USAGE, "--threads=1 is for processors: code for GPUs needs libtexo-rt");
+	for (unsigned k = 0; k < FILE_FORMS; k++)
+		if (file_forms[k].of_gpu && wants(b, &file_forms[k]) && !b->ngpu)
+			return problem(&s->problem, EXIT_USAGE, "--emit=%s needs --target=cuda or cuda:NAME", file_forms[k].form);
+	if (option_lists(s->options, OPT_EMIT, "cubin"))
+		return assembler_need(s, &b->machine);
+	return !b->ngpu || assembler_choose(s, true, &b->machine);
 }
 
 static bool
@@ -83,7 +109,7 @@ choose_cpus(Build *b)
 			return false;
 		at += n;
 		if (!*at++)
-			return true;
+			return check_gpus(b);
 	}
 }
 
@@ -104,16 +130,16 @@ pick_graphs(Build *b, const SourceUnit *u, Graph ***graph)
 	return one != NULL;
 }
 
-/* Passes speak for the first level alone. */
+/* Passes speak for the first alone. */
 static bool
-build_level(Build *b, uint32_t n, const SourceUnit *u)
+build_level(Build *b, ObjectLevel *level, bool first, const SourceUnit *u)
 {
 	Session *s = b->s;
 	PassOptions po;
 	Graph **graph;
-	if (!pick_graphs(b, u, &graph) || !compile_pass_options_for(s, b->level[n].cpu, &po))
+	if (!pick_graphs(b, u, &graph) || !compile_pass_options_for(s, level->cpu, &po))
 		return false;
-	if (n > 0) {
+	if (!first) {
 		po.remarks = po.time = po.dump_all = false;
 		memset(po.dump, 0, sizeof po.dump);
 	}
@@ -123,20 +149,21 @@ build_level(Build *b, uint32_t n, const SourceUnit *u)
 		if (!program[g])
 			return problem(&s->problem, EXIT_USAGE, "--stop ends before there is code");
 	}
-	b->level[n].program = program;
+	level->program = program;
 	return true;
 }
 
 static bool
 build_levels(Build *b)
 {
-	if (!build_level(b, 0, &b->unit))
-		return false;
-	for (uint32_t n = 1; n < b->nlevel; n++) {
-		SourceUnit again;
-		compile_begin(b->s, b->unit.path, b->unit.text, b->unit.n, &again);
-		compile_unit(b->s, &again, NULL);
-		if (!build_level(b, n, &again))
+	for (uint32_t n = 0; n < b->nlevel + b->ngpu; n++) {
+		ObjectLevel *level = n < b->nlevel ? &b->level[n] : &b->gpu[n - b->nlevel];
+		SourceUnit again = b->unit;
+		if (n > 0) {
+			compile_begin(b->s, b->unit.path, b->unit.text, b->unit.n, &again);
+			compile_unit(b->s, &again, NULL);
+		}
+		if (!build_level(b, level, n == 0, &again))
 			return false;
 	}
 	return true;
@@ -146,7 +173,9 @@ static bool
 generate(Build *b)
 {
 	Session *s = b->s;
-	ObjectInput in = {b->level, b->nlevel, b->nprogram, NULL, 2};
+	ObjectInput in = {.level = b->level, .nlevel = b->nlevel, .nprogram = b->nprogram, .gpu = b->gpu, .ngpu = b->ngpu,
+	                  .assemble = b->machine.assemble, .user = b->machine.user, .opt_level = 2};
+	in.want_cubin = option_lists(s->options, OPT_EMIT, "cubin");
 	if (option_value(s->options, OPT_POOL)) {
 		uint32_t n = 0;
 		while (runtime_bitcode[n].n)
@@ -162,7 +191,7 @@ generate(Build *b)
 	case CODEGEN_ILLEGAL:
 		return problem(&s->problem, EXIT_INPUT, "%s can't be built: %s", b->unit.path, b->result.message);
 	case CODEGEN_FAILED:
-		return problem(&s->problem, EXIT_BUG, "code generation failed: %s", b->result.message);
+		return problem(&s->problem, b->result.unassembled ? EXIT_DEVICE : EXIT_BUG, "code generation failed: %s", b->result.message);
 	}
 	return false;
 }
@@ -195,6 +224,23 @@ add_file(Build *b, const FileForm *f, const char *path)
 	return true;
 }
 
+/* PATH.ptx, or where there are several GPUs PATH.sm_90a.ptx and so on. */
+static bool
+add_gpu_files(Build *b, const FileForm *f, const char *path)
+{
+	Session *s = b->s;
+	for (uint32_t n = 0; n < b->ngpu; n++) {
+		const ObjectGpu *g = &b->result.gpu[n];
+		const char *file = b->ngpu == 1 ? arena_text(&s->arena, "%s%s", path, f->ending)
+		                                : arena_text(&s->arena, "%s.%s%s", path, g->name, f->ending);
+		bool cubin = strcmp(f->form, "cubin") == 0;
+		if (!output_add(&s->host->files, file, cubin ? g->cubin : g->ptx, cubin ? g->cubin_bytes : strlen(g->ptx), &s->problem))
+			return false;
+		say_detail(s, "%s", file);
+	}
+	return true;
+}
+
 /* -o is there, unless the one form is a text for standard output. */
 static bool
 check_path(Build *b, const char **path)
@@ -224,6 +270,11 @@ write_files(Build *b, const char *path)
 	for (unsigned k = 0; k < FILE_FORMS; k++) {
 		if (!wants(b, &file_forms[k]))
 			continue;
+		if (file_forms[k].of_gpu) {
+			if (!add_gpu_files(b, &file_forms[k], path))
+				return false;
+			continue;
+		}
 		bool is_stdout = strcmp(path, "-") == 0;
 		const char *file = is_stdout ? path : arena_text(&s->arena, "%s%s", path, file_forms[k].ending);
 		if (!add_file(b, &file_forms[k], file))
@@ -261,16 +312,19 @@ check_forms(Build *b, bool *files)
 	*files = !list;
 	if (!list)
 		return true;
-	unsigned n = 1, nfile = 0;
+	unsigned n = 1, nfile = 0, ngpu = 0;
 	for (const char *c = list; *c; c++)
 		n += *c == ',';
-	for (unsigned k = 0; k < FILE_FORMS; k++)
+	for (unsigned k = 0; k < FILE_FORMS; k++) {
 		nfile += wants(b, &file_forms[k]);
-	*files = nfile > 0;
-	if (option_lists(o, OPT_EMIT, "cubin"))
-		return problem(&b->s->problem, EXIT_INPUT, "--emit=cubin is not built yet");
-	if (nfile && nfile != n)
-		return problem(&b->s->problem, EXIT_USAGE, "--emit lists obj, header, lib, so, manifest, or other forms, not both");
+		ngpu += wants(b, &file_forms[k]) && file_forms[k].of_gpu;
+	}
+	/* for one GPU, without an object, they are forms as others are */
+	const char *target = option_value(o, OPT_TARGET);
+	*files = nfile > ngpu || (nfile && target && strchr(target, ','));
+	if (*files && nfile != n)
+		return problem(&b->s->problem, EXIT_USAGE,
+		               "--emit lists obj, header, lib, so, manifest, ptx, cubin, or other forms, not both");
 	return true;
 }
 

@@ -1,4 +1,5 @@
 /* compile.c: see compile.h. */
+#include "driver/assembler.h"
 #include "driver/compile.h"
 #include "driver/input_spec.h"
 #include "driver/near.h"
@@ -207,13 +208,16 @@ compile_program(Session *s, Graph *g, const PassOptions *o)
 bool
 compile_code(Session *s, const Program *p, const CodegenOptions *o, CodegenResult *out)
 {
-	switch (codegen_cpu(&s->arena, &p, 1, o, out)) {
+	CodegenOptions with = *o;
+	if (codegen_is_sm(o->cpu) && !o->assemble && !assembler_choose(s, false, &with))
+		return false;
+	switch (codegen_cpu(&s->arena, &p, 1, &with, out)) {
 	case CODEGEN_OK:
 		return true;
 	case CODEGEN_ILLEGAL:
 		return problem(&s->problem, EXIT_INPUT, "the target can't run this graph: %s", out->message);
 	case CODEGEN_FAILED:
-		return problem(&s->problem, EXIT_BUG, "code generation failed: %s", out->message);
+		return problem(&s->problem, out->unassembled ? EXIT_DEVICE : EXIT_BUG, "code generation failed: %s", out->message);
 	}
 	return false;
 }

@@ -21,13 +21,14 @@ typedef struct {
 	int64_t load_ns; /* what making the runtime and loading the code took */
 } CpuLaunch;
 
+
 typedef bool CpuLaunchFn(Session *s, CpuLaunch *l, void *user);
 
 /* The threads that -j asks for; without it, one for each processor that the process may use. */
 uint32_t cpu_threads(const Session *s);
 /* Loads the code, makes memory for the results, and calls body. What the runtime owns is given back
  * however body ends. */
-bool cpu_loaded(Session *s, const Binding *b, const CodegenResult *code, Results *out, CpuLaunchFn *body, void *user);
+bool cpu_loaded(Session *s, const Binding *b, const LaunchCode *code, Results *out, CpuLaunchFn *body, void *user);
 /* Workspace, and all else that a first launch would do. */
 texo_status cpu_prepare(Session *s, CpuLaunch *l);
 texo_status cpu_launch(CpuLaunch *l);

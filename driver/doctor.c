@@ -1,7 +1,8 @@
 /* doctor.c: texo doctor: what is present here, and what to do about what is not. texo targets: what
  * can be compiled for. Each finding is a row; a lacking optional part is no failure. */
 #include "codegen/codegen.h"
-#include "driver/session.h"
+#include "driver/assembler.h"
+#include "driver/disk_cache.h"
 #include "runtime/cuda.h"
 
 #include <dlfcn.h>
@@ -15,21 +16,6 @@ typedef struct {
 	const char *found; /* what it is, or what is lacking */
 	const char *mend;  /* when it is not present */
 } Finding;
-
-/* The first executable of this name on PATH, or NULL. */
-static const char *
-on_path(Arena *a, const char *name)
-{
-	const char *path = getenv("PATH");
-	while (path && *path) {
-		size_t n = strcspn(path, ":");
-		const char *file = arena_text(a, "%.*s/%s", (int)n, path, name);
-		if (n && access(file, X_OK) == 0)
-			return file;
-		path += n + (path[n] == ':');
-	}
-	return NULL;
-}
 
 static Finding
 find_driver(Arena *a)
@@ -66,11 +52,13 @@ find_gpu(Arena *a)
 	return f;
 }
 
+/* Which one makes machine code: ptxas what is built ahead of time, the driver what is run. */
 static Finding
-find_assembler(Arena *a)
+find_assembler(Arena *a, bool driver)
 {
-	const char *ptxas = on_path(a, "ptxas");
-	return (Finding){"GPU assembler", ptxas != NULL, ptxas ? ptxas : "no ptxas on PATH",
+	const char *ptxas = assembler_find(a), *jit = driver ? "the driver assembles what is run" : "no driver that could assemble";
+	return (Finding){"GPU assembler", ptxas != NULL,
+	                 ptxas ? arena_text(a, "%s, for texo build; %s", ptxas, jit) : arena_text(a, "no ptxas on PATH; %s", jit),
 	                 "install the CUDA toolkit, or pip's nvidia-cuda-nvcc, and put its bin on PATH"};
 }
 
@@ -82,6 +70,19 @@ find_temporary(Arena *a)
 		dir = "/tmp";
 	bool ok = access(dir, W_OK | X_OK) == 0;
 	return (Finding){"temporary files", ok, ok ? dir : arena_text(a, "%s can't be written", dir), "set TMPDIR"};
+}
+
+static Finding
+find_cache(Session *s)
+{
+	Store store;
+	StoreList list;
+	const char *why = NULL;
+	if (!disk_cache_place(s, &store))
+		return (Finding){"cache", false, "there is no place for it", "set HOME, XDG_CACHE_HOME or TEXO_CACHE"};
+	if (!store_list(&store, &s->arena, &list, &why))
+		return (Finding){"cache", false, why, "graphs are compiled in every run"};
+	return (Finding){"cache", true, arena_text(&s->arena, "%s, %u entries, %.1f MiB", store.path, list.nentry, (double)list.bytes / 0x1p20), ""};
 }
 
 static void
@@ -97,15 +98,16 @@ command_doctor(Session *s, void *arg)
 	Arena *a = &s->arena;
 	Text *out = &s->out;
 	(void)arg;
+	const Finding driver = find_driver(a);
 	const Finding findings[] = {
 		{"version", true, TEXO_VERSION, ""},
 		{"processor", true, codegen_host_summary(a), ""},
 		{"processors", true, arena_text(a, "%ld online", sysconf(_SC_NPROCESSORS_ONLN)), ""},
-		find_driver(a),
+		driver,
 		find_gpu(a),
-		find_assembler(a),
+		find_assembler(a, driver.present),
 		find_temporary(a),
-		{"cache", true, "none: compiled code is not cached yet", ""},
+		find_cache(s),
 	};
 	bool json = option_on(s->options, OPT_JSON);
 	if (json)

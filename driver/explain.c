@@ -55,6 +55,8 @@ count_kernels(Explain *x)
 	x->us = ARENA_ARRAY(a, double, p->kernel.n + 1);
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const KernelPlan *kp = &p->kernel.at[k].plan;
+		if (p->kernel.at[k].alternative)
+			continue;
 		for (unsigned i = 0; i < kp->nnode; i++)
 			x->kernel_of[kp->node[i]] = k + 1;
 		x->work[k] = work_count(&x->binding.env, &x->uses, kp->node, kp->nnode);
@@ -151,11 +153,13 @@ print_text(Explain *x)
 	Arena *a = &x->s->arena;
 	Text *out = &x->s->out;
 	text_printf(out, "graph %s, target %s%s\n%u kernel%s, %s moved%s (each definition apart: %s%s)\n",
-	            name_text(p->graph->names, p->graph->name), x->target, binding_dims_text(&x->binding, a, true), p->kernel.n,
-	            p->kernel.n == 1 ? "" : "s", size_text(a, x->bytes_fused, "B"),
+	            name_text(p->graph->names, p->graph->name), x->target, binding_dims_text(&x->binding, a, true), program_kernels(p),
+	            program_kernels(p) == 1 ? "" : "s", size_text(a, x->bytes_fused, "B"),
 	            us_text(x, x->us_fused, " predicted"), size_text(a, x->bytes_unfused, "B"), us_text(x, x->us_unfused, ""));
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const Kernel *kernel = &p->kernel.at[k];
+		if (kernel->alternative)
+			continue;
 		text_printf(out, "  k%-3u %-5s", k, template_info[kernel->plan.tmpl].text);
 		for (unsigned i = 0; i < kernel->plan.nnode; i++)
 			text_printf(out, "%s %s", i ? "," : "", tensor_name(x, kernel->plan.node[i]));
@@ -210,7 +214,8 @@ print_json(Explain *x)
 	binding_dims_json(&x->binding, out);
 	text_printf(out, ",\"kernels\":[");
 	for (uint32_t k = 0; k < x->program->kernel.n; k++)
-		json_kernel(x, k);
+		if (!x->program->kernel.at[k].alternative) /* the first is none */
+			json_kernel(x, k);
 	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"predicted_us\":%s,\"predicted_us_unfused\":%s,\"refused\":[",
 	            x->bytes_unfused, x->bytes_fused, us_json(x, x->us_fused), us_json(x, x->us_unfused));
 	each_edge(x, json_edge);
@@ -232,7 +237,7 @@ plan(Explain *x)
 	    !session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
 	    !bind_inputs(x->graph, spec, o->operand.n - 1, &bo, &x->binding, &s->problem))
 		return false;
-	x->machine = cost_machine(po.lanes);
+	x->machine = cost_machine(po.blocks, po.lanes);
 	count_unfused(x);
 	x->program = compile_program(s, x->graph, &po);
 	if (x->program)

@@ -1,10 +1,11 @@
 /* forms.c: see forms.h. Each form says how far the program must have come for it. */
+#include "driver/assembler.h"
 #include "driver/forms.h"
 #include "driver/output_file.h"
 
 #include <string.h>
 
-typedef enum { NEEDS_TEXT, NEEDS_GRAPH, NEEDS_PROGRAM, NEEDS_CODE, NEEDS_BUILD, NOT_BUILT } Needs;
+typedef enum { NEEDS_TEXT, NEEDS_GRAPH, NEEDS_PROGRAM, NEEDS_CODE, NEEDS_BUILD } Needs;
 
 static const struct {
 	const char *name;
@@ -12,7 +13,7 @@ static const struct {
 } forms[] = {
 	{"tokens", NEEDS_TEXT},  {"ast", NEEDS_TEXT},   {"tg", NEEDS_GRAPH},  {"dot", NEEDS_GRAPH},
 	{"plan", NEEDS_PROGRAM}, {"tir", NEEDS_PROGRAM}, {"llvm", NEEDS_CODE}, {"asm", NEEDS_CODE},
-	{"ptx", NEEDS_CODE},     {"cubin", NOT_BUILT},  {"obj", NEEDS_BUILD}, {"lib", NEEDS_BUILD},
+	{"ptx", NEEDS_CODE},     {"cubin", NEEDS_CODE}, {"obj", NEEDS_BUILD}, {"lib", NEEDS_BUILD},
 	{"so", NEEDS_BUILD},     {"header", NEEDS_BUILD}, {"manifest", NEEDS_BUILD},
 };
 
@@ -24,6 +25,8 @@ typedef struct {
 	Graph *graph;
 	Program *program;
 	CodegenResult code;
+	const void *cubin;
+	size_t cubin_bytes;
 	Needs reached;
 } Emission;
 
@@ -59,20 +62,33 @@ reach_program(Emission *e)
 	return e->program || problem(&e->s->problem, EXIT_USAGE, "--stop ends before the form that --emit asks for");
 }
 
+/* The text of all kernels, assembled. */
+static bool
+assemble(Emission *e, const char *sm)
+{
+	CodegenOptions co = {.cpu = sm};
+	const char *why = "";
+	if (!assembler_need(e->s, &co))
+		return false;
+	return co.assemble(co.user, &e->s->arena, e->code.assembly, sm, &e->cubin, &e->cubin_bytes, &why) ||
+	       problem(&e->s->problem, EXIT_DEVICE, "%s", why);
+}
+
 static bool
 reach_code(Emission *e)
 {
 	const Options *o = e->s->options;
+	bool ptx = option_lists(o, OPT_EMIT, "ptx"), cubin = option_lists(o, OPT_EMIT, "cubin");
 	CodegenOptions co = {
 		.cpu = compile_cpu_name(e->s),
 		.want_llvm = option_lists(o, OPT_EMIT, "llvm"),
-		.want_asm = option_lists(o, OPT_EMIT, "asm") || option_lists(o, OPT_EMIT, "ptx"),
+		.want_asm = option_lists(o, OPT_EMIT, "asm") || ptx || cubin,
 		.no_code = true,
 		.opt_level = 2,
 	};
-	if (co.cpu && option_lists(o, OPT_EMIT, "ptx") && !codegen_is_sm(co.cpu))
-		return problem(&e->s->problem, EXIT_USAGE, "--emit=ptx needs --target=cuda or cuda:NAME");
-	return co.cpu && compile_code(e->s, e->program, &co, &e->code);
+	if (co.cpu && (ptx || cubin) && !codegen_is_sm(co.cpu))
+		return problem(&e->s->problem, EXIT_USAGE, "--emit=%s needs --target=cuda or cuda:NAME", ptx ? "ptx" : "cubin");
+	return co.cpu && compile_code(e->s, e->program, &co, &e->code) && (!cubin || assemble(e, co.cpu));
 }
 
 static bool
@@ -100,6 +116,8 @@ emit_form(Emission *e, const char *form, Text *out)
 		program_print_plan(e->program, out);
 	else if (strcmp(form, "tir") == 0)
 		program_print_tir(e->program, out);
+	else if (strcmp(form, "cubin") == 0)
+		text_add(out, e->cubin, e->cubin_bytes);
 	else
 		text_printf(out, "%s", strcmp(form, "llvm") == 0 ? e->code.llvm : e->code.assembly);
 }
@@ -126,8 +144,6 @@ emit_all(Emission *e, Text *out)
 			continue;
 		if (forms[k].needs == NEEDS_BUILD)
 			return problem(&e->s->problem, EXIT_USAGE, "--emit=%s is for texo build", forms[k].name);
-		if (forms[k].needs == NOT_BUILT)
-			return problem(&e->s->problem, EXIT_INPUT, "--emit=%s is not built yet", forms[k].name);
 		bool first_graph = forms[k].needs == NEEDS_GRAPH && e->reached < NEEDS_GRAPH;
 		if (!reach(e, forms[k].needs) || (first_graph && !run_to_stop(e)))
 			return false;

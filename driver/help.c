@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-static const char exit_codes[] =
+const char help_exit_codes[] =
 	"Exit codes: 0 fine, 1 the input is wrong, 2 usage, 3 file I/O or out of memory, 4 device or tool\n"
-	"missing, 5 results differ or a test failed, 70 a bug of texo, 77 what would be 4 with\n"
+	"missing or failing, 5 results differ or a test failed, 70 a bug of texo, 77 what would be 4 with\n"
 	"--skip-if-missing, 130 interrupted.\n";
 
-static const char input_forms[] =
+const char help_input_forms[] =
 	"Inputs are name=value:\n"
 	"  x=@x.npy            a file (x=@- reads stdin)\n"
 	"  x=random, random:42 uniform in [-1, 1), or inside the extents an integer input subscripts;\n"
@@ -52,7 +52,7 @@ all_print(Text *out)
 	for (int o = 1; o < OPT_END; o++)
 		if (option_table[o].commands == 0xffffffffu)
 			option_print(&option_table[o], out);
-	text_printf(out, "\n'texo COMMAND --help' has the options of a command.\n\n%s", exit_codes);
+	text_printf(out, "\n'texo COMMAND --help' has the options of a command.\n\n%s", help_exit_codes);
 }
 
 void
@@ -73,6 +73,6 @@ help_print(CommandId id, Text *out)
 		if (option_table[o].commands & 1u << id)
 			option_print(&option_table[o], out);
 	if (id == CMD_RUN || id == CMD_EXPLAIN)
-		text_printf(out, "\n%s", input_forms);
-	text_printf(out, "\n%s", exit_codes);
+		text_printf(out, "\n%s", help_input_forms);
+	text_printf(out, "\n%s", help_exit_codes);
 }

@@ -122,6 +122,21 @@ print_features(uint64_t set, const char *before, const char *after, const char *
 		}
 }
 
+/* ": 640 bytes, 32 registers, no spills", as far as it is known. */
+static void
+print_code(const InspectKernel *k, Text *out)
+{
+	if (k->bytes >= 0)
+		text_printf(out, ": %lld bytes", (long long)k->bytes);
+	if (k->registers >= 0)
+		text_printf(out, ", %lld registers", (long long)k->registers);
+	if (k->stack > 0)
+		text_printf(out, ", %lld bytes of stack for spills", (long long)k->stack);
+	else if (k->stack == 0)
+		text_printf(out, ", no spills");
+	text_printf(out, "\n");
+}
+
 static void
 print_level(Session *s, const InspectLevel *l)
 {
@@ -132,7 +147,7 @@ print_level(Session *s, const InspectLevel *l)
 	text_printf(out, "  %s: %u kernel%s", *l->cpu ? l->cpu : "compiled", l->kernel.n, l->kernel.n == 1 ? "" : "s");
 	if (code >= 0)
 		text_printf(out, ", %lld bytes of code", (long long)code);
-	if (!*l->cpu || option_on(s->options, OPT_VERBOSE)) {
+	if (!*l->cpu || (strncmp(l->cpu, "sm_", 3) != 0 && option_on(s->options, OPT_VERBOSE))) {
 		text_printf(out, "; needs %s", l->features ? "" : "x86-64 alone");
 		print_features(l->features, "", "", " ", out);
 	}
@@ -140,9 +155,7 @@ print_level(Session *s, const InspectLevel *l)
 	for (uint32_t k = 0; k < l->kernel.n; k++) {
 		const InspectKernel *kernel = &l->kernel.at[k];
 		text_printf(out, "    %-5s %s", kernel->template_name, kernel->symbol);
-		if (kernel->bytes >= 0)
-			text_printf(out, ": %lld bytes", (long long)kernel->bytes);
-		text_printf(out, "\n");
+		print_code(kernel, out);
 	}
 }
 
@@ -150,7 +163,15 @@ static void
 print_text(Session *s, const Inspection *x)
 {
 	Text *out = &s->out;
-	text_printf(out, "%s: %s, %zu bytes, %u graph%s\n", x->path, x->kind, x->bytes, x->graph.n, x->graph.n == 1 ? "" : "s");
+	uint32_t n = x->kernel.n ? x->kernel.n : x->graph.n;
+	text_printf(out, "%s: %s, %zu bytes, %u %s%s\n", x->path, x->kind, x->bytes, n, x->kernel.n ? "kernel" : "graph",
+	            n == 1 ? "" : "s");
+	for (uint32_t k = 0; k < x->key.n; k++)
+		text_printf(out, "  %s: %s\n", x->key.at[k].name, x->key.at[k].value);
+	for (uint32_t k = 0; k < x->kernel.n; k++) {
+		text_printf(out, "  %s", x->kernel.at[k].symbol);
+		print_code(&x->kernel.at[k], out);
+	}
 	for (uint32_t k = 0; k < x->graph.n; k++) {
 		const InspectGraph *g = &x->graph.at[k];
 		print_signature(g, out);
@@ -199,6 +220,27 @@ json_dims(const InspectGraph *g, Text *out)
 }
 
 static void
+json_count(const char *before, int64_t n, Text *out)
+{
+	if (n >= 0)
+		text_printf(out, "%s%lld", before, (long long)n);
+	else
+		text_printf(out, "%snull", before);
+}
+
+static void
+json_kernel(const InspectKernel *k, Text *out)
+{
+	json_word(out, "{\"name\":", k->name);
+	json_word(out, ",\"template\":", k->template_name);
+	json_word(out, ",\"symbol\":", k->symbol);
+	json_count(",\"bytes\":", k->bytes, out);
+	json_count(",\"registers\":", k->registers, out);
+	json_count(",\"spill_bytes\":", k->stack, out);
+	text_printf(out, "}");
+}
+
+static void
 json_level(const InspectLevel *l, Text *out)
 {
 	json_word(out, "{\"cpu\":", l->cpu);
@@ -206,14 +248,8 @@ json_level(const InspectLevel *l, Text *out)
 	print_features(l->features, "\"", "\"", ",", out);
 	text_printf(out, "],\"tables_bytes\":%llu,\"kernels\":[", (unsigned long long)l->tables);
 	for (uint32_t k = 0; k < l->kernel.n; k++) {
-		const InspectKernel *kernel = &l->kernel.at[k];
-		json_word(out, k ? ",{\"name\":" : "{\"name\":", kernel->name);
-		json_word(out, ",\"template\":", kernel->template_name);
-		json_word(out, ",\"symbol\":", kernel->symbol);
-		if (kernel->bytes >= 0)
-			text_printf(out, ",\"bytes\":%lld}", (long long)kernel->bytes);
-		else
-			text_printf(out, ",\"bytes\":null}");
+		text_printf(out, k ? "," : "");
+		json_kernel(&l->kernel.at[k], out);
 	}
 	text_printf(out, "]}");
 }
@@ -252,12 +288,23 @@ print_json(Session *s, const Inspection *x)
 	Text *out = &s->out;
 	json_word(out, "{\"file\":", x->path);
 	json_word(out, ",\"kind\":", x->kind);
-	text_printf(out, ",\"bytes\":%zu,\"graphs\":[", x->bytes);
+	text_printf(out, ",\"bytes\":%zu,\"key\":[", x->bytes);
+	for (uint32_t k = 0; k < x->key.n; k++) {
+		json_word(out, k ? ",{\"name\":" : "{\"name\":", x->key.at[k].name);
+		json_word(out, ",\"value\":", x->key.at[k].value);
+		text_printf(out, "}");
+	}
+	text_printf(out, "],\"graphs\":[");
 	for (uint32_t k = 0; k < x->graph.n; k++) {
 		text_printf(out, k ? "," : "");
 		json_graph(&x->graph.at[k], out);
 	}
-	text_printf(out, "]}\n");
+	text_printf(out, "]");
+	for (uint32_t k = 0; k < x->kernel.n; k++) {
+		text_printf(out, k ? "," : ",\"kernels\":[");
+		json_kernel(&x->kernel.at[k], out);
+	}
+	text_printf(out, x->kernel.n ? "]}\n" : "}\n");
 }
 
 ExitCode
@@ -280,7 +327,7 @@ command_inspect(Session *s, void *arg)
 		problem(&s->problem, EXIT_INPUT, "%s is neither a program's text nor code that texo made", x.path);
 		return session_fail(s);
 	}
-	if (x.kind && !inspect_code(s, bytes, x.bytes, &x))
+	if (x.kind && (!inspect_key(s, bytes, x.bytes, &x) || !inspect_code(s, bytes, x.bytes, &x)))
 		return session_fail(s);
 	if (!x.kind && !inspect_text(s, bytes, x.bytes, &x))
 		return EXIT_INPUT;

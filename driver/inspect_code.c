@@ -129,28 +129,55 @@ describe(Arena *a, const Image *im, const ImageGraph *g, InspectGraph *to)
 	}
 }
 
-static int64_t
-code_bytes(const CodeSymbols *symbols, const char *name)
+static void
+add_code(const CodeSymbols *symbols, InspectKernel *k)
 {
-	for (uint32_t k = 0; k < symbols->n; k++)
-		if (strcmp(symbols->at[k].name, name) == 0)
-			return (int64_t)symbols->at[k].bytes;
-	return -1;
+	for (uint32_t n = 0; n < symbols->n; n++) {
+		const CodeSymbol *s = &symbols->at[n];
+		if (strcmp(s->name, k->symbol) != 0)
+			continue;
+		k->bytes = (int64_t)s->bytes;
+		k->registers = s->registers;
+		k->stack = s->stack;
+	}
+}
+
+/* The machine code that the tables have for a GPU's kernel. */
+static void
+add_modules(Arena *a, const Image *im, uint32_t kernel, InspectKernel *k)
+{
+	for (uint64_t n = 0; n < im->header->module.n; n++) {
+		const ImageModule *m = &im->module[n];
+		CodeSymbols symbols = {0};
+		if (m->kernel != kernel || m->form != IMG_CUBIN)
+			continue;
+		code_symbols(a, im->code + m->at, (size_t)m->n, &symbols);
+		add_code(&symbols, k);
+	}
+}
+
+/* "sm_90a": what the tables of a GPU are for. */
+static const char *
+gpu_name(Arena *a, const ImageHeader *h)
+{
+	return arena_text(a, "sm_%llu%s", (unsigned long long)h->needs[0], h->needs[1] ? "a" : "");
 }
 
 static void
 add_level(Search *x, const Image *im, const ImageGraph *g, const CodeSymbols *symbols, InspectGraph *to)
 {
 	Arena *a = &x->s->arena;
-	InspectLevel level = {.cpu = "", .features = im->header->needs[0],
+	bool gpu = im->header->target == IMG_TARGET_CUDA;
+	InspectLevel level = {.cpu = gpu ? gpu_name(a, im->header) : "", .features = gpu ? 0 : im->header->needs[0],
 	                      .tables = im->header->bytes - im->header->code.n};
 	for (uint32_t k = 0; k < g->nkernel; k++) {
 		const ImageKernel *from = &im->kernel[g->kernel0 + k];
 		const char *symbol = im->text + from->entry, *dot = strrchr(symbol, '.');
-		InspectKernel kernel = {im->text + from->name, im->text + from->template_name, symbol,
-		                        code_bytes(symbols, symbol)};
+		InspectKernel kernel = {im->text + from->name, im->text + from->template_name, symbol, -1, -1, -1};
+		add_code(symbols, &kernel);
+		add_modules(a, im, g->kernel0 + k, &kernel);
 		vec_push(a, &level.kernel, kernel);
-		if (dot && im->header->code.n == 0) /* an object's: graph.number.processor */
+		if (!gpu && dot && im->header->code.n == 0) /* an object's: graph.number.processor */
 			level.cpu = dot + 1;
 	}
 	vec_push(a, &to->level, level);
@@ -189,13 +216,38 @@ read_image(Search *x, const uint8_t *at, size_t n)
 	if (h.bytes > n || h.bytes < sizeof h)
 		return 0;
 	im.bytes = arena_copy(&x->s->data, at, (size_t)h.bytes); /* aligned */
-	if (image_read(&im, (size_t)h.bytes) != TEXO_OK || im.header->target != IMG_TARGET_CPU)
+	if (image_read(&im, (size_t)h.bytes) != TEXO_OK)
 		return 0;
 	CodeSymbols own = {0};
-	code_symbols(&x->s->arena, im.code, (size_t)h.code.n, &own);
+	if (im.header->target == IMG_TARGET_CPU)
+		code_symbols(&x->s->arena, im.code, (size_t)h.code.n, &own);
 	for (uint64_t k = 0; k < h.graph.n; k++)
 		add_graph(x, &im, &im.graph[k], h.code.n ? &own : &x->symbols);
 	return (size_t)h.bytes;
+}
+
+/* The kernels of machine code for a GPU. */
+static void
+add_functions(Session *s, const CodeSymbols *symbols, Inspection *out)
+{
+	for (uint32_t k = 0; k < symbols->n; k++) {
+		const CodeSymbol *f = &symbols->at[k];
+		if (f->registers < 0) /* a part of one, such as a division */
+			continue;
+		InspectKernel kernel = {f->name, "", f->name, (int64_t)f->bytes, f->registers, f->stack};
+		vec_push(&s->arena, &out->kernel, kernel);
+	}
+}
+
+static void
+add_entry(Session *s, const char *symbol, const void *machine, size_t n, Inspection *out)
+{
+	CodeSymbols symbols = {0};
+	if (machine)
+		code_symbols(&s->arena, machine, n, &symbols);
+	add_functions(s, &symbols, out);
+	if (!out->kernel.n)
+		vec_push(&s->arena, &out->kernel, ((InspectKernel){symbol, "", symbol, -1, -1, -1}));
 }
 
 bool
@@ -204,7 +256,18 @@ inspect_code(Session *s, const void *bytes, size_t n, Inspection *out)
 	Search x = {.s = s, .out = out};
 	const uint8_t *at = bytes, *end = at + n;
 	const size_t magic = strlen(IMAGE_MAGIC);
+	const char *kernel;
+	const void *machine;
+	size_t machine_bytes;
+	if (strcmp(out->kind, "cache entry") == 0 && inspect_entry_of_kernel(bytes, out, &kernel, &machine, &machine_bytes)) {
+		add_entry(s, kernel, machine, machine_bytes, out);
+		return true;
+	}
 	code_symbols(&s->arena, bytes, n, &x.symbols);
+	if (strcmp(out->kind, "cubin") == 0)
+		add_functions(s, &x.symbols, out);
+	if (out->kernel.n)
+		return true;
 	while (x.damaged < MAX_DAMAGED && (at = memchr(at, IMAGE_MAGIC[0], (size_t)(end - at)))) {
 		size_t left = (size_t)(end - at), step = 1;
 		if (left >= magic && memcmp(at, IMAGE_MAGIC, magic) == 0) {

@@ -17,7 +17,8 @@ static SessionFn *const command_table[CMD_END] = {
 	[CMD_CHECK] = command_check,     [CMD_RUN] = command_run,         [CMD_TEST] = command_test,
 	[CMD_EXPLAIN] = command_explain, [CMD_BUILD] = command_build,     [CMD_TARGETS] = command_targets,
 	[CMD_DOCTOR] = command_doctor,   [CMD_BENCH] = command_bench,
-	[CMD_FMT] = command_fmt,         [CMD_INSPECT] = command_inspect,
+	[CMD_FMT] = command_fmt,         [CMD_INSPECT] = command_inspect, [CMD_CACHE] = command_cache,
+	[CMD_COMPLETION] = command_completion,
 };
 
 /* Only unlink and _exit, which a handler may call. */
@@ -93,6 +94,8 @@ help(Session *s, void *arg)
 	const Options *o = arg;
 	if (option_on(o, OPT_VERSION))
 		text_printf(&s->out, "texo %s\n", TEXO_VERSION);
+	else if (option_on(o, OPT_MAN))
+		manual_print(&s->out);
 	else
 		help_print(o->command, &s->out);
 	return EXIT_OK;
@@ -114,7 +117,7 @@ dispatch(Session *s, void *arg)
 	if (!options_parse(&s->arena, line->argc, line->argv, read_variable, o, &s->problem))
 		return session_fail(s);
 	s->options = o;
-	if (option_on(o, OPT_HELP) || option_on(o, OPT_VERSION))
+	if (option_on(o, OPT_HELP) || option_on(o, OPT_VERSION) || option_on(o, OPT_MAN))
 		return help(s, o);
 	if (!command_built(o->command))
 		return not_built(s, o);

@@ -254,11 +254,18 @@ parse_words(Parse *s)
 	return true;
 }
 
-/* Options the command does not know; --help and --version pass. */
+/* Whether a text about the command is all that is asked for. */
+static bool
+wants_text(const Options *o)
+{
+	return option_on(o, OPT_HELP) || option_on(o, OPT_VERSION) || option_on(o, OPT_MAN);
+}
+
+/* Options the command does not know; where a text is asked for they pass. */
 static bool
 check_command(Parse *s)
 {
-	if (s->out->command == CMD_NONE || option_on(s->out, OPT_HELP) || option_on(s->out, OPT_VERSION))
+	if (s->out->command == CMD_NONE || wants_text(s->out))
 		return true;
 	for (uint32_t i = 0; i < s->out->use.n; i++) {
 		const OptionRow *row = &option_table[s->out->use.at[i].id];
@@ -293,7 +300,7 @@ options_parse(Arena *a, int argc, char *const *argv, GetEnvFn *env, Options *out
 	memset(out, 0, sizeof *out);
 	if (!parse_words(&s) || !check_command(&s))
 		return false;
-	if (out->command == CMD_NONE && !option_on(out, OPT_HELP) && !option_on(out, OPT_VERSION)) {
+	if (out->command == CMD_NONE && !wants_text(out)) {
 		problem(p, EXIT_USAGE, "a command is missing");
 		return problem_help(p, "texo --help lists the commands");
 	}

@@ -29,7 +29,7 @@ typedef struct {
 } OptionUse;
 
 typedef struct {
-	CommandId command; /* CMD_NONE with --help or --version alone */
+	CommandId command; /* CMD_NONE with --help, --version or --man alone */
 	VEC(OptionUse) use; /* in order; environment first */
 	VEC(const char *) operand;
 } Options;
@@ -49,5 +49,7 @@ bool command_operands(const Options *o, Problem *p);
 
 /* Help for one command, or for all with CMD_NONE. */
 void help_print(CommandId id, Text *out);
+/* The manual page, for man(1). */
+void manual_print(Text *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* options_table.h: the rows of options.def as data, for options.c and help.c alone. */
+/* options_table.h: the rows of options.def as data, for what reads and what describes the command line. */
 #ifndef TEXO_DRIVER_OPTIONS_TABLE_H
 #define TEXO_DRIVER_OPTIONS_TABLE_H
 
@@ -24,5 +24,8 @@ typedef struct {
 
 extern const CommandRow command_table[CMD_END];
 extern const OptionRow option_table[OPT_END];
+
+/* Texts of help and manual: lines. */
+extern const char help_exit_codes[], help_input_forms[];
 
 #endif

@@ -2,6 +2,7 @@
  * a signal handler has no other way to find what to remove. An entry is complete before the count
  * says it is there, and the count drops before an entry is reused. */
 #include "driver/output_file.h"
+#include "driver/source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,26 +19,6 @@ static struct {
 	char target[MAX_PATH];
 } pending[MAX_OUTPUT_FILES];
 static volatile sig_atomic_t npending;
-
-bool
-write_fully(const HostFiles *files, int fd, const void *bytes, size_t n)
-{
-	const char *at = bytes;
-	while (n > 0) {
-		ptrdiff_t k = files->write(files->user, fd, at, n > 1u << 30 ? 1u << 30 : n);
-		if (k < 0 && errno == EINTR)
-			continue;
-		if (k < 0)
-			return false;
-		if (k == 0) {
-			errno = ENOSPC;
-			return false;
-		}
-		at += k;
-		n -= (size_t)k;
-	}
-	return true;
-}
 
 /* Writes to a target that can't be renamed onto. */
 static bool

@@ -19,7 +19,5 @@ const char *output_aside(const char *path);
 bool output_commit(const HostFiles *files, Problem *p);
 /* Removes what was not committed. Only calls unlink, so that a signal handler may use it. */
 void output_abandon(const HostFiles *files);
-/* All of n bytes to a descriptor; false with errno. */
-bool write_fully(const HostFiles *files, int fd, const void *bytes, size_t n);
 
 #endif

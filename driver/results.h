@@ -3,6 +3,7 @@
 #define TEXO_DRIVER_RESULTS_H
 
 #include "driver/binding.h"
+#include "driver/cache/store.h"
 #include "driver/compile.h"
 #include "ir/eval.h"
 
@@ -30,7 +31,14 @@ bool run_oracle(Session *s, const Binding *b, Diags *diags, EvalOutputs *out, Di
 /* Its values, rounded to the results' types. Inouts of the binding keep their old values. */
 bool results_of_oracle(Session *s, const Binding *b, const EvalOutputs *values, Results *out);
 
-/* Compiled code on this machine's processor. Inouts of the binding get their new values. */
-bool run_cpu(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, Results *out);
+/* What is launched: an artefact, and where the code of its kernels is kept that is made when they are prepared (NULL:
+ * nowhere). */
+typedef struct {
+	const CodegenResult *code;
+	const Store *kept;
+} LaunchCode;
+
+/* Compiled code on this machine's processor, or a GPU. Inouts of the binding get their new values. */
+bool run_cpu(Session *s, const Binding *b, const LaunchCode *code, Diags *diags, Results *out);
 
 #endif

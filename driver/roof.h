@@ -4,6 +4,7 @@
 #define TEXO_DRIVER_ROOF_H
 
 #include "driver/session.h"
+#include "texo_rt.h"
 
 typedef struct {
 	double gbps;   /* a[i] = b[i] + s * c[i] over memory, three arrays of f64 counted once each */
@@ -11,6 +12,10 @@ typedef struct {
 } Roof;
 
 bool roof_measure(Session *s, uint32_t threads, Roof *out);
+/* --- roof_cuda.c --- */
+/* The same of a GPU: a copy, its bytes counted read and written. */
+texo_status roof_measure_cuda(texo_rt *rt, Roof *out);
+/* --- roof.c --- */
 
 /* --- roof_x86.c --- */
 void roof_triad(double *a, const double *b, const double *c, double s, size_t n);

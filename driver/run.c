@@ -1,6 +1,7 @@
 /* run.c: texo run F [name=value...]: compile, bind, run, compare, then print or save. With
  * --compare the evaluator runs first: it only reads the inputs, compiled code overwrites inouts. */
 #include "driver/compare.h"
+#include "driver/disk_cache.h"
 #include "driver/element_text.h"
 #include "driver/forms.h"
 #include "driver/npy.h"
@@ -25,33 +26,53 @@ typedef struct {
 	bool stopped; /* --stop: there is nothing to run */
 } Run;
 
-/* Looks the device up, for what code it takes. */
-static bool
-find_gpu(Session *s, const char *device)
+/* Looks the device up, for what code it takes. When there is none, or none that texo makes code for: *why. */
+static texo_status
+find_gpu(Session *s, const char *device, const char **why)
 {
 	texo_rt_options o = {.struct_size = sizeof o, .device = device};
 	texo_rt *rt;
-	bool skip = option_on(s->options, OPT_SKIP_IF_MISSING);
 	texo_status st = texo_rt_create(&o, &rt);
-	if (st != TEXO_OK) {
-		ExitCode missing = skip ? EXIT_MISSING : EXIT_DEVICE;
-		problem(&s->problem, st == TEXO_NO_DEVICE ? missing : EXIT_DEVICE, "--device=%s: %s", device, texo_last_error());
-		return problem_help(&s->problem, "--device=cpu runs on this processor; 'texo doctor' says what is here");
-	}
-	s->device = device;
+	*why = texo_last_error();
+	if (st != TEXO_OK)
+		return st;
 	s->gpu = codegen_sm_for((uint32_t)rt->cuda->sm);
-	if (!s->gpu)
-		problem(&s->problem, skip ? EXIT_MISSING : EXIT_DEVICE, "--device=%s: %s is too old: compute capability %d.%d", device,
-		        rt->cuda->name, rt->cuda->sm / 10, rt->cuda->sm % 10);
+	s->device = s->gpu ? device : NULL;
+	*why = arena_text(&s->arena, "%s is too old: compute capability %d.%d", rt->cuda->name, rt->cuda->sm / 10, rt->cuda->sm % 10);
 	texo_rt_destroy(rt);
-	return s->gpu != NULL;
+	return s->gpu ? TEXO_OK : TEXO_NO_DEVICE;
+}
+
+static bool
+need_gpu(Session *s, const char *device)
+{
+	const char *why;
+	bool skip = option_on(s->options, OPT_SKIP_IF_MISSING);
+	texo_status st = find_gpu(s, device, &why);
+	if (st == TEXO_OK)
+		return true;
+	problem(&s->problem, skip && st == TEXO_NO_DEVICE ? EXIT_MISSING : EXIT_DEVICE, "--device=%s: %s", device, why);
+	return problem_help(&s->problem, "--device=cpu runs on this processor; 'texo doctor' says what is here");
+}
+
+/* A GPU where there is one, if code is not asked for a processor. */
+static RunDevice
+device_here(Session *s)
+{
+	const char *target = option_value(s->options, OPT_TARGET), *why;
+	bool cpu = target && strncmp(target, "cpu", 3) == 0;
+	return !cpu && find_gpu(s, "cuda", &why) == TEXO_OK ? DEVICE_CUDA : DEVICE_CPU;
 }
 
 bool
 device_parse(Session *s, RunDevice *out)
 {
 	const char *d = option_value(s->options, OPT_DEVICE);
-	if (!d || strcmp(d, "cpu") == 0) {
+	if (!d) {
+		*out = device_here(s);
+		return true;
+	}
+	if (strcmp(d, "cpu") == 0) {
 		*out = DEVICE_CPU;
 		return true;
 	}
@@ -61,7 +82,7 @@ device_parse(Session *s, RunDevice *out)
 	if (strcmp(d, "cuda") != 0 && (strncmp(d, "cuda:", 5) != 0 || !d[5] || d[5 + strspn(d + 5, "0123456789")]))
 		return problem(&s->problem, EXIT_USAGE, "--device is interp, cpu, cuda or cuda:N, not '%s'", d);
 	*out = DEVICE_CUDA;
-	return find_gpu(s, d);
+	return need_gpu(s, d);
 }
 
 static bool
@@ -101,6 +122,29 @@ bind(Run *r)
 	return true;
 }
 
+/* Out of the cache, or by a compilation, which rewrites the graph. */
+static bool
+make_code(Run *r, DiskCache *cache, CodegenResult *code)
+{
+	Session *s = r->s;
+	PassOptions po;
+	if (!compile_pass_options(s, &po))
+		return false;
+	disk_cache_open(s, &r->unit, r->graph, cache);
+	if (disk_cache_get(s, cache, code))
+		return true;
+	Program *p = compile_program(s, r->graph, &po);
+	r->stopped = !p;
+	if (!p)
+		return false;
+	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2, .late = true};
+	if (!compile_code(s, p, &co, code))
+		return false;
+	say_detail(s, "%u kernel%s, %zu bytes of code and tables", p->kernel.n, p->kernel.n == 1 ? "" : "s", code->image_size);
+	disk_cache_put(s, cache, code);
+	return true;
+}
+
 /* Runs on the device; when something failed at launch the diagnostics say so. */
 static bool
 execute(Run *r)
@@ -118,18 +162,11 @@ execute(Run *r)
 	if (r->device == DEVICE_INTERP)
 		return results_of_oracle(s, &r->binding, &r->oracle, &r->results);
 	CodegenResult code;
-	PassOptions po;
-	if (!compile_pass_options(s, &po))
+	DiskCache cache;
+	if (!make_code(r, &cache, &code))
 		return false;
-	Program *p = compile_program(s, r->graph, &po);
-	r->stopped = !p;
-	if (!p)
-		return false;
-	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2};
-	if (!compile_code(s, p, &co, &code))
-		return false;
-	say_detail(s, "%u kernel%s, %zu bytes of code and tables", p->kernel.n, p->kernel.n == 1 ? "" : "s", code.image_size);
-	return run_cpu(s, &r->binding, &code, &r->unit.diags, &r->results);
+	const LaunchCode launched = {&code, cache.used ? &cache.store : NULL};
+	return run_cpu(s, &r->binding, &launched, &r->unit.diags, &r->results);
 }
 
 static ResultTensor *

@@ -1,4 +1,7 @@
 /* run_cpu.c: see cpu_launch.h; and --device=cpu, which is one launch. */
+#include "driver/api/objects.h"
+#include "driver/assembler.h"
+#include "driver/compile.h"
 #include "driver/cpu_launch.h"
 #include "runtime/cuda.h"
 #include "runtime/pool.h"
@@ -191,16 +194,55 @@ cpu_outcome(Session *s, CpuLaunch *l, texo_status status, const Graph *g, Diags 
 	return status == TEXO_OK || refused(s, status);
 }
 
+/* --- late code --- */
+
+static void
+say_made(void *session, texo_log_level level, const char *text)
+{
+	(void)level;
+	say_detail(session, "%s", text);
+}
+
+/* As much of a context as making code needs (driver/api/late.c). What it takes is its own: an unwinding of the session's
+ * arena must not pass through the runtime. */
+static LateCode *
+new_late(Session *s, const Store *kept)
+{
+	CodegenOptions co = {.cpu = compile_cpu_name(s)};
+	if (!co.cpu || !assembler_choose(s, false, &co))
+		return NULL;
+	texo_ctx *ctx = ARENA_NEW(&s->arena, texo_ctx);
+	LateCode *late = ARENA_NEW(&s->arena, LateCode);
+	memset(ctx, 0, sizeof *ctx);
+	ctx->host = *s->host;
+	ctx->log = say_made;
+	ctx->log_user = s;
+	ctx->compile_bytes = LOWERING_LIMIT;
+	if (kept)
+		ctx->store = *kept;
+	*late = (LateCode){.ctx = ctx, .cpu = co.cpu, .kept = kept != NULL, .assemble = co.assemble, .user = co.user,
+	                   .assembler = assembler_version(&s->arena, &co)};
+	return late;
+}
+
+/* --- loading --- */
+
 static bool
-load(Session *s, const CodegenResult *code, CpuLaunch *l)
+load(Session *s, const LaunchCode *code, CpuLaunch *l)
 {
 	const HostMemory *m = &s->host->memory;
 	texo_rt_options ro = {.struct_size = sizeof ro, .threads = cpu_threads(s), .device = s->device ? s->device : "cpu", .alloc = m->alloc,
 	                      .resize = m->resize, .release = m->release, .user = m->user};
+	LateCode *late = s->device ? new_late(s, code->kept) : NULL;
+	if (s->device && !late)
+		return false;
+	texo_private_maker maker = {0};
+	if (late)
+		maker = late_maker(late);
 	int64_t start = s->host->clock.now_ns(s->host->clock.user);
 	texo_status st = texo_rt_create(&ro, &l->rt);
 	if (st == TEXO_OK)
-		st = texo_rt_load(l->rt, code->image, code->image_size, &l->program);
+		st = texo_private_load(l->rt, code->code->image, code->code->image_size, &maker, &l->program);
 	if (st == TEXO_OK)
 		st = texo_program_get_kernel(l->program, NULL, &l->kernel);
 	l->load_ns = s->host->clock.now_ns(s->host->clock.user) - start;
@@ -219,7 +261,7 @@ release(Session *s, CpuLaunch *l)
 
 /* What the runtime owns is given back before an unwinding goes on. */
 bool
-cpu_loaded(Session *s, const Binding *b, const CodegenResult *code, Results *out, CpuLaunchFn *body, void *user)
+cpu_loaded(Session *s, const Binding *b, const LaunchCode *code, Results *out, CpuLaunchFn *body, void *user)
 {
 	CpuLaunch *l = ARENA_NEW(&s->arena, CpuLaunch); /* not locals: they change between setjmp and longjmp */
 	Unwind *inner = ARENA_NEW(&s->arena, Unwind);
@@ -261,7 +303,7 @@ launch_once(Session *s, CpuLaunch *l, void *user)
 }
 
 bool
-run_cpu(Session *s, const Binding *b, const CodegenResult *code, Diags *diags, Results *out)
+run_cpu(Session *s, const Binding *b, const LaunchCode *code, Diags *diags, Results *out)
 {
 	Once once = {b->graph, diags, out};
 	return cpu_loaded(s, b, code, out, launch_once, &once);

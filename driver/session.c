@@ -1,6 +1,7 @@
 /* session.c: see session.h. */
 #include "driver/session.h"
 #include "driver/output_file.h"
+#include "driver/source.h"
 
 #include <errno.h>
 #include <stdarg.h>

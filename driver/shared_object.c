@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "driver/output_file.h"
+#include "driver/source.h"
 
 extern char **environ;
 

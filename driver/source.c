@@ -22,6 +22,26 @@ read_fully(const HostFiles *files, int fd, void *to, size_t n)
 	return (ptrdiff_t)got;
 }
 
+bool
+write_fully(const HostFiles *files, int fd, const void *bytes, size_t n)
+{
+	const char *at = bytes;
+	while (n > 0) {
+		ptrdiff_t k = files->write(files->user, fd, at, n > 1u << 30 ? 1u << 30 : n);
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return false;
+		if (k == 0) {
+			errno = ENOSPC;
+			return false;
+		}
+		at += k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
 int
 open_to_read(const HostFiles *files, const char *path, int64_t *size, Problem *p)
 {

@@ -80,7 +80,17 @@ pass_options_for(const char *cpu, const Host *host, PassOptions *out)
 {
 	memset(out, 0, sizeof *out);
 	out->host = host;
-	codegen_cpu_features(cpu, &out->lanes, &out->has_fma, &out->has_dot);
+	TargetOffer offer = codegen_target_offer(cpu);
+	out->lanes = offer.lanes;
+	out->blocks = offer.blocks;
+	out->cluster = offer.cluster;
+	out->roles = offer.roles;
+	out->has_fma = offer.fma;
+	out->has_scale = offer.scale;
+	out->has_ex2 = offer.ex2;
+	out->has_fp8 = offer.fp8;
+	out->has_halves = offer.halves;
+	out->dot = offer.dot;
 }
 
 const Program **

@@ -84,7 +84,8 @@ run_block(OneTest *t, DiagCode *failed)
 	Session *s = t->s;
 	CodegenResult code;
 	PassOptions po;
-	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2};
+	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2, .late = true};
+	const LaunchCode launched = {&code, NULL};
 	if (!run_oracle(s, &t->binding, &t->unit.diags, &t->oracle, failed))
 		return false;
 	if (!*failed && !results_of_oracle(s, &t->binding, &t->oracle, &t->results))
@@ -96,11 +97,11 @@ run_block(OneTest *t, DiagCode *failed)
 	Program *p = compile_program(s, t->graph, &po);
 	if (!p)
 		return problem(&s->problem, EXIT_USAGE, "--stop leaves nothing to run");
-	t->nkernel = p->kernel.n;
+	t->nkernel = program_kernels(p);
 	if (t->test->device == DEVICE_INTERP)
 		return true;
 	DiagCode by_oracle = *failed;
-	if (!compile_code(s, p, &co, &code) || !run_cpu(s, &t->binding, &code, &t->unit.diags, &t->results))
+	if (!compile_code(s, p, &co, &code) || !run_cpu(s, &t->binding, &launched, &t->unit.diags, &t->results))
 		return false;
 	*failed = t->results.failed;
 	if (by_oracle != *failed)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS = 20, LEAST_RUNS = 3, MOST_RUNS = 1 << 16, WARM_RUNS = 3 };
+enum { RUNS = 20, LEAST_RUNS = 3, WARM_RUNS = 3 };
 static const double LEAST_US = 0.5e6, ENOUGH_US = 2e6, MOST_US = 10e6, WARM_US = 0.1e6, WARM_MOST_US = 0.5e6;
 
 typedef struct {
@@ -59,40 +59,40 @@ by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void
-summarise(double *us, uint32_t n, Timing *out)
+void
+timing_summarise(double *us, uint32_t n, Timing *out)
 {
 	qsort(us, n, sizeof *us, by_size);
 	*out = (Timing){.median = n % 2 ? us[n / 2] : (us[n / 2 - 1] + us[n / 2]) / 2, .min = us[0], .max = us[n - 1], .n = n};
 }
 
-static bool
-is_warm(uint32_t n, double us)
+bool
+timing_is_warm(uint32_t n, double us)
 {
 	return (n >= WARM_RUNS && us > WARM_US) || us > WARM_MOST_US;
 }
 
-static bool
-is_enough(uint32_t n, double us)
+bool
+timing_is_enough(uint32_t n, double us)
 {
-	return (n >= RUNS && us > LEAST_US) || (n >= LEAST_RUNS && us > ENOUGH_US) || us > MOST_US || n == MOST_RUNS;
+	return (n >= RUNS && us > LEAST_US) || (n >= LEAST_RUNS && us > ENOUGH_US) || us > MOST_US || n == TIMING_MOST;
 }
 
 texo_status
 timing_take(Session *s, CpuLaunch *l, const Binding *b, Timing *out)
 {
 	Repeat r = {s, l, b, NULL};
-	double *us = ARENA_ARRAY(&s->arena, double, MOST_RUNS), took, start = now_us(s);
+	double *us = ARENA_ARRAY(&s->arena, double, TIMING_MOST), took, start = now_us(s);
 	texo_status st = TEXO_OK;
 	save_inouts(&r);
 	uint32_t n = 0;
-	while (st == TEXO_OK && !is_warm(n++, now_us(s) - start))
+	while (st == TEXO_OK && !timing_is_warm(n++, now_us(s) - start))
 		st = launch(&r, &took);
 	n = 0;
 	start = now_us(s);
-	while (st == TEXO_OK && !is_enough(n, now_us(s) - start))
+	while (st == TEXO_OK && !timing_is_enough(n, now_us(s) - start))
 		st = launch(&r, &us[n++]);
 	if (st == TEXO_OK)
-		summarise(us, n, out);
+		timing_summarise(us, n, out);
 	return st;
 }

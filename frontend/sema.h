@@ -330,6 +330,10 @@ void extents_agree(Sema *s, const AxisUses *uses, Name index);
 /* --- sema_reduce.c --- */
 Val elab_reduce(Sema *s, AstId id, Env *env);
 bool is_reduction(Sema *s, Name name);
+
+/* --- sema_hoist.c --- */
+/* e, or 0 if it is not known to be no less. */
+ExprId at_least_zero(Sema *s, ExprId e);
 /* A node over the free indices of its parts, shared with an equal one; returns the read of it. */
 typedef struct {
 	Monoid monoid;

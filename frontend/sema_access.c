@@ -198,8 +198,13 @@ elab_read(Sema *s, AstId id, Env *env)
 	if (!shaped && e->kind == ENT_TENSOR)
 		diag_add(s->diags, DIAG_E0229, n.name_at, "the tensor `%s` has no shape yet where this dim is needed",
 		         name_text(s->names, n.name))->help = "a dim is made of other dims, scalar parameters and constants";
-	if (!shaped || (e->def && e->kind == ENT_DEF && !def_ready(e->def)))
+	if (!shaped || (e->def && e->kind == ENT_DEF && !def_ready(e->def))) {
+		if (e->kind == ENT_DEF && e->def && !e->def->failed)
+			diag_add(s->diags, DIAG_E0603, n.name_at, "`%s` is read where its own shape is being found",
+			         name_text(s->names, n.name))->help =
+				"the ranges at the left of a recurrence are made of dims, scalars and constants";
 		return val_error;
+	}
 	if (!rank_agrees(s, &n, e, rank, nsub))
 		return val_error;
 	ExprId sub[TG_MAX_RANK], extent[TG_MAX_RANK];

@@ -48,7 +48,8 @@ typedef enum texo_log_level {
 /** Where code generation runs. */
 typedef enum texo_isolation {
 	TEXO_IN_PROCESS = 0, /**< in the calling thread: fast */
-	/** In a process of its own, one for each compilation that the cache does not have: it can open no file, start
+	/** In a process of its own, one for each compilation that the cache does not have, and for CUDA one for each
+	 * kernel that is prepared or launched first: it can open no file, start
 	 * no process, run no code that it makes, and has 1 GiB and texo_ctx_options::worker_seconds. When LLVM
 	 * fails, it fails there. The process is a child of this one: SIGCHLD is sent when it ends. */
 	TEXO_WORKER = 1
@@ -69,13 +70,13 @@ typedef struct texo_ctx_options {
 	void *(*resize)(void *user, void *p, size_t n); /**< see alloc */
 	void (*release)(void *user, void *p);           /**< see alloc */
 	void *user;                                     /**< handed to the three */
-	/** Gets a line of text (without newline, valid during the call) in the thread that compiles: the calling one,
-	 * or, where that has less than 4 MiB of stack left, one that is started for the time of the call. It must not
+	/** Gets a line of text (without newline, valid during the call) in the thread that compiles, or prepares or launches
+	 * what it then generates code of: the calling one, or, where that has less than 4 MiB of stack left, one that is started for the time of the call. It must not
 	 * call texo. NULL: no log. */
 	void (*log)(void *log_user, texo_log_level level, const char *text);
 	void *log_user;       /**< handed to log */
 	size_t cache_bytes;   /**< bytes of compiled code that the memory cache keeps; 0: 64 MiB; #TEXO_CACHE_OFF */
-	size_t compile_bytes; /**< most memory that one compilation may take, then #TEXO_LIMIT; 0: 2 GiB */
+	size_t compile_bytes; /**< most memory that one compilation, or one kernel's code generation, may take, then #TEXO_LIMIT; 0: 2 GiB */
 	uint32_t isolation;   /**< a #texo_isolation */
 	uint32_t reserved;    /**< must be 0 */
 	/** As texo_rt_options::parallel_for. */
@@ -84,11 +85,20 @@ typedef struct texo_ctx_options {
 	/** For #TEXO_WORKER: path of the `texo` command; NULL: the one that was installed with this shared library. */
 	const char *worker;
 	uint32_t worker_seconds; /**< for #TEXO_WORKER: how long a compilation may take, then #TEXO_LIMIT; 0: 10 */
+	/** "cuda" or "cuda:N": what a program is compiled for whose target is NULL, and where kernels for CUDA run. NULL:
+	 * the processor, and kernels for CUDA run on "cuda", which is looked for when the first is compiled. */
+	const char *device;
+	void *context; /**< as texo_rt_options::context, with a device */
+	/** A folder where compiled code outlives the process: what is there needs no code generation. It may be the
+	 * command's, and any number of processes may use it. It is made if it isn't there; one that is another user's,
+	 * or that others may write to, is not used. What is wrong with it is said to the log. NULL: none. */
+	const char *cache;
+	uint64_t cache_limit; /**< bytes in it, before what was not used for longest is dropped; 0: 1 GiB */
 } texo_ctx_options;
 
 /** Bits of texo_options::flags. */
 enum {
-	TEXO_NO_CACHE = 1u << 0, /**< compile even if the memory cache has it, and do not keep it */
+	TEXO_NO_CACHE = 1u << 0, /**< compile even if a cache has it, and do not keep it */
 	TEXO_WERROR = 1u << 1,   /**< warnings are errors */
 	TEXO_NO_FILES = 1u << 2, /**< the program may use "std" but no file */
 	TEXO_VERIFY = 1u << 3,   /**< verify after every pass: slower, for finding bugs of texo */
@@ -98,7 +108,9 @@ enum {
 /** How one program is compiled. Zero is the default of every field; begin with TEXO_INIT(texo_options). */
 typedef struct texo_options {
 	uint32_t struct_size; /**< sizeof(texo_options) */
-	const char *target;   /**< NULL or "cpu": this processor; "cpu:NAME": an older one, such as "cpu:x86-64-v3" */
+	/** "cpu": this processor; "cpu:NAME": an older one, such as "cpu:x86-64-v3"; "cuda": the context's GPU, or where
+	 * there is none "cuda:sm_90a"; "cuda:NAME": another; NULL: where the context's kernels run. */
+	const char *target;
 	const char *fp;       /**< NULL or "relaxed"; "strict"; "fast" */
 	const char *fuse;     /**< NULL or "all"; "elementwise"; "off" */
 	const char *const *statics; /**< dims whose value is compiled in: "N=4096" */
@@ -142,7 +154,9 @@ TEXO_API texo_status texo_ctx_create(const texo_ctx_options *options, texo_ctx *
 /** Gives the caller's hold on the context up. Its memory goes when its last module does. */
 TEXO_API void texo_ctx_destroy(texo_ctx *ctx);
 
-/** Compiles a program. Its graphs become kernels of the module. The same text with the same options comes
+/** Compiles a program. Its graphs become kernels of the module. For CUDA a graph has code for several ranges of sizes
+ * and alignments, which is generated when texo_kernel_prepare() or a launch first needs it; all that is wrong with the
+ * program, or that the target lacks, is said here. The same text with the same options comes
  * from the context's memory cache: such modules share their kernels (a program that uses files other than
  * "std" is always compiled). Any thread; compilations of one context run side by side.
  * \param ctx     the context
@@ -186,7 +200,7 @@ TEXO_API texo_status texo_module_get_diagnostic(const texo_module *module, size_
  * the kept text again, and kept by the module. Any thread.
  * \param module the module; one in error has "tokens" and "ast"
  * \param kind   "tokens", "ast", "tg" (the tensor graphs), "dot" (the same for Graphviz), "plan", "tir", "llvm", "asm",
- *               "image" (the artefact, which texo_rt_load() takes), or "obj", "header", "manifest" (what `texo build` writes,
+ *               "ptx" (for CUDA), "image" (the artefact, which texo_rt_load() takes), or "obj", "header", "manifest" (what `texo build` writes,
  *               for libtexo-rt)
  * \param bytes  the form, lent by the module; a NUL follows it
  * \param n      its bytes
@@ -200,7 +214,9 @@ TEXO_API texo_status texo_module_emit(const texo_module *module, const char *kin
  * \param module the module
  * \param graph  its name; NULL: the only one, else the last
  * \param out    the kernel, lent by the module
- * \return #TEXO_OK, #TEXO_INVALID, #TEXO_NOT_FOUND, or #TEXO_COMPILE_ERROR for a module without kernels */
+ * \return #TEXO_OK, #TEXO_INVALID, #TEXO_NOT_FOUND, or #TEXO_COMPILE_ERROR for a module without kernels;
+ *         #TEXO_NO_DEVICE or #TEXO_BAD_ARTEFACT for a module for CUDA, which has forms also where there is no GPU, or
+ *         another one */
 TEXO_API texo_status texo_module_get_kernel(const texo_module *module, const char *graph, texo_kernel **out);
 
 #ifdef __cplusplus

@@ -124,7 +124,19 @@ typedef struct texo_rt_options {
 	 * k < n once, on any threads, at the same time or not, and returns when all have returned. */
 	void (*parallel_for)(void *parallel_user, uint32_t n, void (*body)(void *arg, uint32_t k), void *arg);
 	void *parallel_user; /**< handed to parallel_for */
+	/** With a "cuda" device: a CUcontext of it, which must outlive the runtime; NULL: the device's primary one, which
+	 * is also the one of the CUDA runtime library. */
+	void *context;
 } texo_rt_options;
+
+/** What texo_rt_get_device() tells. */
+typedef struct texo_device {
+	uint32_t struct_size; /**< sizeof(texo_device), set by the caller: TEXO_INIT(texo_device) */
+	DLDevice device;      /**< where tensors of launches have to be */
+	uint32_t capability;  /**< compute capability, 90 for 9.0; 0 for the processor */
+	uint32_t processors;  /**< of the device; for the processor the threads of a launch */
+	const char *name;     /**< of the device, lent by the runtime; "" for the processor */
+} texo_device;
 
 /** An argument: a tensor, or (tensor NULL) a scalar of the parameter's dtype. */
 typedef struct texo_arg {
@@ -150,6 +162,11 @@ TEXO_API texo_status texo_rt_create(const texo_rt_options *options, texo_rt **ou
 /** Gives the caller's hold up. Programs keep what they need alive; with the last of them the threads have
  * ended. */
 TEXO_API void texo_rt_destroy(texo_rt *rt);
+/** What the runtime's programs run on.
+ * \param rt  the runtime
+ * \param out filled; its struct_size must be set
+ * \return #TEXO_OK, #TEXO_INVALID */
+TEXO_API texo_status texo_rt_get_device(const texo_rt *rt, texo_device *out);
 /** Loads an artefact. Loading is running code: do it only with artefacts you trust.
  * \param rt       the runtime
  * \param artefact its bytes, copied
@@ -167,11 +184,15 @@ TEXO_API void texo_program_destroy(texo_program *p);
  * \return #TEXO_OK, #TEXO_INVALID, #TEXO_NOT_FOUND */
 TEXO_API texo_status texo_program_get_kernel(const texo_program *p, const char *graph, texo_kernel **out);
 
-/** Does what is done once: a launch with such arguments starts no thread after it.
+/** Does what is done once: a launch with such arguments starts no thread after it. On a CUDA device the code of the
+ * kernels that run with such arguments is generated, where libtexo has compiled them in this process, and given to the
+ * driver, which assembles what is no machine code yet; a launch does that for what was not prepared. A launch that was
+ * prepared, with the same sizes, strides and alignment of data (NULL: to 16 bytes), may be captured into a CUDA graph.
  * \param k    the kernel
  * \param args inputs (with inouts) in source order, then results
  * \param n    how many
- * \return as texo_kernel_workspace() */
+ * \return as texo_kernel_workspace(), what a device's driver can say, and where code is generated as
+ *         texo_compile_string() */
 TEXO_API texo_status texo_kernel_prepare(texo_kernel *k, const texo_arg *args, size_t n);
 /** Bytes of workspace that a launch with these arguments needs: a multiple of 64, or 0. Tensors whose last axis is
  * not in a row may need room for a copy.
@@ -181,7 +202,9 @@ TEXO_API texo_status texo_kernel_prepare(texo_kernel *k, const texo_arg *args, s
  * \param bytes the result
  * \return #TEXO_OK; #TEXO_INVALID with the argument's name; #TEXO_CHECK_FAILED; #TEXO_LIMIT */
 TEXO_API texo_status texo_kernel_workspace(texo_kernel *k, const texo_arg *args, size_t n, size_t *bytes);
-/** Runs the graph, with the same results on any number of threads. Never allocates. On the CPU it returns
+/** Runs the graph, with the same results on any number of threads. Never allocates, but for code that was not
+ * prepared; where such code is needed and the stream is being captured, it is #TEXO_INVALID, and nothing was put on
+ * the stream. On the CPU it returns
  * when done; on a CUDA device once the work is on the stream, and only texo_kernel_status() tells of accesses
  * that failed. Launches of one kernel from several threads take turns; of those that a device has at the
  * same time, which one texo_kernel_status() tells of is open.
@@ -190,7 +213,7 @@ TEXO_API texo_status texo_kernel_workspace(texo_kernel *k, const texo_arg *args,
  * \param n         how many
  * \param workspace aligned to 64 bytes; NULL when none is needed
  * \param stream    NULL on the CPU; a CUstream or cudaStream_t, of which NULL is the default one
- * \return as texo_kernel_workspace(), and #TEXO_FAULT when an access failed, #TEXO_DEVICE_LOST */
+ * \return as texo_kernel_prepare(), and #TEXO_FAULT when an access failed, #TEXO_DEVICE_LOST */
 TEXO_API texo_status texo_kernel_launch(texo_kernel *k, const texo_arg *args, size_t n, void *workspace,
                                         void *stream);
 /** What happened in the kernel's last launch. On a CUDA device call it once the stream has been waited for.
@@ -229,7 +252,17 @@ TEXO_API int texo_object_call(const texo_object *object, uint32_t graph, const u
  * from malloc. */
 TEXO_API int texo_object_call_dl(const texo_object *object, uint32_t graph, const DLTensor *const *args, size_t n,
                                  void *stream, void *room);
-/** For generated code: bytes of workspace; SIZE_MAX where the sizes are wrong. */
+/** For generated code: puts a graph on a stream of the GPU whose context is the calling thread's, or without one
+ * of the first; a #texo_status. */
+TEXO_API int texo_object_call_cuda(const texo_object *object, uint32_t graph, const uint64_t *word, const int64_t *dim,
+                                   void *workspace, void *stream, void *room);
+/** For generated code: the same for tensors, of a GPU or the processor; what workspace it needs on a GPU comes
+ * from the stream's pool. */
+TEXO_API int texo_object_call_any(const texo_object *object, uint32_t graph, const DLTensor *const *args, size_t n,
+                                  void *stream, void *room);
+/** For generated code: what the graph's last launch on that GPU met; a #texo_status. */
+TEXO_API int texo_object_status_cuda(const texo_object *object, uint32_t graph);
+/** For generated code: bytes of workspace, on the processor and on GPUs; SIZE_MAX where the sizes are wrong. */
 TEXO_API size_t texo_object_workspace(const texo_object *object, uint32_t graph, const uint64_t *word,
                                       const int64_t *dim, void *room);
 

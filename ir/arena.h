@@ -52,9 +52,10 @@ void *arena_array(Arena *a, size_t size, size_t n); /* checks size * n */
 		T *at;            \
 		uint32_t n, cap;  \
 	}
-#define vec_grow(a, v, k) \
-	((v)->at = arena_grow((a), (v)->at, sizeof *(v)->at, (v)->n, &(v)->cap, (k)), (v)->n += (uint32_t)(k))
-#define vec_push(a, v, x) (vec_grow((a), (v), 1), (v)->at[(v)->n - 1] = (x))
+#define vec_room(a, v, k) ((v)->at = arena_grow((a), (v)->at, sizeof *(v)->at, (v)->n, &(v)->cap, (k)))
+#define vec_grow(a, v, k) (vec_room((a), (v), (k)), (v)->n += (uint32_t)(k))
+#define vec_push(a, v, x) \
+	((void)((v)->n < (v)->cap || vec_room((a), (v), 1)), (v)->n += 1, (v)->at[(v)->n - 1] = (x))
 void *arena_grow(Arena *a, void *at, size_t size, uint32_t n, uint32_t *cap, size_t extra);
 
 #endif

@@ -20,15 +20,42 @@ typedef enum {
 #include <stdlib.h>
 #include <string.h>
 
-static inline bool
-bug_is_on(const char *id)
+/* The one that is on, or "". */
+static inline const char *
+bug_chosen(void)
 {
 	const char *chosen = getenv("TEXO_BUG");
-	return chosen && strcmp(chosen, id) == 0;
+	return chosen ? chosen : "";
 }
 
-#define BUG(id) ((void)BUG_##id, bug_is_on(#id))
+/* Asked in the innermost loops, so the name is looked up once a file: 1 + the bug chosen, or -1 for none. */
+static inline bool
+bug_is_on(BugId id)
+{
+	static const char *const name[] = {
+#define INJECTION(id, where, what) #id,
+#include "ir/bugs.def"
+	};
+	static _Atomic int chosen;
+	if (chosen == 0) {
+		const char *text = bug_chosen();
+		int found = -1;
+		for (int k = 0; k < (int)(sizeof name / sizeof *name); k++)
+			if (strcmp(text, name[k]) == 0)
+				found = k + 1;
+		chosen = found;
+	}
+	return chosen == (int)id + 1;
+}
+
+#define BUG(id) bug_is_on(BUG_##id)
 #else
+static inline const char *
+bug_chosen(void)
+{
+	return "";
+}
+
 #define BUG(id) ((void)BUG_##id, false)
 #endif
 

@@ -1,7 +1,8 @@
 /* eval_math.c: transcendental functions of the oracle. The reference is libm's long double; the
  * bound is the change over the operand's interval plus the mode's budget in ulp of the result
- * (RELIABILITY.md 3.3; for what it does not list, LANGUAGE.md's 2 ulp). The functions that are
- * monotone are bounded by the ends of the interval, sine and cosine by their slope. */
+ * (RELIABILITY.md 3.3; for what it does not list, LANGUAGE.md's 2 ulp; for a narrowed function, 1/16 ulp of
+ * the narrow float). The functions that are monotone are bounded by the ends of the interval, sine and
+ * cosine by their slope. */
 #include "ir/eval_value.h"
 
 typedef struct {
@@ -59,13 +60,14 @@ value(Op op, long double x)
 
 /* A result v whose exact counterpart is within e, computed within the operation's budget. */
 static Val
-within_budget(FpMode fp, Op op, DType t, long double v, double e, double operand)
+within_budget(FpMode fp, Op op, DType t, DType narrow, long double v, double e, double operand)
 {
 	DType wide = t == DT_F64 ? DT_F64 : DT_F32;
 	const MathInfo *f = &infos[op];
 	double budget = fp == FP_STRICT ? f->strict : fp == FP_RELAXED ? f->relaxed : f->fast;
 	if (fp == FP_FAST && (op == OP_EXP || op == OP_EXP2))
 		budget += fabs(operand); /* the stated growth with the size of x */
+	budget = fmax(budget, narrow == DT_BF16 ? 0x1p16 / 16 : narrow == DT_F16 ? 0x1p13 / 16 : 0);
 	if (wide == DT_F64 && budget > 0.5 && budget < 1)
 		budget = 1;
 	e += (double)fabsl(v) * 0x1p-62;
@@ -80,7 +82,7 @@ within_budget(FpMode fp, Op op, DType t, long double v, double e, double operand
 
 /* Exact at infinities and outside the domain; 2 pi of slope elsewhere. */
 static Val
-periodic(FpMode fp, Op op, DType t, Val a)
+periodic(FpMode fp, Op op, DType t, DType narrow, Val a)
 {
 	if (isinf(a.re))
 		return val_float(NAN);
@@ -89,7 +91,7 @@ periodic(FpMode fp, Op op, DType t, Val a)
 		return a;
 	double slope = (double)fabsl(op == OP_SIN ? cosl(a.re) : sinl(a.re)) + a.err;
 	double e = fmin(a.err * fmin(slope, 1), 1 + (double)fabsl(v));
-	return within_budget(fp, op, t, v, e, 0);
+	return within_budget(fp, op, t, narrow, v, e, 0);
 }
 
 static Val
@@ -101,7 +103,7 @@ sqrt_exact(DType t, Val a)
 }
 
 Val
-math_unary(FpMode fp, Op op, DType t, Val a)
+math_unary(FpMode fp, Op op, DType t, DType narrow, Val a)
 {
 	a = val_hard(a);
 	if (val_is_nan(&a))
@@ -111,11 +113,11 @@ math_unary(FpMode fp, Op op, DType t, Val a)
 	if (a.err == 0 && op == OP_SQRT && fp != FP_FAST)
 		return sqrt_exact(t, a);
 	if (op == OP_SIN || op == OP_COS)
-		return periodic(fp, op, t, a);
+		return periodic(fp, op, t, narrow, a);
 	long double v = value(op, a.re);
 	if (a.err == 0)
 		return isfinite(v) && isfinite(a.re) && !(v == 0 && a.re == 0) ?
-		               within_budget(fp, op, t, v, 0, (double)a.re) :
+		               within_budget(fp, op, t, narrow, v, 0, (double)a.re) :
 		                val_float(v);
 	long double lo = a.re - a.err, hi = a.re + a.err, least = infos[op].least;
 	if (hi < least)
@@ -125,7 +127,7 @@ math_unary(FpMode fp, Op op, DType t, Val a)
 	long double at_lo = value(op, lo), at_hi = value(op, hi);
 	double e = (double)fmaxl(fabsl(at_lo - v), fabsl(at_hi - v)) * (1 + 0x1p-50);
 	/* the ends were rounded: a hundredth of the way further covers it */
-	return within_budget(fp, op, t, v, e * 1.01, (double)fabsl(a.re));
+	return within_budget(fp, op, t, narrow, v, e * 1.01, (double)fabsl(a.re));
 }
 
 /* --- pow --- */
@@ -149,7 +151,7 @@ pow_exact(FpMode fp, DType t, Val a, Val b, long double v)
 {
 	if (isinf(a.re) || isinf(b.re) || a.re == 0 || !isfinite(v))
 		return val_float(v);
-	return within_budget(fp, OP_POW, t, v, 0, 0);
+	return within_budget(fp, OP_POW, t, DT_NONE, v, 0, 0);
 }
 
 /* pow is monotone in each operand on a > 0, so its extremes over the box are at the corners; for
@@ -178,5 +180,5 @@ math_pow(FpMode fp, DType t, Val a, Val b)
 	if (straddles)
 		reach(&lo, &hi, 0);
 	double e = (double)fmaxl(hi - v, v - lo) * 1.01;
-	return isfinite(e) ? within_budget(fp, OP_POW, t, v, e, 0) : val_unknown();
+	return isfinite(e) ? within_budget(fp, OP_POW, t, DT_NONE, v, e, 0) : val_unknown();
 }

@@ -146,6 +146,24 @@ number_narrow(DType t, Val a)
 	return r;
 }
 
+/* A value that t holds stays what it is. Any other may be rounded, before or after factors of at most 1 that
+ * its row shares, or not at all: rounding a normal number moves it by at most 2^-digits of itself, another
+ * by half the least step. */
+Val
+number_narrow_free(DType t, Val a)
+{
+	const FloatFormat *f = &formats[t];
+	Val r = number_narrow(t, a);
+	a = val_hard(a);
+	long double most = fabsl(a.re) + a.err;
+	if (a.err == 0 && (r.re == a.re || isnan(a.re)))
+		return r;
+	if (!isfinite(r.err) || !(most <= f->max))
+		return val_unknown();
+	a.err = (a.err + ldexp((double)most, -f->digits) + ldexp(1, f->low - 1)) * (1 + 0x1p-50);
+	return a;
+}
+
 /* --- storage --- */
 
 static uint64_t

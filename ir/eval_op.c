@@ -156,7 +156,7 @@ op_apply(const Run *r, const Instr *p, const Val *const *a)
 		return unary((Op)p->op, t, *a[0]);
 	case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2:
 	case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN: case OP_COS:
-		return math_unary(r->g->fp, (Op)p->op, t, *a[0]);
+		return math_unary(r->g->fp, (Op)p->op, t, op_info[p->op].flags & F_NARROW ? (DType)p->ref : DT_NONE, *a[0]);
 	case OP_EQ: case OP_NE: case OP_LT: case OP_LE:
 		return compare((Op)p->op, (DType)p->from, a[0], a[1]);
 	case OP_NOT:
@@ -164,7 +164,7 @@ op_apply(const Run *r, const Instr *p, const Val *const *a)
 	case OP_ISNAN:
 		return isnan_of(*a[0]);
 	case OP_CAST:
-		return number_cast((DType)p->from, t, *a[0]);
+		return p->ref ? number_narrow_free(t, *a[0]) : number_cast((DType)p->from, t, *a[0]);
 	case OP_CPLX:
 		return complex_of(*a[0], *a[1]);
 	case OP_RE:
@@ -178,9 +178,12 @@ op_apply(const Run *r, const Instr *p, const Val *const *a)
 	case OP_RAND: case OP_RANDN:
 		return random_value(r, p, a);
 	case OP_NONE: case OP_CONST: case OP_IVAR: case OP_READ: case OP_AND: case OP_OR: case OP_SELECT:
-	case OP_FMA: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
+	case OP_FMA: case OP_SCALE: case OP_EX2: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
 	case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI: case OP_BLOCKARG: case OP_IOTA:
-	case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_DOT: case OP_FAULT: case OP_FOR:
+	case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_JOIN: case OP_HALF: case OP_WEAVE: case OP_THREAD: case OP_RANK:
+	case OP_SHUFFLE: case OP_BARRIER: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FETCH:
+	case OP_DOT: case OP_FAULT: case OP_TASK_STEP: case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE:
+	case OP_MMA: case OP_SETTLE: case OP_PIECE: case OP_ROLES: case OP_FOR:
 	case OP_IF: case OP_YIELD: case OP_RESULT:
 		break;
 	}

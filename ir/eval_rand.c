@@ -56,11 +56,11 @@ rand_normal(FpMode fp, uint64_t seed, const int64_t *index, unsigned n)
 	uint32_t w[4];
 	unsigned lane = words(seed, index, n, w);
 	Val u = val_float(1 - uniform(w[lane & 2])), v = val_float(uniform(w[(lane & 2) + 1]));
-	Val radius = math_unary(fp, OP_LOG, DT_F32, u);
+	Val radius = math_unary(fp, OP_LOG, DT_F32, DT_NONE, u);
 	radius = arith_mul(fp, DT_F32, val_float(-2), radius);
-	radius = math_unary(fp, OP_SQRT, DT_F32, radius);
+	radius = math_unary(fp, OP_SQRT, DT_F32, DT_NONE, radius);
 	Val angle = val_float(6.283185307179586476925286766559L * v.re);
 	angle.err = (double)v.re * 0x1.8p-22 + number_ulp(DT_F32, (double)angle.re);
-	Val turn = math_unary(fp, lane % 2 ? OP_SIN : OP_COS, DT_F32, angle);
+	Val turn = math_unary(fp, lane % 2 ? OP_SIN : OP_COS, DT_F32, DT_NONE, angle);
 	return val_hard(arith_mul(fp, DT_F32, radius, turn));
 }

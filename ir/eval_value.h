@@ -35,6 +35,8 @@ double number_ulp(DType t, double x);
 Val number_settle(FpMode fp, DType t, long double v, double e);
 /* The interval of a (a float) rounded to t: what a cast gives. */
 Val number_narrow(DType t, Val a);
+/* The same where the mode leaves it open whether a is rounded (tg.h, free casts). */
+Val number_narrow_free(DType t, Val a);
 void number_load(DType t, const void *packed, int64_t n, Val *out);
 int64_t number_wrap(DType t, int64_t v);
 /* At least |a - b| for two integers of type t. */
@@ -108,7 +110,8 @@ Val complex_binary(FpMode fp, Op op, Val a, Val b);
 Val complex_root(int64_t a, int64_t n);
 
 /* --- eval_math.c --- */
-Val math_unary(FpMode fp, Op op, DType t, Val a);
+/* With a narrow type (tg.h, narrowed functions), or DT_NONE. */
+Val math_unary(FpMode fp, Op op, DType t, DType narrow, Val a);
 Val math_pow(FpMode fp, DType t, Val a, Val b);
 
 /* --- eval_rand.c --- */

@@ -3,6 +3,7 @@
 #ifndef TEXO_IR_HOST_H
 #define TEXO_IR_HOST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -12,6 +13,13 @@ typedef struct {
 	void (*release)(void *user, void *p);           /* p may be NULL */
 	void *user;
 } HostMemory;
+
+typedef struct {
+	int64_t bytes, changed_ns; /* size, time of the last change */
+	bool regular, folder;
+	bool mine;                 /* its owner is who this process acts for */
+	unsigned mode;             /* permissions: 0777 */
+} HostStatus;
 
 /* Files as descriptors; results and errno as the POSIX calls of the same name. */
 typedef struct {
@@ -24,6 +32,16 @@ typedef struct {
 	int (*unlink)(void *user, const char *path);
 	/* size in bytes and whether it is a regular file; -1 with errno on failure */
 	int (*stat)(void *user, const char *path, int64_t *size, int *regular);
+	/* names in a folder that is open: mkdir, openat, fstat, fstatat of no link, futimens, renameat, unlinkat */
+	int (*make_folder)(void *user, const char *path, unsigned mode);
+	int (*open_at)(void *user, int folder, const char *name, int flags, unsigned mode);
+	int (*status)(void *user, int fd, HostStatus *out);
+	int (*status_at)(void *user, int folder, const char *name, HostStatus *out);
+	int (*touch)(void *user, int fd);
+	int (*rename_at)(void *user, int folder, const char *from, const char *to);
+	int (*unlink_at)(void *user, int folder, const char *name);
+	/* the next names, each with a NUL behind it: bytes written to names, 0 at the end; n is at least 1024 */
+	ptrdiff_t (*list)(void *user, int folder, char *names, size_t n);
 	void *user;
 } HostFiles;
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 5, IMAGE_MAX_RANK = 8 };
+enum { IMAGE_VERSION = 9, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -29,11 +29,11 @@ typedef struct {
 	uint64_t needs[2];        /* the processor features the code uses: bits by cpu_features.def */
 	uint32_t stack, pad;      /* values on the stack of the deepest launch expression */
 	/* each: byte offset from the start of the file, number of records (bytes for text and code) */
-	struct { uint64_t at, n; } graph, param, dim, check, tensor, access, kernel, bind, words, text, code;
+	struct { uint64_t at, n; } graph, param, dim, check, tensor, access, kernel, bind, map, words, text, module, code;
 } ImageHeader;
 
-/* For CUDA `code` is PTX text with a NUL behind it; needs[0] is the compute capability it is for (90 for
- * 9.0), needs[1] whether it runs on that one alone (1) or on later ones too (0). */
+/* For CUDA `code` is the modules one after another; needs[0] is the compute capability they are for (90
+ * for 9.0), needs[1] whether that alone can run them (1) or later ones too (0). */
 enum { IMG_TARGET_CPU = 1, IMG_TARGET_CUDA = 2 };
 
 /* The digest of n bytes. */
@@ -56,6 +56,15 @@ typedef struct { /* one per entry point */
 	uint32_t access0, naccess;        /* access id a (1-based) is access0 + a - 1 */
 	uint32_t kernel0, nkernel;        /* in launch order */
 } ImageGraph;
+
+/* When a kernel of CUDA runs, if it has tasks. Of kernels with IMG_ALIGNED and the one with IMG_ELSE behind them
+ * the first that can runs, and no other. */
+enum {
+	IMG_ALWAYS,
+	IMG_ALIGNED, /* where of each buffer with ImageBind.group the start, the strides of its tensor but the last, and the
+	              * bytes of a row (the last extent) are multiples of 16 bytes */
+	IMG_ELSE
+};
 
 enum { IMG_INPUT, IMG_INOUT, IMG_SCALAR, IMG_RESULT };
 
@@ -90,20 +99,49 @@ typedef struct {
 	uint32_t bind0, nbuffer, nscalar; /* nbuffer buffer binds, then nscalar scalar binds */
 	uint32_t ntask, serial;           /* serial: all tasks in one call */
 	uint32_t grain;                   /* launch expression: tasks that are worth a call of their own */
-	uint64_t entry;                   /* offset of the function's symbol name in text */
+	uint32_t ahead;                   /* launch expression: the first tasks, finished before others begin; each is worth a call */
+	uint32_t threads;                 /* CUDA: those of a block, which take a task together; 0: one a task */
+	uint32_t when;                    /* CUDA: IMG_ALWAYS, … */
+	uint32_t cluster;                 /* CUDA: blocks that take a task together; 0: one */
+	uint32_t map0, nmap;              /* CUDA: tensor maps. With any, blocks go from task to task themselves, one on each processor */
+	uint32_t shared, pad;             /* CUDA: bytes of shared memory that a launch asks for */
+	uint64_t entry;                   /* offset of the function's symbol name in text; CUDA: kernels with one entry are one code */
 } ImageKernel;
+
+/* For CUDA: what a kernel copies boxes of, for the driver to make a CUtensorMap of: the innermost axis first, whose stride is
+ * 1; swizzled by 128 bytes, with zeros outside. A number below 0 is the kernel's scalar -1 - number. */
+typedef struct {
+	uint32_t buffer, dtype, rank, pad;
+	int64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK]; /* elements */
+	uint32_t box[IMAGE_MAP_RANK], pad2;
+} ImageMap;
+
+/* For CUDA: a kernel as a module of its own, so that a driver is given only those that run; where kernels are one code,
+ * their modules are the same bytes. A kernel has one in each form or in some, the forms that need less work of the driver first. */
+enum {
+	IMG_CUBIN, /* machine code: for its compute capability and later ones of the same major number */
+	IMG_PTX,   /* text with a NUL behind it */
+	IMG_TIR    /* the same, of the tile IR (ir/tir.h): for a runtime whose host makes code of it. Of no use elsewhere */
+};
+
+typedef struct {
+	uint32_t kernel, form; /* which kernel of the file; IMG_CUBIN, … */
+	uint64_t at, n;        /* bytes, counted from where code begins */
+} ImageModule;
 
 enum {
 	IMG_BIND_PARAM,   /* buffer: the data of parameter or result `a` */
 	IMG_BIND_TENSOR,  /* buffer: workspace tensor `a` */
 	IMG_BIND_SCRATCH, /* buffer: memory of the running call, `a` (launch expression) elements of dtype `b` */
+	IMG_BIND_SHARED,  /* buffer: the same where no tasks are ahead, else one memory for all calls */
 	IMG_BIND_EXPR,    /* scalar i64: launch expression at word `a` */
 	IMG_BIND_SCALAR,  /* scalar: parameter `a` by value, in its dtype */
 	IMG_BIND_STRIDE   /* scalar i64: stride in elements of axis `b` of parameter or result `a` */
 };
 
 typedef struct {
-	uint32_t kind, a, b, pad;
+	uint32_t kind, a, b;
+	uint32_t group;                   /* a buffer that is accessed by several elements at once: IMG_ALIGNED */
 } ImageBind;
 
 /* Every CPU kernel has this type. buffer[k] and scalar[k] are the kernel's buffers and, 8 bytes
@@ -116,9 +154,11 @@ typedef void ImageCpuKernel(void *const *buffer, const uint64_t *scalar, int64_t
 /* A CUDA kernel is an entry whose parameters are 8 bytes each: nbuffer pointers, nscalar scalars as above,
  * the number of tasks, and a pointer to its two status words of 64 bits, which the launch sets to all
  * ones: they become the least of (task << 16 | access) that was met, for the first failed access and
- * the first cut. It runs in blocks of IMAGE_CUDA_BLOCK threads or fewer, of one dimension, as many
- * as one likes, and a serial one in one thread. It has no scratch. */
-enum { IMAGE_CUDA_BLOCK = 256, IMAGE_CUDA_MAX_ARGUMENTS = 512 };
+ * the first cut. It runs in blocks of one dimension, as many as one likes: where its record says so, of exactly
+ * so many threads, which take tasks together; else of IMAGE_CUDA_BLOCK threads or fewer; and a serial one
+ * in one thread. It has no scratch. A kernel's tensor maps, of 128 bytes each, are its last parameters. */
+enum { IMAGE_CUDA_BLOCK = 256, IMAGE_CUDA_MAX_THREADS = 1024, IMAGE_CUDA_MAX_CLUSTER = 8, IMAGE_CUDA_MAX_ARGUMENTS = 512, IMAGE_CUDA_MAX_MAPS = 8,
+       IMAGE_CUDA_MAX_SHARED = 232448 };
 
 /* --- ahead-of-time objects: what an object file holds beside its functions --- */
 
@@ -127,9 +167,18 @@ typedef struct {
 	ImageCpuKernel **entry; /* by ImageKernel */
 } ImageLevel;
 
+/* An artefact for a GPU. */
+typedef struct {
+	const void *image;
+	uint64_t bytes;
+} ImageGpu;
+
 typedef struct {
 	uint32_t version, nlevel;
 	const ImageLevel *level; /* the processors it has code for, best first */
+	uint64_t ngpu;
+	const ImageGpu *gpu;     /* the GPUs it has code for, best first */
+	void **loaded;           /* where the runtime keeps what it has loaded of that; NULL at first */
 } ImageObject;
 
 #endif

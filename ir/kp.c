@@ -23,7 +23,14 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "tile=%ux%u block=%ux%ux%u tasks=%u ", kp->tile_rows, kp->tile_columns,
 		            kp->block_rows, kp->block_columns, kp->block_terms, kp->block_tasks);
 	if (kp->pairs)
-		text_printf(out, "pairs=%u ", kp->pairs);
+		text_printf(out, "pairs=%u %s", kp->pairs, kp->chained ? "chained " : "");
+	if (kp->threads)
+		text_printf(out, "threads=%u group=%u ", kp->threads, kp->group);
+	if (kp->cluster)
+		text_printf(out, "cluster=%u ", kp->cluster);
+	if (kp->resident)
+		text_printf(out, "resident=%u ", kp->resident);
+	text_printf(out, "%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "");
 	text_printf(out, "nodes=");
 	for (unsigned k = 0; k < kp->nnode; k++)
 		text_printf(out, "%s%%%u", k ? "," : "", kp->node[k]);
@@ -99,8 +106,32 @@ take_blocks(Cursor *c, KernelPlan *kp)
 		return false;
 	if (take(c, " pairs=") && !take_number(c, UINT8_MAX, &pairs))
 		return false;
+	kp->chained = pairs && take(c, " chained");
 	kp->block_tasks = (uint16_t)tasks;
 	kp->pairs = (uint8_t)pairs;
+	return true;
+}
+
+static bool
+take_threads(Cursor *c, KernelPlan *kp)
+{
+	uint32_t threads, group, cluster = 0, resident = 0;
+	Cursor rest = *c;
+	if (!take(&rest, " threads="))
+		return true;
+	if (!take_number(&rest, UINT16_MAX, &threads) || !take(&rest, " group=") || !take_number(&rest, UINT16_MAX, &group))
+		return false;
+	kp->threads = (uint16_t)threads;
+	kp->group = (uint16_t)group;
+	if (take(&rest, " cluster=") && !take_number(&rest, UINT16_MAX, &cluster))
+		return false;
+	if (take(&rest, " resident=") && !take_number(&rest, UINT16_MAX, &resident))
+		return false;
+	kp->cluster = (uint16_t)cluster;
+	kp->resident = (uint16_t)resident;
+	kp->held = take(&rest, " held");
+	kp->short_axis = take(&rest, " short");
+	*c = rest;
 	return true;
 }
 
@@ -112,18 +143,20 @@ kp_read(KernelPlan *kp, const char *text, size_t n, const char **error)
 	memset(kp, 0, sizeof *kp);
 	if (!take_template(&c, &kp->tmpl))
 		*error = "a plan starts with the name of a template";
-	else if (!take(&c, "lanes=") || !take_number(&c, UINT16_MAX, &lanes))
+	else if (!take(&c, "lanes=") || !take_number(&c, TIR_MAX_BLOCK_LANES * TIR_MAX_CLUSTER, &lanes))
 		*error = "expected lanes=N after the template";
 	else if (!take(&c, " unroll=") || !take_number(&c, UINT16_MAX, &unroll))
 		*error = "expected unroll=N after the lanes";
 	else if (has_blocks(kp) && !take_blocks(&c, kp))
 		*error = "expected tile=RxC block=RxCxT tasks=N after the unrolling";
+	else if (!take_threads(&c, kp))
+		*error = "expected threads=N group=N before the nodes";
 	else if (!take(&c, " nodes=") || !take_nodes(&c, kp))
 		*error = "expected nodes=%N,%N… after the unrolling, 64 at most";
 	else if (c.at != c.end)
 		*error = "something follows the nodes";
 	else {
-		kp->lanes = (uint16_t)lanes;
+		kp->lanes = lanes;
 		kp->unroll = (uint16_t)unroll;
 		return true;
 	}

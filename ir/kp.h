@@ -28,9 +28,16 @@ enum { KP_MAX_NODES = 64 };
 
 typedef struct {
 	uint8_t tmpl;           /* Template */
-	uint8_t pairs;          /* CONTRACT: of bf16, in a group of DOT; 0: tiles are of vectors */
-	uint16_t lanes;         /* vector width along the innermost parallel axis; 0: scalar */
+	bool free_masks;        /* CONTRACT: a mask that a loop does not change costs nothing there */
+	uint8_t pairs;          /* CONTRACT, STREAM: of bf16, in a group of DOT; 0: tiles are of vectors */
+	bool chained;           /* that DOT is */
+	uint32_t lanes;         /* vector width along the innermost parallel axis; 0: scalar */
 	uint16_t unroll;
+	uint16_t threads, group; /* of a block, which takes a task together; lanes side by side of a thread. 0: no block */
+	uint16_t cluster;       /* of so many such blocks; 0: one */
+	uint16_t resident;      /* as TirKernel has it */
+	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
+	bool short_axis;        /* the axis along the lanes does */
 	/* CONTRACT: a register tile of tile_rows x tile_columns elements, kept while block_terms terms are
 	 * added to it; at most block_rows x block_columns elements at a time, the rows of block_tasks tasks.
 	 * STREAM: register tiles of tile_rows elements or columns by tile_columns rows; a task folds block_terms
@@ -42,11 +49,12 @@ typedef struct {
 } KernelPlan;
 
 /* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
- * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms; where tiles are DOT's, pairs=16 before the nodes); and back. */
+ * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms), "rowred lanes=4096 unroll=1 threads=128 group=4 held
+ * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 
-typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH } BindKind;
+typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED } BindKind;
 
 /* What a kernel's buffer is.
  *   BIND_DATA   the elements of a tensor, where the tensor lives:
@@ -63,6 +71,8 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH } BindKind;
  *               there what the tasks before it in the same call left; the first one what an earlier
  *               call left in this run of the kernel, or else anything after 64 bytes of 0. That
  *               goes for all scratch of the kernel at once: each bind has what the same call left there
+ *   BIND_SHARED  where Kernel.ahead is 0, the same; else one memory for all calls of this run, which only the tasks
+ *               ahead write
  * In a Program every Result.tensor is a node, and a different one for each result: scheduling adds
  * copy nodes for results that are parameters or used twice, and for inouts whose old value is still
  * read while the new one is computed. So a kernel that writes an inout in place has the same buffer
@@ -74,7 +84,7 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH } BindKind;
 typedef struct {
 	BindKind kind;
 	TensorId tensor;
-	ExprId elements;        /* BIND_SCRATCH: over dims */
+	ExprId elements;        /* BIND_SCRATCH, BIND_SHARED: over dims */
 	bool unit;              /* BIND_DATA in a parameter's or result's buffer: the code takes its last stride for 1.
 	                         * A launch whose stride there is another hands all kernels a row-major copy */
 } BufferBind;
@@ -97,6 +107,12 @@ typedef struct {
 	ExprId ntask;           /* over dims: tasks 0 .. ntask-1, in any order and split anywhere */
 	bool serial;            /* tasks must run as one call */
 	ExprId grain;           /* over dims: tasks that are worth a call of their own; 0: one */
+	/* over dims: so many tasks, the first, are finished before any other begins; each is worth a call. 0: none */
+	ExprId ahead;
+	/* Of a kernel of blocks: it is one of several that do the same, of which a launch runs one. `aligned`: only where
+	 * what it accesses in groups is aligned for them; `otherwise`: only where the kernel before it is not run.
+	 * An alternative is no kernel more. */
+	bool aligned, otherwise, alternative;
 } Kernel;
 
 /* A tensor that goes from one kernel to another, and why the two are not one. */
@@ -110,5 +126,15 @@ typedef struct Program {
 	VEC(UnfusedEdge) unfused; /* in the order of the readers */
 	VEC(Kernel) kernel;     /* launch order */
 } Program;
+
+/* The kernels that a launch runs: of alternatives one. */
+static inline uint32_t
+program_kernels(const Program *p)
+{
+	uint32_t n = 0;
+	for (uint32_t k = 0; k < p->kernel.n; k++)
+		n += !p->kernel.at[k].alternative;
+	return n;
+}
 
 #endif

@@ -56,6 +56,23 @@ text_printf(Text *t, const char *fmt, ...)
 }
 
 void
+text_word(Text *t, const char *s)
+{
+	text_add(t, s, strlen(s));
+}
+
+void
+text_number(Text *t, uint64_t v)
+{
+	char s[20];
+	size_t at = sizeof s;
+	do {
+		s[--at] = (char)('0' + v % 10);
+	} while (v /= 10);
+	text_add(t, s + at, sizeof s - at);
+}
+
+void
 text_double(Text *t, double v)
 {
 	if (isnan(v)) {

@@ -192,6 +192,20 @@ expr_cast(Graph *g, DType to, ExprId a)
 }
 
 ExprId
+expr_cast_free(Graph *g, DType to, ExprId a)
+{
+	return expr_make(g, OP_CAST, to, 1, 0, &a, 1);
+}
+
+ExprId
+expr_narrowed(Graph *g, ExprId e, DType t)
+{
+	Expr p = *expr_get(g, e);
+	ExprId a = expr_arg(g, e, 0);
+	return expr_make(g, (Op)p.op, (DType)p.dtype, (uint32_t)t, 0, &a, 1);
+}
+
+ExprId
 expr_axis(Graph *g, unsigned k)
 {
 	return expr_make(g, OP_AXIS, DT_I64, k, 0, NULL, 0);

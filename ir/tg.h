@@ -17,6 +17,12 @@
  * it carries the fault; a result element with a fault is reported. Presence (LANGUAGE.md, Domains)
  * is gone: it has become guards, selects and each node's `domain`.
  *
+ * A free cast, of f32 to a narrower float, is one that the mode made and not the program: who reads it finds
+ * the value rounded, or as it was (LANGUAGE.md, relaxed). It is read by casts back to f32 alone.
+ *
+ * A narrowed function (F_NARROW, of f32) is one all of whose paths end in a narrow float: it is within 1/16 of a
+ * unit in the last place of the type that its mark names, bf16 or f16, with f32's exponents (LANGUAGE.md, relaxed).
+ *
  * Recurrences: a Recur names the nodes that read one another and their sequential axes, outermost
  * first. Steps run in order; within a step the members run in the order of `member`. Only members
  * of one Recur may read nodes with larger ids. */
@@ -42,7 +48,8 @@ typedef struct {
 	uint8_t dtype; /* DType of the value */
 	uint16_t narg;
 	uint32_t arg;  /* first operand in Graph.arg */
-	uint32_t ref;  /* AXIS, IVAR: number; DIM: DimId; READ: TensorId */
+	uint32_t ref;  /* AXIS, IVAR: number; DIM: DimId; READ: TensorId; CAST: 1 if it is free;
+	                * F_NARROW: the DType that its result is as exact as, 0 for its own */
 	uint32_t access; /* READ: AccessId */
 	union {        /* CONST: by the dtype's kind */
 		int64_t i; /* signed, unsigned (as bits) and bool */
@@ -98,6 +105,7 @@ typedef struct {
 	/* Set when compilation begins, for a scatter that can fault and that the results read: the launch
 	 * reports a term that reaches no element, even if passes find that no element is needed. */
 	bool reports;
+	bool parts;            /* of a fold: computed at once by tasks apart, so what reads them is another kernel */
 	RecurId recur;
 	uint8_t seq[TG_MAX_SEQ]; /* with recur: which parallel axis is the k-th sequential one */
 } Node;
@@ -182,6 +190,8 @@ ExprId expr_unary(Graph *g, Op op, ExprId a);        /* result type by the op's 
 ExprId expr_binary(Graph *g, Op op, ExprId a, ExprId b);
 ExprId expr_select(Graph *g, ExprId c, ExprId a, ExprId b);
 ExprId expr_cast(Graph *g, DType to, ExprId a);      /* a itself when it has that type */
+ExprId expr_cast_free(Graph *g, DType to, ExprId a); /* see above */
+ExprId expr_narrowed(Graph *g, ExprId e, DType t);  /* the function e (F_NARROW) with this mark */
 ExprId expr_axis(Graph *g, unsigned k);
 ExprId expr_ivar(Graph *g, uint32_t id);
 ExprId expr_dim(Graph *g, DimId d);
@@ -198,6 +208,19 @@ static inline ExprId
 expr_arg(const Graph *g, ExprId e, unsigned k)
 {
 	return g->arg.at[g->expr.at[e].arg + k];
+}
+
+static inline bool
+expr_is_free_cast(const Graph *g, ExprId e)
+{
+	return expr_get(g, e)->op == OP_CAST && expr_get(g, e)->ref != 0;
+}
+
+/* The mark of a narrowed function, or DT_NONE. */
+static inline DType
+expr_narrow_type(const Graph *g, ExprId e)
+{
+	return op_info[expr_get(g, e)->op].flags & F_NARROW ? (DType)expr_get(g, e)->ref : DT_NONE;
 }
 
 /* Rewrites leaves: leaf(user, e) returns the replacement for an AXIS, IVAR, DIM, READ, ACC or

@@ -160,8 +160,10 @@ print_operation(Printer *p, ExprId e)
 	for (unsigned k = 0; k < q->narg; k++)
 		arg[k] = (DType)expr_get(p->g, expr_arg(p->g, e, k))->dtype;
 	text_printf(p->out, "(%s", op_info[q->op].text);
+	if (expr_narrow_type(p->g, e) != DT_NONE)
+		text_printf(p->out, "~%s", dtype_info[q->ref].text);
 	if (tg_result_type((Op)q->op, arg, q->narg) != q->dtype)
-		text_printf(p->out, ":%s", dtype_info[q->dtype].text);
+		text_printf(p->out, ":%s%s", dtype_info[q->dtype].text, expr_is_free_cast(p->g, e) ? "?" : "");
 	for (unsigned k = 0; k < q->narg; k++) {
 		add(p, " ");
 		print_expr(p, expr_arg(p->g, e, k), false);
@@ -335,7 +337,7 @@ print_node(Printer *p, const Node *n)
 	root[m++] = n->init;
 	begin_statement(p, root, m);
 	text_printf(p->out, "node %%%" PRIu32 " %s%s%s\n", n->out, monoid_info[n->monoid].text,
-	            n->scatter ? " scatter" : "", n->reports ? " reports" : "");
+	            n->scatter ? " scatter" : "", n->reports ? " reports" : n->parts ? " parts" : "");
 	print_axes(p, n);
 	print_line(p, "  domain", n->domain, 0);
 	print_line(p, "  guard", n->guard, 0);

@@ -202,6 +202,7 @@ read_node(Reader *r)
 	n.monoid = read_monoid(r);
 	n.scatter = reader_accept(r, "scatter");
 	n.reports = reader_accept(r, "reports");
+	n.parts = !n.reports && reader_accept(r, "parts");
 	while (read_node_part(r, &n, &ntarget))
 		;
 	if (reader_accept(r, "recur"))

@@ -305,7 +305,7 @@ static Op
 read_op(Reader *r)
 {
 	const char *s = r->at;
-	while (r->at < r->end && (unsigned char)*r->at > ' ' && !strchr(":,()", *r->at))
+	while (r->at < r->end && (unsigned char)*r->at > ' ' && !strchr(":~,()", *r->at))
 		r->at++;
 	Op op = op_named(s, (size_t)(r->at - s));
 	if (op == OP_NONE || !(op_info[op].level & LEVEL_G) || op_info[op].cls != CLASS_MAP) {
@@ -322,12 +322,22 @@ read_operation(Reader *r, unsigned depth)
 	ExprId arg[TG_MAX_AXES];
 	DType type[TG_MAX_AXES], t = DT_NONE;
 	unsigned n = 0;
+	uint32_t ref = 0;
+	bool is_free = false;
 	r->at++;
 	reader_more(r);
 	Op op = read_op(r);
+	if (r->at < r->end && *r->at == '~') {
+		r->at++;
+		ref = reader_dtype(r);
+		if (!r->error && !(op_info[op].flags & F_NARROW))
+			reader_fail(r, "%s is narrowed", op_info[op].text);
+	}
 	if (r->at < r->end && *r->at == ':') {
 		r->at++;
 		t = reader_dtype(r);
+		is_free = r->at < r->end && *r->at == '?';
+		r->at += is_free;
 	}
 	for (; !r->error && !next_is(r, ')') && n < TG_MAX_AXES; n++) {
 		arg[n] = read_expr(r, depth + 1);
@@ -341,7 +351,9 @@ read_operation(Reader *r, unsigned depth)
 	t = t == DT_NONE ? tg_result_type(op, type, n) : t;
 	if (t == DT_NONE)
 		reader_fail(r, "%s needs a type", op_info[op].text);
-	return r->error ? 0 : expr_make(g, op, t, 0, 0, arg, n);
+	if (is_free && op != OP_CAST)
+		reader_fail(r, "%s is free", op_info[op].text);
+	return r->error ? 0 : expr_make(g, op, t, is_free ? 1 : ref, 0, arg, n);
 }
 
 static ExprId

@@ -201,6 +201,11 @@ verify_one(Verify *x, ExprId e, const Place *at)
 		NEED(p->ref > 0 && p->ref < x->g->dim.n, "a dim that does not exist");
 	if (p->op == OP_ACC)
 		NEED(at->acc != DT_NONE && p->dtype == at->acc, "acc, or of another type than what is reduced");
+	if (p->op == OP_CAST && p->ref)
+		NEED(expr_get(x->g, expr_arg(x->g, e, 0))->dtype == DT_F32 && dtype_is_float((DType)p->dtype) &&
+		     dtype_info[p->dtype].bits < 32, "a free cast that does not round f32");
+	if (op_info[p->op].flags & F_NARROW && p->ref)
+		NEED(p->dtype == DT_F32 && (p->ref == DT_BF16 || p->ref == DT_F16), "a narrowed function, not of f32 or to no narrow float");
 	if (p->op == OP_TOUCHED)
 		NEED(at->acc != DT_NONE, "touched outside finish");
 	return p->op != OP_READ || verify_read(x, e, at);

@@ -25,14 +25,14 @@ tir_new(Arena *a, Names *names, Name name)
 unsigned
 tir_add_buffer(TirKernel *k, Name name, DType t, bool written)
 {
-	vec_push(k->arena, &k->buffer, ((TirBuffer){name, t, written}));
+	vec_push(k->arena, &k->buffer, ((TirBuffer){.name = name, .dtype = t, .written = written}));
 	return k->buffer.n - 1;
 }
 
 unsigned
 tir_add_scalar(TirKernel *k, Name name, DType t)
 {
-	vec_push(k->arena, &k->scalar, ((TirScalar){name, t}));
+	vec_push(k->arena, &k->scalar, ((TirScalar){.name = name, .dtype = t}));
 	return k->scalar.n - 1;
 }
 
@@ -138,7 +138,7 @@ splat_all(TirKernel *k, ValId *arg, unsigned narg)
 static TirType
 as_wide(DType t, unsigned lanes)
 {
-	return (TirType){(uint8_t)t, (uint16_t)lanes};
+	return (TirType){t, lanes};
 }
 
 static void
@@ -206,6 +206,30 @@ tir_fma(TirKernel *k, ValId a, ValId b, ValId c)
 	need_equal(k, OP_FMA, a, c);
 	unsigned lanes = splat_all(k, arg, 3);
 	return tir_emit(k, OP_FMA, as_wide(dtype_of(k, a), lanes), 0, arg, 3);
+}
+
+/* The bit of lane numbers by which a vector of n lanes is halved. In a block (tir.h) the numbers of lanes are, from
+ * the lowest bit: lanes of a group, threads of a warp, warps, blocks of a cluster, repeats of all these; fewer lanes
+ * lack repeats first, then places in the group, then threads, then warps. */
+static unsigned
+halving_bit(const TirKernel *k, unsigned n)
+{
+	unsigned threads = tir_all_threads(k), warps = threads / TIR_WARP, blocks = tir_blocks(k);
+	unsigned top = n > 1 ? (unsigned)__builtin_ctz(n) - 1 : 0;
+	if (k->form != TIR_BLOCK || n > threads * k->group || n <= blocks)
+		return top;
+	unsigned held = n > threads ? threads : n > warps ? warps : blocks;
+	return (unsigned)__builtin_ctz(n / held) - 1;
+}
+
+void
+tir_halves(TirKernel *k, ValId v, ValId *lo, ValId *hi)
+{
+	unsigned n = lanes_of(k, v), bit = halving_bit(k, n);
+	TirType t = n > 2 ? tir_vector(dtype_of(k, v), n / 2) : tir_scalar(dtype_of(k, v));
+	bool whole = n == 2 || 2u << bit == n;
+	*lo = tir_emit(k, whole ? OP_LANE : OP_HALF, t, whole ? 0 : 2 * (int64_t)bit, &v, 1);
+	*hi = tir_emit(k, whole ? OP_LANE : OP_HALF, t, whole ? n / 2 : 2 * (int64_t)bit + 1, &v, 1);
 }
 
 /* --- memory --- */
@@ -278,6 +302,16 @@ tir_store(TirKernel *k, ValId view, ValId value, const ValId *index, ValId mask,
 }
 
 void
+tir_fetch(TirKernel *k, ValId view, const ValId *index)
+{
+	ValId arg[1 + TIR_MAX_RANK] = {view};
+	unsigned rank = view_rank(k, view);
+	for (unsigned a = 0; a < rank; a++)
+		arg[1 + a] = index[a];
+	tir_emit(k, OP_FETCH, (TirType){0}, 0, arg, 1 + rank);
+}
+
+void
 tir_fault(TirKernel *k, ValId id)
 {
 	tir_emit(k, OP_FAULT, (TirType){0}, 0, &id, 1);
@@ -299,6 +333,16 @@ tir_recast(TirKernel *k, DType to, ValId a)
 	const TirInst *p = tir_inst(k, a);
 	unsigned bits = dtype_info[p->type.dtype].bits * p->type.lanes;
 	return tir_emit(k, OP_BITCAST, tir_vector(to, bits / dtype_info[to].bits), 0, &a, 1);
+}
+
+void
+tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index)
+{
+	ValId arg[2 + TIR_MAX_RANK] = {view, n};
+	unsigned rank = view_rank(k, view);
+	for (unsigned a = 0; a < rank; a++)
+		arg[2 + a] = index[a];
+	tir_emit(k, OP_COPY, (TirType){0}, part, arg, 2 + rank);
 }
 
 /* --- regions --- */
@@ -382,6 +426,56 @@ tir_end_if(TirKernel *k, ValId *value, unsigned n)
 	tir_emit(k, OP_YIELD, (TirType){0}, 0, value, n);
 	tir_leave(k);
 	emit_results(k, v, value, n);
+}
+
+unsigned
+tir_add_channel(TirKernel *k, const TirChannel *c)
+{
+	vec_push(k->arena, &k->channel, *c);
+	return k->channel.n - 1;
+}
+
+void
+tir_open_roles(TirKernel *k, int64_t roles)
+{
+	ValId v = tir_emit(k, OP_ROLES, (TirType){0}, roles, NULL, 0);
+	tir_add_regions(k, v, 2);
+	tir_enter(k, tir_inst(k, v)->region);
+}
+
+void
+tir_other_role(TirKernel *k)
+{
+	ValId v = open_owner(k, OP_ROLES);
+	tir_emit(k, OP_YIELD, (TirType){0}, 0, NULL, 0);
+	tir_leave(k);
+	tir_enter(k, tir_inst(k, v)->region + 1);
+}
+
+void
+tir_end_roles(TirKernel *k)
+{
+	open_owner(k, OP_ROLES);
+	tir_emit(k, OP_YIELD, (TirType){0}, 0, NULL, 0);
+	tir_leave(k);
+}
+
+unsigned
+tir_maps(const TirKernel *k)
+{
+	unsigned n = 0;
+	for (ValId v = 1; v < k->inst.n; v++)
+		n += k->inst.at[v].op == OP_COPY;
+	return n;
+}
+
+uint32_t
+tir_ring_bytes(const TirKernel *k)
+{
+	uint32_t bytes = 0;
+	for (uint32_t c = 0; c < k->channel.n; c++)
+		bytes += k->channel.at[c].slots * (tir_slot_bytes(&k->channel.at[c]) + 2 * 8);
+	return bytes;
 }
 
 unsigned

@@ -5,52 +5,84 @@
  * Matrix tiles, layouts, spaces and channels join here as templates need them. There is no c64:
  * a template splits it into two f32.
  *
- * Arithmetic is exact to the bit: every operation is defined for every input (op rows in ops.def,
+ * Arithmetic is exact to the bit: every operation but SCALE is defined for every input (op rows in ops.def,
  * casts as in LANGUAGE.md), both operands of && and || are evaluated, nothing is contracted or
- * reordered by later stages. So interpreter, CPU and GPU agree to the bit on the same TIR.
+ * reordered by later stages. So interpreter, CPU and GPU agree to the bit on the same TIR, but for EX2: a unit of the
+ * target, within 2 ulp, 0 below 2^-126; the interpreter's value is the nearest. Only the passes for targets that have it write it.
+ *
+ * EXP and EXP2 of f32 are narrowed (tg.h) where imm is a type, BF16 or F16, not 0.
  *
  * Operands of the structural operations:
  *   BUFFER   imm = k: the kernel's k-th buffer. Type: none.
  *   SCALAR   imm = k: the kernel's k-th scalar argument (i64, or the dtype of a scalar parameter)
  *   TASK_LO, TASK_HI   i64: the half-open range of tasks this call runs
  *   VIEW     buffer, extent[0..rank), stride[0..rank) (i64, strides in elements); imm = rank.
- *            Type: the buffer's dtype, but it is no value: only LOAD and STORE take it.
+ *            Type: the buffer's dtype, but it is no value: only LOAD, STORE, FETCH and DOT take it.
  *   LOAD     view, index[0..rank), [mask bool]; imm = LoadFlags. Where the mask is false nothing is
  *            read and the value is 0. Type of the view's dtype. Each index is i64, scalar or a
  *            vector of the result's lanes. With TIR_LANES_ALONG(a), result lane l reads index[a] + l.
  *   STORE    view, value, index[0..rank), [mask]; imm as LOAD. 4-bit stores keep the other nibble.
+ *   FETCH    view, index[0..rank), i64 scalars: the element there will be wanted soon, if it exists. No effect.
  *   DOT      adds a product of matrices to one in memory. Views c (f32), a and b (u32: two bf16 each, the
  *            low half first), n (i64), then the leading indices (i64) of c, a and b, in this order: all
  *            but the last two of c (row, column), the last three of a (group, row, pair) and of b
  *            (group, pair, column). imm = TIR_DOT(rows, columns, pairs), the extents from the leading
  *            indices on. For each group 0 .. n-1 in turn, c += the sum of a's low halves by b's plus
- *            the sum of a's high halves by b's: each of the two is one fma a pair, from +0. Subnormal
- *            operands count as 0 and subnormal results become 0. c lies in a buffer of its own.
+ *            the sum of a's high halves by b's: each of the two is one fma a pair, from +0. With
+ *            TIR_DOT_CHAINED, for each pair of each group in turn, c takes the product of the high halves
+ *            by one fma, then that of the low ones by another. Subnormal operands count as 0 and
+ *            subnormal results become 0. c lies in a buffer of its own.
  *   FAULT    id (u32, scalar or vector): low 16 bits a failed AccessId, high 16 bits a cut one, each 0
  *            for none. The launch keeps the first nonzero of each. Fault planes hold the same words.
  *   FOR      lo, hi, step (i64; step > 0), init…; region[0] has BLOCKARGs: the index, then the carried values,
  *            and ends in YIELD of the carried values. RESULT k is the k-th carried value at the end.
  *   IF       cond (scalar bool); region[0] then, region[1] else, both ending in YIELD of equal types.
  *   BLOCKARG imm = k; RESULT: operand FOR or IF, imm = k
- *   IOTA     vector 0, 1, …        SPLAT scalar -> vector       LANE vector -> its lane imm or, of a
- *            vector type, its lanes imm, imm + 1, … (fewer than all)
- *   SLIDE    a, b, vectors of one type of n lanes: lanes imm .. imm + n - 1 of a followed by b; 0 < imm < n
- *   CONST    imm as in TG; a vector type means splat */
+ *   IOTA     vector 0, 1, …, each rounded down to a multiple of imm where imm is not 0
+ *   SPLAT    scalar -> vector
+ *   LANE     vector -> its lane imm or, of a vector type, its lanes imm, imm + 1, … (fewer than all)
+ *   JOIN     n > 1 scalars of one type -> the vector of them
+ *   HALF     vector of 2n lanes, n > 1 -> the n lanes in whose number bit imm / 2 is imm mod 2, in order
+ *   WEAVE    a, b, vectors of n lanes of one type -> 2n lanes, of which HALF by imm / 2 gives a (0) and b (1); imm is even
+ *   SLIDE    a, b, vectors of one type of n lanes: lanes by .. by + n - 1 of a followed by b; 0 < by < n. With a
+ *            segment of m lanes, m a divisor of n, 0 < by < m, so for each m lanes side by side of a and b by
+ *            themselves. imm = by, or TIR_SLIDE(by, m)
+ *   CONST    imm as in TG; a vector type means splat
+ *
+ * Blocks. On a GPU the threads of a block may take a task together. Such a kernel is written as any other,
+ * with vectors that are as long as a block can hold (`threads` of TirKernel; BLOCK); then spread
+ * (passes/tile/spread.c) gives each thread its lanes, and it is a kernel of what one thread does (SPREAD).
+ * Control flow is the same for all threads wherever a BARRIER or SHUFFLE stands. There are then also
+ *   THREAD   i64: the number of the thread in its block
+ *   RANK     i64: the number of the block in its cluster
+ *   SHUFFLE  a scalar -> what the thread whose number differs in the bits imm (1 .. 31) has; with TIR_BEFORE(n) and
+ *            TIR_AFTER(n), 0 < n < 32, what the thread by n before or after it in its warp has, itself where there is none
+ *   BARRIER  all threads of the block, or with imm = 1 of the cluster, arrive before any goes on; what they stored
+ *            before is then seen by all of them. With imm = TIR_HANDED(k) those of the block arrive, and go on when every
+ *            block of the cluster has stored, since the last barrier of the cluster or such a one, an element for it in the
+ *            wide buffer k, whose elements have at most 32 bits, at that block's rank; all of them are then there. What
+ *            a block read of wide buffers before it stored those is not read later by it
+ * and shared buffers, which a block has for itself, with anything in them at first.
+ *
+ * Clusters. Several blocks may take a task together (`cluster` of TirKernel), with vectors that are as long as all
+ * of them hold. The blocks of a cluster reach each other's `wide` shared buffers: a view of one has two axes, of the
+ * cluster's blocks by rank and of the buffer's elements. */
 #ifndef TEXO_IR_TIR_H
 #define TEXO_IR_TIR_H
 
 #include "ir/arena.h"
+#include "ir/channel.h"
 #include "ir/names.h"
 #include "ir/op.h"
 #include "ir/text.h"
 
 typedef uint32_t ValId; /* 0: none */
 
-enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256 };
+enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256, TIR_MAX_BLOCK_LANES = 32768, TIR_WARP = 32, TIR_MAX_THREADS = 1024, TIR_MAX_CLUSTER = 8 };
 
 typedef struct {
-	uint8_t dtype; /* DType; DT_NONE for what has no value */
-	uint16_t lanes; /* 0: scalar; else a vector */
+	uint32_t dtype : 8;  /* DType; DT_NONE for what has no value */
+	uint32_t lanes : 24; /* 0: scalar; else a vector */
 } TirType;
 
 enum {
@@ -58,21 +90,47 @@ enum {
 	TIR_STREAM = 2  /* STORE of a vector along an axis: nothing reads it soon, so a large view may go past
 	                 * the caches */
 };
-/* LOAD of a vector along an axis: the one with the next index along axis a follows soon */
+/* LOAD of a vector along an axis: the one with the next index along axis a follows soon, or with the n-th from here */
 #define TIR_AHEAD(a) (((a) + 1) << 4)
 #define TIR_AHEAD_AXIS(imm) ((int)((imm) >> 4 & 15) - 1) /* -1: not known to */
+#define TIR_AHEAD_BY(n) ((n) << 12) /* 1 < n <= TIR_MAX_AHEAD */
+#define TIR_AHEAD_COUNT(imm) ((imm) >> 12 ? (imm) >> 12 : 1)
+enum { TIR_MAX_AHEAD = 65535 };
+#define TIR_LOOKS_AHEAD (~(int64_t)0xf0f) /* the bits of these */
 #define TIR_LANES_ALONG(a) (((a) + 1) << 8)
 #define TIR_DOT(rows, columns, pairs) ((int64_t)(rows) | (int64_t)(columns) << 16 | (int64_t)(pairs) << 32)
+#define TIR_DOT_CHAINED ((int64_t)1 << 48)
+#define TIR_SLIDE(by, segment) ((int64_t)(by) | (int64_t)(segment) << 16)
+#define TIR_SLIDE_BY(imm) ((unsigned)((imm) & 0xffff))
+#define TIR_SLIDE_SEGMENT(imm) ((unsigned)((imm) >> 16)) /* 0: all lanes */
+#define TIR_HANDED(buffer) (2 + (int64_t)(buffer))
+#define TIR_HANDED_BUFFER(imm) ((imm) - 2) /* negative: none */
+#define TIR_BEFORE(n) (TIR_WARP + (n))
+#define TIR_AFTER(n) (2 * TIR_WARP + (n))
+/* Of a SHUFFLE, the thread of a warp that this one asks. */
+static inline unsigned
+tir_shuffle_from(int64_t imm, unsigned thread)
+{
+	unsigned by = (unsigned)imm % TIR_WARP;
+	if (imm < TIR_WARP)
+		return thread ^ by;
+	if (imm < 2 * TIR_WARP)
+		return thread < by ? thread : thread - by;
+	return thread + by < TIR_WARP ? thread + by : thread;
+}
 enum { TIR_MAX_DOT = 64 }; /* rows, columns and pairs, each */
 typedef struct {
 	unsigned rows, columns, pairs;
+	bool chained;
 } TirDot;
+/* How a target multiplies pairs of bf16: not; by tiles, a group at a time; by vectors, pair after pair. */
+typedef enum { TIR_NO_DOT, TIR_DOT_TILES, TIR_DOT_VECTORS } TirDotUnit;
 static inline TirDot
 tir_dot_shape(int64_t imm)
 {
-	return (TirDot){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff};
+	return (TirDot){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff, (imm & TIR_DOT_CHAINED) != 0};
 }
-#define TIR_LANE_AXIS(imm) ((int)((imm) >> 8) - 1) /* -1: none */
+#define TIR_LANE_AXIS(imm) ((int)((imm) >> 8 & 15) - 1) /* -1: none */
 
 typedef struct {
 	VEC(ValId) inst; /* in order; BLOCKARGs first, YIELD last (kernel bodies have neither) */
@@ -94,19 +152,35 @@ typedef struct {
 	Name name;
 	DType dtype;
 	bool written;
+	uint32_t same;   /* 1 + an earlier buffer in whose memory it may lie; 0: it has its own */
+	uint32_t shared; /* elements, of a buffer that the block has for itself; else 0 */
+	bool wide;       /* shared: the other blocks of the cluster reach it too */
 } TirBuffer;
 
 typedef struct {
 	Name name;
 	DType dtype; /* i64 or a scalar parameter's dtype */
+	uint32_t multiple; /* of this number, a power of two, if it is not 0 */
 } TirScalar;
+
+typedef enum { TIR_TASKS, TIR_BLOCK, TIR_SPREAD } TirForm;
 
 typedef struct TirKernel {
 	Arena *arena;
 	Names *names;
 	Name name;
+	TirForm form;
+	uint16_t threads; /* BLOCK and SPREAD: of a block, a power of two, at least a warp; with channels groups of TIR_GROUP */
+	uint16_t cluster; /* the blocks that take a task together, a power of two; 0: one */
+	uint16_t resident; /* a thread may take registers until so many blocks fill a multiprocessor; 0: as many as it is
+	                    * thought to need */
+	uint16_t group;   /* lanes side by side that one thread has, a power of two: then every view's start and its
+	                   * strides but the last are multiples of so many elements as have 16 bytes */
+	bool fp8;         /* SPREAD: threads convert between f32 and the 8-bit floats themselves */
+	bool halves;      /* TASKS: the processor converts between f32 and f16 itself */
 	VEC(TirBuffer) buffer;
 	VEC(TirScalar) scalar;
+	VEC(TirChannel) channel; /* SPREAD, with ROLES: ir/channel.h */
 	VEC(TirInst) inst;   /* [0] unused */
 	VEC(ValId) arg;
 	VEC(TirRegion) region; /* [0] is the body */
@@ -123,7 +197,7 @@ tir_scalar(DType t)
 static inline TirType
 tir_vector(DType t, unsigned lanes)
 {
-	return (TirType){(uint8_t)t, (uint16_t)lanes};
+	return (TirType){t, lanes};
 }
 unsigned tir_add_buffer(TirKernel *k, Name name, DType t, bool written);
 unsigned tir_add_scalar(TirKernel *k, Name name, DType t);
@@ -140,11 +214,15 @@ ValId tir_fma(TirKernel *k, ValId a, ValId b, ValId c);
 ValId tir_view(TirKernel *k, unsigned buffer, unsigned rank, const ValId *extent, const ValId *stride);
 ValId tir_load(TirKernel *k, ValId view, const ValId *index, ValId mask, int64_t flags, unsigned lanes);
 void tir_store(TirKernel *k, ValId view, ValId value, const ValId *index, ValId mask, int64_t flags);
+void tir_fetch(TirKernel *k, ValId view, const ValId *index);
 void tir_fault(TirKernel *k, ValId id);
 /* index: the leading indices of c, then a's, then b's. */
 void tir_dot(TirKernel *k, int64_t shape, ValId c, ValId a, ValId b, ValId n, const ValId *index);
 /* a as vectors of another width: all its bits as lanes of `to`. */
 ValId tir_recast(TirKernel *k, DType to, ValId a);
+/* Lanes lo of all of v and the other half of them, by the bit of their numbers that is cheapest for the kernel:
+ * folding them onto each other again and again leaves one lane, as scalars. */
+void tir_halves(TirKernel *k, ValId v, ValId *lo, ValId *hi);
 /* Opens a loop: returns the index; carried[0..n) are replaced by their values inside. */
 ValId tir_for(TirKernel *k, ValId lo, ValId hi, ValId step, ValId *carried, unsigned n);
 /* Closes it with the next values, which are replaced by the values after the loop. */
@@ -152,6 +230,26 @@ void tir_end_for(TirKernel *k, ValId *carried, unsigned n);
 void tir_if(TirKernel *k, ValId cond);
 void tir_else(TirKernel *k, const ValId *value, unsigned n); /* ends `then` with its values */
 void tir_end_if(TirKernel *k, ValId *value, unsigned n);     /* ends `else`; replaced by the results */
+unsigned tir_add_channel(TirKernel *k, const TirChannel *c);
+void tir_open_roles(TirKernel *k, int64_t roles); /* opens the multiplying one; ROLES ends the body */
+void tir_other_role(TirKernel *k);                /* opens the loading one */
+void tir_end_roles(TirKernel *k);
+/* How many COPYs there are, each of which takes a tensor map; bytes of all slots and of what says who has them. */
+unsigned tir_maps(const TirKernel *k);
+uint32_t tir_ring_bytes(const TirKernel *k);
+void tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index);
+
+/* The blocks, and the threads, that take a task together. */
+static inline unsigned
+tir_blocks(const TirKernel *k)
+{
+	return k->cluster ? k->cluster : 1;
+}
+static inline unsigned
+tir_all_threads(const TirKernel *k)
+{
+	return k->threads * tir_blocks(k);
+}
 
 static inline const TirInst *
 tir_inst(const TirKernel *k, ValId v)
@@ -185,7 +283,7 @@ typedef struct {
 typedef struct {
 	const TirMemory *buffer;
 	const void *const *scalar; /* each points to one value of the scalar's dtype */
-	int64_t task_lo, task_hi;
+	int64_t task_lo, task_hi, task_step; /* task_step 0: 1 */
 	uint32_t fault, cut;       /* out: the accesses recorded first, or 0 */
 	int64_t max_steps;         /* 0: 2^40 */
 } TirRun;

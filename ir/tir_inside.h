@@ -3,6 +3,8 @@
 #ifndef TEXO_IR_TIR_INSIDE_H
 #define TEXO_IR_TIR_INSIDE_H
 
+#include <stdarg.h>
+
 #include "ir/tir.h"
 
 /* Gives v n empty regions. */
@@ -14,6 +16,11 @@ void tir_leave(TirKernel *k);
  * FOR, the value yielded by `then` of an IF. Needs the regions to be well formed. */
 unsigned tir_nresult(const TirKernel *k, ValId v);
 ValId tir_result_model(const TirKernel *k, ValId v, unsigned n);
+
+/* Of a rule that is broken at v, or with 0 in the whole kernel: "kernel K: %7 fadd: " and the words. */
+const char *tir_broken(const TirKernel *k, Arena *a, ValId v, const char *fmt, va_list ap);
+/* What tir_verify leaves to it: roles and channels (tir_verify_roles.c). */
+bool tir_verify_roles(const TirKernel *k, Arena *scratch, const char **error);
 
 typedef enum {
 	WALK_INST,  /* value: an instruction; its regions follow */

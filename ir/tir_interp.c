@@ -180,6 +180,8 @@ run_dot(Interp *x, const Step *s)
 	uint32_t a[TIR_MAX_DOT * TIR_MAX_DOT], b[TIR_MAX_DOT * TIR_MAX_DOT];
 	void *data = x->run->buffer[c->buffer].data;
 	int64_t n = (int64_t)x->slot[s->src[0]];
+	uint64_t (*add)(uint64_t, const uint32_t *, const uint32_t *, unsigned, unsigned) =
+		d.chained ? lane_dot_chained : lane_dot;
 	for (int64_t group = 0; group < n; group++) {
 		if (!fetch_group(x, s, c + 1, group, d.rows, d.pairs, a) ||
 		    !fetch_group(x, s, c + 2, group, d.pairs, d.columns, b))
@@ -189,7 +191,7 @@ run_dot(Interp *x, const Step *s)
 			if (!locate_inner(x, s, c, 2, at, &element))
 				return false;
 			uint64_t sum = slot_load(DT_F32, data, element);
-			sum = lane_dot(sum, a + k / d.columns * d.pairs, b + k % d.columns, d.columns, d.pairs);
+			sum = add(sum, a + k / d.columns * d.pairs, b + k % d.columns, d.columns, d.pairs);
 			slot_store(DT_F32, data, element, sum);
 		}
 	}
@@ -209,6 +211,22 @@ run_splat(Interp *x, const Step *s)
 {
 	for (unsigned l = 0; l < s->lanes; l++)
 		x->slot[s->dst + l] = x->slot[s->src[0]];
+}
+
+static void
+run_half(Interp *x, const Step *s)
+{
+	unsigned bit = s->src[2] / 2, low = (1u << bit) - 1;
+	for (unsigned l = 0; l < s->lanes; l++)
+		x->slot[s->dst + l] = x->slot[s->src[0] + ((l & ~low) << 1 | (s->src[2] & 1) << bit | (l & low))];
+}
+
+static void
+run_weave(Interp *x, const Step *s)
+{
+	unsigned bit = s->src[2] / 2, low = (1u << bit) - 1;
+	for (unsigned l = 0; l < s->lanes; l++)
+		x->slot[s->dst + l] = x->slot[s->src[l >> bit & 1] + (l >> 1 & ~low) + (l & low)];
 }
 
 static bool
@@ -253,6 +271,8 @@ run_steps(Interp *x)
 		case STEP_SELECT: run_select(x, s); break;
 		case STEP_SPLAT: run_splat(x, s); break;
 		case STEP_COPY: memcpy(&x->slot[s->dst], &x->slot[s->src[0]], s->lanes * sizeof *x->slot); break;
+		case STEP_HALF: run_half(x, s); break;
+		case STEP_WEAVE: run_weave(x, s); break;
 		case STEP_LOAD: ok = run_load(x, s); break;
 		case STEP_STORE: ok = run_store(x, s); break;
 		case STEP_FAULT: run_fault(x, s); break;
@@ -272,11 +292,31 @@ run_steps(Interp *x)
 			run_moves(x, s);
 			s = first + s->target - 1;
 			break;
+		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_SETTLE: case STEP_PIECE: case STEP_ROLES:
+		case STEP_SHUFFLE: case STEP_BARRIER: ok = violation(x, s, "without threads"); break;
 		case STEP_END: return true;
 		}
 		if (!ok)
 			return false;
 	}
+}
+
+/* Memory for the shared buffers, which come last and which nobody hands over. */
+static void
+add_shared(const TirKernel *k, Arena *scratch, TirRun *run)
+{
+	TirMemory *m = ARENA_ARRAY(scratch, TirMemory, k->buffer.n + 1);
+	for (uint32_t b = 0; b < k->buffer.n; b++) {
+		const TirBuffer *buffer = &k->buffer.at[b];
+		if (!buffer->shared) {
+			m[b] = run->buffer[b];
+			continue;
+		}
+		dtype_bytes(buffer->dtype, buffer->shared, &m[b].bytes);
+		m[b].data = arena_alloc(scratch, (size_t)m[b].bytes);
+		memset(m[b].data, 0xa5, (size_t)m[b].bytes);
+	}
+	run->buffer = m;
 }
 
 bool
@@ -288,7 +328,12 @@ tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **erro
 	interp_decode(k, scratch, run, &program);
 	Interp x = {.k = k, .scratch = scratch, .run = run, .program = &program, .slot = program.slot};
 	run->fault = run->cut = 0;
+	if (k->form == TIR_SPREAD)
+		return interp_threads(k, scratch, run, &program, error);
+	const TirMemory *handed = run->buffer;
+	add_shared(k, scratch, run);
 	bool ok = run_steps(&x);
+	run->buffer = handed;
 	if (!ok)
 		*error = x.error;
 	return ok;

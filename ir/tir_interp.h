@@ -15,9 +15,21 @@ typedef enum {
 	STEP_SELECT,
 	STEP_SPLAT,
 	STEP_COPY,    /* lanes slots from src[0]: LANE, with src at the lane */
+	STEP_WEAVE,   /* of src[0] and src[1], by the number src[2] of WEAVE */
+	STEP_HALF,    /* of src[0], by the number src[2] of HALF */
 	STEP_LOAD,    /* access */
 	STEP_STORE,
+	STEP_SHUFFLE,
+	STEP_BARRIER,
 	STEP_DOT,     /* access: c, then a, then b; src[0] n */
+	STEP_ACQUIRE, /* of channels: src[0] the fill, target the instruction's number */
+	STEP_BOX,     /* COPY: access, and src[0] the fill */
+	STEP_WAIT,
+	STEP_RELEASE,
+	STEP_MMA,
+	STEP_SETTLE,
+	STEP_PIECE,
+	STEP_ROLES,   /* the multiplying role follows; the other one from `target` */
 	STEP_FAULT,
 	STEP_FOR,     /* src lo, hi, step; dst the index; moves of the initial values */
 	STEP_HEAD,    /* leaves the loop to `target`, or moves the carried values in */
@@ -47,7 +59,7 @@ typedef struct {
 typedef struct {
 	uint8_t kind;  /* StepKind */
 	uint8_t dtype, from;
-	uint16_t lanes; /* slots to write, at least 1 */
+	uint32_t lanes; /* slots to write, at least 1 */
 	ValId inst;    /* for messages */
 	uint32_t dst, src[3];
 	uint32_t target;
@@ -60,11 +72,14 @@ typedef struct {
 	VEC(Step) step;
 	VEC(StepMove) move;
 	VEC(StepAccess) access;
+	VEC(uint32_t) thread, rank; /* slots that have the thread's number; its block's */
 	uint64_t *slot;  /* filled with what does not change */
 	uint32_t nslot;  /* slot 0 is not used */
 } StepProgram;
 
 /* Of a kernel that verifies. */
 void interp_decode(const TirKernel *k, Arena *scratch, const TirRun *run, StepProgram *out);
+/* Runs one of form TIR_SPREAD (tir_threads.c). */
+bool interp_threads(const TirKernel *k, Arena *scratch, TirRun *run, const StepProgram *program, const char **error);
 
 #endif

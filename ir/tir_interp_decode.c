@@ -52,7 +52,7 @@ add_value(Decode *d, StepKind kind, ValId v)
 	Step *s = add_step(d, kind, v);
 	d->home[v] = new_slots(d, slots_of(d->k, v));
 	s->dst = d->home[v];
-	s->lanes = (uint16_t)slots_of(d->k, v);
+	s->lanes = slots_of(d->k, v);
 	s->dtype = p->type.dtype;
 	for (unsigned n = 0; n < p->narg && n < 3; n++)
 		s->src[n] = d->home[tir_arg(d->k, v, n)];
@@ -75,13 +75,27 @@ add_lanes(Decode *d, ValId v)
 static void
 add_slide(Decode *d, ValId v)
 {
-	uint32_t by = (uint32_t)tir_inst(d->k, v)->imm.i, n = slots_of(d->k, v);
-	Step *low = add_value(d, STEP_COPY, v);
-	low->lanes = (uint16_t)(n - by);
-	low->src[0] += by;
-	Step *high = add_step(d, STEP_COPY, v);
-	*high = (Step){.kind = STEP_COPY, .inst = v, .dst = d->home[v] + n - by, .lanes = (uint16_t)by,
-	               .src = {d->home[tir_arg(d->k, v, 1)]}};
+	int64_t imm = tir_inst(d->k, v)->imm.i;
+	uint32_t by = TIR_SLIDE_BY(imm), n = slots_of(d->k, v), m = TIR_SLIDE_SEGMENT(imm) ? TIR_SLIDE_SEGMENT(imm) : n;
+	uint32_t a = d->home[tir_arg(d->k, v, 0)], b = d->home[tir_arg(d->k, v, 1)];
+	d->home[v] = new_slots(d, n);
+	for (uint32_t s = 0; s < n; s += m) {
+		Step *low = add_step(d, STEP_COPY, v);
+		*low = (Step){.kind = STEP_COPY, .inst = v, .dst = d->home[v] + s, .lanes = m - by, .src = {a + s + by}};
+		Step *high = add_step(d, STEP_COPY, v);
+		*high = (Step){.kind = STEP_COPY, .inst = v, .dst = d->home[v] + s + m - by, .lanes = by, .src = {b + s}};
+	}
+}
+
+static void
+add_join(Decode *d, ValId v)
+{
+	uint32_t n = tir_inst(d->k, v)->narg;
+	d->home[v] = new_slots(d, n);
+	for (uint32_t l = 0; l < n; l++) {
+		Step *s = add_step(d, STEP_COPY, v);
+		*s = (Step){.kind = STEP_COPY, .inst = v, .dst = d->home[v] + l, .lanes = 1, .src = {d->home[tir_arg(d->k, v, l)]}};
+	}
 }
 
 static void
@@ -108,7 +122,7 @@ add_access(Decode *d, StepKind kind, ValId v)
 	}
 	vec_push(d->scratch, &d->out->access, a);
 	Step *s = add_step(d, kind, v);
-	s->lanes = (uint16_t)slots_of(d->k, value);
+	s->lanes = slots_of(d->k, value);
 	s->access = d->out->access.n - 1;
 }
 
@@ -137,6 +151,24 @@ add_dot(Decode *d, ValId v)
 	add_matrix(d, v, 0, 2, &at);
 	add_matrix(d, v, 1, 3, &at);
 	add_matrix(d, v, 2, 3, &at);
+}
+
+/* What is copied: its axes begin at the indices. */
+static void
+add_box(Decode *d, ValId v)
+{
+	ValId view = tir_arg(d->k, v, 0);
+	unsigned rank = (unsigned)tir_inst(d->k, view)->imm.i;
+	StepAccess a = {.rank = (uint8_t)rank, .dtype = tir_inst(d->k, view)->type.dtype};
+	a.buffer = (uint32_t)tir_inst(d->k, tir_arg(d->k, view, 0))->imm.i;
+	for (unsigned n = 0; n < rank; n++)
+		a.axis[n] = (StepAxis){.extent = d->home[tir_arg(d->k, view, 1 + n)],
+		                       .stride = d->home[tir_arg(d->k, view, 1 + rank + n)],
+		                       .index = d->home[tir_arg(d->k, v, 2 + n)]};
+	vec_push(d->scratch, &d->out->access, a);
+	Step *s = add_step(d, STEP_BOX, v);
+	s->src[0] = d->home[tir_arg(d->k, v, 1)];
+	s->access = d->out->access.n - 1;
 }
 
 /* --- regions --- */
@@ -210,6 +242,13 @@ close_for(Decode *d, ValId v, ValId yield)
 }
 
 static void
+open_roles(Decode *d, ValId v)
+{
+	d->patch[v] = d->out->step.n;
+	add_step(d, STEP_ROLES, v);
+}
+
+static void
 open_if(Decode *d, ValId v)
 {
 	uint32_t n = 0;
@@ -252,12 +291,39 @@ decode_result(Decode *d, ValId v)
 		d->home[v] += slots_of(d->k, tir_result_model(d->k, owner, i));
 }
 
+/* Which differs from thread to thread, or from block to block. */
+static void
+decode_number(Decode *d, ValId v)
+{
+	d->home[v] = new_slots(d, 1);
+	if (tir_inst(d->k, v)->op == OP_RANK)
+		vec_push(d->scratch, &d->out->rank, d->home[v]);
+	else
+		vec_push(d->scratch, &d->out->thread, d->home[v]);
+}
+
+/* Of ir/channel.h. */
+static void
+decode_role(Decode *d, ValId v)
+{
+	switch ((int)tir_inst(d->k, v)->op) {
+	case OP_ACQUIRE: add_value(d, STEP_ACQUIRE, v); break;
+	case OP_WAIT: add_value(d, STEP_WAIT, v); break;
+	case OP_RELEASE: add_value(d, STEP_RELEASE, v); break;
+	case OP_MMA: add_value(d, STEP_MMA, v); break;
+	case OP_SETTLE: add_value(d, STEP_SETTLE, v); break;
+	case OP_PIECE: add_value(d, STEP_PIECE, v); break;
+	case OP_COPY: add_box(d, v); break;
+	default: open_roles(d, v); break;
+	}
+}
+
 static void
 decode_inst(Decode *d, ValId v, const WalkFrame *f)
 {
 	const TirInst *p = tir_inst(d->k, v);
 	switch ((Op)p->op) {
-	case OP_CONST: case OP_IOTA: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
+	case OP_CONST: case OP_IOTA: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP:
 		d->home[v] = new_slots(d, slots_of(d->k, v));
 		return;
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_IDIV: case OP_IMOD: case OP_POW:
@@ -265,14 +331,11 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2:
 	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
-	case OP_ISNAN: case OP_FMA: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
+	case OP_ISNAN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
 		add_lanes(d, v);
 		return;
-	case OP_SELECT:
-		add_value(d, STEP_SELECT, v);
-		return;
-	case OP_CAST:
-		add_value(d, STEP_CAST, v);
+	case OP_SELECT: case OP_CAST:
+		add_value(d, p->op == OP_SELECT ? STEP_SELECT : STEP_CAST, v);
 		return;
 	case OP_BITCAST:
 		add_value(d, tir_inst(d->k, tir_arg(d->k, v, 0))->type.lanes == p->type.lanes ? STEP_BITCAST : STEP_REGROUP,
@@ -287,6 +350,21 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_SLIDE:
 		add_slide(d, v);
 		return;
+	case OP_THREAD: case OP_RANK:
+		decode_number(d, v);
+		return;
+	case OP_SHUFFLE:
+		add_value(d, STEP_SHUFFLE, v);
+		return;
+	case OP_BARRIER:
+		add_step(d, STEP_BARRIER, v);
+		return;
+	case OP_JOIN:
+		add_join(d, v);
+		return;
+	case OP_HALF: case OP_WEAVE:
+		add_value(d, p->op == OP_HALF ? STEP_HALF : STEP_WEAVE, v)->src[2] = (uint32_t)p->imm.i;
+		return;
 	case OP_LOAD:
 		add_access(d, STEP_LOAD, v);
 		return;
@@ -296,8 +374,11 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_DOT:
 		add_dot(d, v);
 		return;
+	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_PIECE: case OP_ROLES:
+		decode_role(d, v);
+		return;
 	case OP_FAULT:
-		add_value(d, STEP_FAULT, v)->lanes = (uint16_t)slots_of(d->k, tir_arg(d->k, v, 0));
+		add_value(d, STEP_FAULT, v)->lanes = slots_of(d->k, tir_arg(d->k, v, 0));
 		return;
 	case OP_FOR:
 		open_for(d, v);
@@ -311,7 +392,7 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_RESULT:
 		decode_result(d, v);
 		return;
-	case OP_BUFFER: case OP_VIEW: case OP_BLOCKARG:
+	case OP_BUFFER: case OP_VIEW: case OP_BLOCKARG: case OP_FETCH:
 		return;
 	case OP_NONE: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:
 	case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ: case OP_ROOT: case OP_RAND: case OP_RANDN:
@@ -336,11 +417,13 @@ fill_leaf(Decode *d, ValId v, const TirRun *run)
 	uint64_t *slot = d->out->slot + d->home[v];
 	if (p->op == OP_SCALAR)
 		*slot = slot_load((DType)p->type.dtype, run->scalar[p->imm.i], 0);
+	else if (p->op == OP_TASK_STEP)
+		*slot = (uint64_t)(run->task_step > 0 ? run->task_step : 1);
 	else if (p->op == OP_TASK_LO || p->op == OP_TASK_HI)
 		*slot = (uint64_t)(p->op == OP_TASK_LO ? run->task_lo : run->task_hi);
 	else if (p->op == OP_CONST || p->op == OP_IOTA)
 		for (unsigned l = 0; l < slots_of(d->k, v); l++)
-			slot[l] = p->op == OP_IOTA ? l : const_slot(p);
+			slot[l] = p->op != OP_IOTA ? const_slot(p) : p->imm.i ? l & ~(uint64_t)(p->imm.i - 1) : l;
 }
 
 void

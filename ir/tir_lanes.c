@@ -98,6 +98,16 @@ float_min(double x, double y)
 	return x < y ? x : y;
 }
 
+/* x 2^floor(y), y not infinite: of an f32 exact, or too small or large for one */
+static double
+scaled(double x, double y)
+{
+	if (isnan(x) || !isfinite(y))
+		return isnan(x) ? x : (double)NAN;
+	y = floor(y);
+	return ldexp(x, y > 5000 ? 5000 : y < -5000 ? -5000 : (int)y);
+}
+
 static uint64_t
 wrapping_pow(uint64_t x, uint64_t y)
 {
@@ -188,4 +198,16 @@ lane_dot(uint64_t c, const uint32_t *a, const uint32_t *b, unsigned step, unsign
 	}
 	float both = without_subnormals(low + high);
 	return put_F32(without_subnormals(without_subnormals(get_F32(c)) + both));
+}
+
+uint64_t
+lane_dot_chained(uint64_t c, const uint32_t *a, const uint32_t *b, unsigned step, unsigned n)
+{
+	float sum = without_subnormals(get_F32(c));
+	for (unsigned p = 0; p < n; p++) {
+		uint32_t x = a[p], y = b[(size_t)p * step];
+		sum = without_subnormals(fmaf(bf16_value(x & 0xffff0000), bf16_value(y & 0xffff0000), sum));
+		sum = without_subnormals(fmaf(bf16_value(x << 16), bf16_value(y << 16), sum));
+	}
+	return put_F32(sum);
 }

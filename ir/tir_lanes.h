@@ -12,7 +12,8 @@ typedef void LaneFn(uint64_t *d, const uint64_t *a, const uint64_t *b, const uin
  * SELECT, which work on any type, are not here. */
 LaneFn *lane_function(Op op, DType operand);
 
-/* An element of one group of DOT: f32 slot c plus a[p] by b[p * step] for p < n. */
+/* An element of one group of DOT: f32 slot c plus a[p] by b[p * step] for p < n; and where it is chained. */
 uint64_t lane_dot(uint64_t c, const uint32_t *a, const uint32_t *b, unsigned step, unsigned n);
+uint64_t lane_dot_chained(uint64_t c, const uint32_t *a, const uint32_t *b, unsigned step, unsigned n);
 
 #endif

@@ -34,16 +34,39 @@ print_header(const TirKernel *k, Text *out)
 {
 	text_printf(out, "kernel ");
 	print_name(k, out, k->name);
+	if (k->form != TIR_TASKS)
+		text_printf(out, " %s %u by %u", k->form == TIR_BLOCK ? "block" : "threads", k->threads, k->group);
+	if (k->cluster)
+		text_printf(out, " cluster %u", k->cluster);
+	if (k->resident)
+		text_printf(out, " resident %u", k->resident);
+	if (k->fp8)
+		text_printf(out, " fp8");
+	if (k->halves)
+		text_printf(out, " halves");
 	for (uint32_t i = 0; i < k->buffer.n; i++) {
 		const TirBuffer *b = &k->buffer.at[i];
 		text_printf(out, "\nbuffer %" PRIu32 " ", i);
 		print_name(k, out, b->name);
 		text_printf(out, " : %s%s", dtype_info[b->dtype].text, b->written ? " written" : "");
+		if (b->same)
+			text_printf(out, " same %" PRIu32, b->same - 1);
+		if (b->shared)
+			text_printf(out, " shared %" PRIu32 "%s", b->shared, b->wide ? " wide" : "");
 	}
 	for (uint32_t i = 0; i < k->scalar.n; i++) {
 		text_printf(out, "\nscalar %" PRIu32 " ", i);
 		print_name(k, out, k->scalar.at[i].name);
 		text_printf(out, " : %s", dtype_info[k->scalar.at[i].dtype].text);
+		if (k->scalar.at[i].multiple)
+			text_printf(out, " times %" PRIu32, k->scalar.at[i].multiple);
+	}
+	for (uint32_t i = 0; i < k->channel.n; i++) {
+		const TirChannel *c = &k->channel.at[i];
+		text_printf(out, "\nchannel %" PRIu32 " slots %u", i, c->slots);
+		for (unsigned n = 0; n < c->nparts && n < TIR_MAX_PARTS; n++)
+			text_printf(out, " part %s %u by %u%s", dtype_info[c->part[n].dtype].text, c->part[n].rows, c->part[n].terms,
+			            c->part[n].turned ? " turned" : "");
 	}
 	text_printf(out, "\n{\n");
 }
@@ -53,21 +76,24 @@ print_type(Text *out, TirType t)
 {
 	if (t.dtype == DT_NONE)
 		return;
-	text_printf(out, ":%s", dtype_info[t.dtype].text);
-	if (t.lanes)
-		text_printf(out, "x%u", t.lanes);
+	text_word(out, ":");
+	text_word(out, dtype_info[t.dtype].text);
+	if (t.lanes) {
+		text_word(out, "x");
+		text_number(out, t.lanes);
+	}
 }
 
 static void
 print_const(Text *out, const TirInst *p)
 {
-	text_printf(out, " ");
+	text_word(out, " ");
 	if (dtype_is_float((DType)p->type.dtype))
 		text_double(out, p->imm.f);
 	else if (p->type.dtype == DT_BOOL)
-		text_printf(out, p->imm.i ? "true" : "false");
-	else if (p->type.dtype == DT_U64)
-		text_printf(out, "%" PRIu64, (uint64_t)p->imm.i);
+		text_word(out, p->imm.i ? "true" : "false");
+	else if (p->type.dtype == DT_U64 || p->imm.i >= 0)
+		text_number(out, (uint64_t)p->imm.i);
 	else
 		text_printf(out, "%" PRId64, p->imm.i);
 }
@@ -80,25 +106,45 @@ print_imm(Text *out, const TirInst *p)
 	case OP_CONST:
 		print_const(out, p);
 		return;
+	case OP_EXP: case OP_EXP2:
+		if (p->imm.i)
+			text_printf(out, "~%s", dtype_info[p->imm.i].text);
+		return;
+	case OP_IOTA: case OP_BARRIER:
+		if (p->imm.i)
+			text_printf(out, " %" PRId64, p->imm.i);
+		return;
+	case OP_ROLES: {
+		TirRoles r = tir_roles(p->imm.i);
+		text_printf(out, " %u by %u rest %u", r.groups, r.registers, r.rest);
+		return;
+	}
+	case OP_COPY:
+		text_printf(out, " %u part %u", TIR_CHANNEL_OF(p->imm.i), TIR_PART_OF(p->imm.i));
+		return;
+	case OP_MMA:
+		text_printf(out, " %u part %u by %u", TIR_CHANNEL_OF(p->imm.i), TIR_PART_OF(p->imm.i), TIR_SECOND_PART_OF(p->imm.i));
+		return;
 	case OP_DOT: {
 		TirDot d = tir_dot_shape(p->imm.i);
-		text_printf(out, " %u %u %u", d.rows, d.columns, d.pairs);
+		text_printf(out, " %u %u %u%s", d.rows, d.columns, d.pairs, d.chained ? " chained" : "");
 		return;
 	}
 	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE: case OP_SLIDE:
+	case OP_HALF: case OP_WEAVE: case OP_SHUFFLE: case OP_ACQUIRE: case OP_WAIT: case OP_RELEASE: case OP_SETTLE: case OP_PIECE:
 		text_printf(out, " %" PRId64, p->imm.i);
 		return;
 	case OP_NONE: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_IDIV: case OP_IMOD: case OP_POW:
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:
-	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2:
+	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT:
 	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
 	case OP_ISNAN: case OP_SELECT: case OP_CAST: case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ:
-	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_BITCAST: case OP_SHL: case OP_SHR:
-	case OP_BAND: case OP_BOR: case OP_BXOR: case OP_TASK_LO: case OP_TASK_HI: case OP_IOTA:
+	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_BITCAST: case OP_SHL: case OP_SHR:
+	case OP_BAND: case OP_BOR: case OP_BXOR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP:
 	case OP_SPLAT: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_FOR: case OP_IF:
-	case OP_YIELD:
+	case OP_FETCH: case OP_YIELD: case OP_JOIN: case OP_THREAD: case OP_RANK:
 		return;
 	}
 }
@@ -114,6 +160,8 @@ print_flags(Text *out, const TirInst *p)
 		text_printf(out, " stream");
 	if (TIR_AHEAD_AXIS(p->imm.i) >= 0)
 		text_printf(out, " ahead %d", TIR_AHEAD_AXIS(p->imm.i));
+	if (TIR_AHEAD_COUNT(p->imm.i) > 1)
+		text_printf(out, " by %lld", (long long)TIR_AHEAD_COUNT(p->imm.i));
 	if (TIR_LANE_AXIS(p->imm.i) >= 0)
 		text_printf(out, " along %d", TIR_LANE_AXIS(p->imm.i));
 }
@@ -126,15 +174,23 @@ indent(Text *out, uint32_t depth)
 }
 
 static void
+print_value(Text *out, const char *before, ValId v)
+{
+	text_word(out, before);
+	text_number(out, v);
+}
+
+static void
 print_inst(const TirKernel *k, Text *out, ValId v)
 {
 	const TirInst *p = tir_inst(k, v);
-	text_printf(out, "%%%" PRIu32, v);
+	print_value(out, "%", v);
 	print_type(out, p->type);
-	text_printf(out, " = %s", op_info[p->op].text);
+	text_word(out, " = ");
+	text_word(out, op_info[p->op].text);
 	print_imm(out, p);
 	for (uint32_t n = 0; n < p->narg; n++)
-		text_printf(out, "%s%%%" PRIu32, n ? ", " : " ", tir_arg(k, v, n));
+		print_value(out, n ? ", %" : " %", tir_arg(k, v, n));
 	print_flags(out, p);
 }
 
@@ -150,14 +206,14 @@ tir_print(const TirKernel *k, Text *out)
 		case WALK_INST:
 			indent(out, depth);
 			print_inst(k, out, w.value);
-			text_printf(out, tir_inst(k, w.value)->nregion ? " " : "\n");
+			text_word(out, tir_inst(k, w.value)->nregion ? " " : "\n");
 			break;
 		case WALK_OPEN:
-			text_printf(out, "{\n");
+			text_word(out, "{\n");
 			break;
 		case WALK_CLOSE:
 			indent(out, depth);
-			text_printf(out, w.nth + 1 < tir_inst(k, w.value)->nregion ? "} else " : "}\n");
+			text_word(out, w.nth + 1 < tir_inst(k, w.value)->nregion ? "} else " : "}\n");
 			break;
 		case WALK_END:
 			break;

@@ -191,12 +191,12 @@ read_type(Reader *r, TirType *type)
 	DType t = dtype_named(s, lanes_at);
 	uint32_t lanes = 0;
 	for (size_t i = lanes_at + 1; i < n; i++) {
-		if (s[i] < '0' || s[i] > '9' || lanes > UINT16_MAX / 10)
+		if (s[i] < '0' || s[i] > '9' || lanes > TIR_MAX_BLOCK_LANES * TIR_MAX_CLUSTER)
 			return fail(r, "a type has a wrong number of lanes");
 		lanes = lanes * 10 + (uint32_t)(s[i] - '0');
 	}
-	*type = (TirType){(uint8_t)t, (uint16_t)lanes};
-	return (t != DT_NONE && lanes <= UINT16_MAX && (lanes_at == n) == (lanes == 0)) ||
+	*type = (TirType){t, lanes};
+	return (t != DT_NONE && lanes <= TIR_MAX_BLOCK_LANES * TIR_MAX_CLUSTER && (lanes_at == n) == (lanes == 0)) ||
 	       fail(r, "a type was expected");
 }
 
@@ -304,7 +304,7 @@ read_op(Reader *r, Op *op)
 {
 	skip(r);
 	const char *s = r->at;
-	while (r->at < r->end && *r->at > ' ' && *r->at < 0x7f)
+	while (r->at < r->end && *r->at > ' ' && *r->at < 0x7f && *r->at != '~')
 		r->at++;
 	*op = op_named(s, (size_t)(r->at - s));
 	return (*op != OP_NONE && (op_info[*op].level & LEVEL_L)) ||
@@ -324,6 +324,11 @@ read_flags(Reader *r, int64_t *imm)
 			return false;
 		*imm |= TIR_AHEAD((int64_t)axis);
 	}
+	if (take_this_word(r, "by")) {
+		if (!read_unsigned(r, TIR_MAX_AHEAD, &axis))
+			return false;
+		*imm |= TIR_AHEAD_BY((int64_t)axis);
+	}
 	if (!take_this_word(r, "along"))
 		return true;
 	if (!read_unsigned(r, TIR_MAX_RANK - 1, &axis))
@@ -339,7 +344,21 @@ read_shape(Reader *r, int64_t *imm)
 	if (!read_unsigned(r, TIR_MAX_DOT, &rows) || !read_unsigned(r, TIR_MAX_DOT, &columns) ||
 	    !read_unsigned(r, TIR_MAX_DOT, &pairs))
 		return false;
-	*imm = TIR_DOT(rows, columns, pairs);
+	*imm = TIR_DOT(rows, columns, pairs) | (take_this_word(r, "chained") ? TIR_DOT_CHAINED : 0);
+	return true;
+}
+
+/* `2 by 240 rest 24`, `0 part 1`, `0 part 0 by 1` */
+static bool
+read_parts(Reader *r, Op op, int64_t *imm)
+{
+	uint64_t n[3] = {0}, most = op == OP_ROLES ? UINT16_MAX : UINT8_MAX;
+	const char *between[3] = {"", op == OP_ROLES ? "by" : "part", op == OP_ROLES ? "rest" : "by"};
+	for (unsigned k = 0; k < (op == OP_COPY ? 2u : 3u); k++)
+		if ((k && !(take_this_word(r, between[k]) || fail(r, "the number of a part was expected"))) ||
+		    !read_unsigned(r, most, &n[k]))
+			return false;
+	*imm = op == OP_ROLES ? TIR_ROLES(n[0], n[1], n[2]) : TIR_MMA(n[0], n[1], n[2]);
 	return true;
 }
 
@@ -353,9 +372,22 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 		                                         : read_int(r, (DType)type.dtype, imm);
 	if (op == OP_DOT)
 		return read_shape(r, imm);
+	if (op == OP_ROLES || op == OP_COPY || op == OP_MMA)
+		return read_parts(r, op, imm);
+	if (op_info[op].flags & F_NARROW && take(r, '~')) {
+		TirType t;
+		bool ok = read_type(r, &t);
+		*imm = ok ? t.dtype : 0;
+		return ok;
+	}
 	if (op == OP_BUFFER || op == OP_SCALAR || op == OP_BLOCKARG || op == OP_RESULT || op == OP_LANE ||
-	    op == OP_SLIDE)
+	    op == OP_SLIDE || op == OP_HALF || op == OP_WEAVE || op == OP_SHUFFLE || op == OP_ACQUIRE || op == OP_WAIT ||
+	    op == OP_RELEASE || op == OP_SETTLE || op == OP_PIECE)
 		return read_int(r, DT_I64, imm);
+	if (op == OP_IOTA || op == OP_BARRIER) {
+		skip(r);
+		return r->at == r->end || (*r->at != '-' && (*r->at < '0' || *r->at > '9')) || read_int(r, DT_I64, imm);
+	}
 	return true;
 }
 
@@ -364,7 +396,7 @@ open_regions(Reader *r, ValId v)
 {
 	if (!expect(r, '{'))
 		return false;
-	tir_add_regions(r->k, v, tir_inst(r->k, v)->op == OP_IF ? 2 : 1);
+	tir_add_regions(r->k, v, tir_inst(r->k, v)->op == OP_FOR ? 1 : 2);
 	tir_enter(r->k, tir_inst(r->k, v)->region);
 	vec_push(r->k->arena, &r->part, ((Part){v, 0}));
 	return true;
@@ -390,7 +422,7 @@ read_inst(Reader *r)
 		return false;
 	vec_grow(r->k->arena, &r->k->inst, id - r->k->inst.n);
 	tir_emit(r->k, op, type, imm, r->operand.at, r->operand.n);
-	return (op != OP_FOR && op != OP_IF) || open_regions(r, (ValId)id);
+	return (op != OP_FOR && op != OP_IF && op != OP_ROLES) || open_regions(r, (ValId)id);
 }
 
 /* After a '}' that does not end the body. */
@@ -431,6 +463,83 @@ read_body(Reader *r)
 	}
 }
 
+/* Whose threads take a task together. */
+static bool
+read_form(Reader *r)
+{
+	uint64_t threads, group, cluster = 0, resident = 0;
+	r->k->form = take_this_word(r, "block") ? TIR_BLOCK : take_this_word(r, "threads") ? TIR_SPREAD : TIR_TASKS;
+	r->k->halves = r->k->form == TIR_TASKS && take_this_word(r, "halves");
+	if (r->k->form == TIR_TASKS)
+		return true;
+	if (!read_unsigned(r, UINT16_MAX, &threads) || !(take_this_word(r, "by") || fail(r, "'by' was expected")) ||
+	    !read_unsigned(r, UINT16_MAX, &group) || (take_this_word(r, "cluster") && !read_unsigned(r, UINT16_MAX, &cluster)) ||
+	    (take_this_word(r, "resident") && !read_unsigned(r, UINT16_MAX, &resident)))
+		return false;
+	r->k->cluster = (uint16_t)cluster;
+	r->k->resident = (uint16_t)resident;
+	r->k->threads = (uint16_t)threads;
+	r->k->group = (uint16_t)group;
+	r->k->fp8 = r->k->form == TIR_SPREAD && take_this_word(r, "fp8");
+	return true;
+}
+
+static bool
+read_buffer(Reader *r, unsigned number)
+{
+	uint64_t n = 0;
+	if (take_this_word(r, "same")) {
+		if (!read_unsigned(r, UINT32_MAX - 1, &n))
+			return false;
+		r->k->buffer.at[number].same = (uint32_t)n + 1;
+	}
+	if (take_this_word(r, "shared")) {
+		if (!read_unsigned(r, UINT32_MAX, &n))
+			return false;
+		r->k->buffer.at[number].shared = (uint32_t)n;
+		r->k->buffer.at[number].wide = take_this_word(r, "wide");
+	}
+	return true;
+}
+
+static bool
+read_scalar(Reader *r, unsigned number)
+{
+	uint64_t n = 0;
+	if (take_this_word(r, "times") && !read_unsigned(r, UINT32_MAX, &n))
+		return false;
+	r->k->scalar.at[number].multiple = (uint32_t)n;
+	return true;
+}
+
+/* channel 0 slots 4 part bf16 128 by 64 part bf16 256 by 64 turned */
+static bool
+read_channel(Reader *r)
+{
+	TirChannel c = {0};
+	uint64_t number, slots, rows, terms;
+	if (!read_unsigned(r, UINT8_MAX, &number) || !(take_this_word(r, "slots") || fail(r, "'slots' was expected")) ||
+	    !read_unsigned(r, TIR_MAX_SLOTS, &slots))
+		return false;
+	if (number != r->k->channel.n)
+		return fail(r, "channels are numbered from 0");
+	c.slots = (uint16_t)slots;
+	while (take_this_word(r, "part")) {
+		TirPart p = {0};
+		if (c.nparts == TIR_MAX_PARTS)
+			return fail(r, "too many parts");
+		if (!read_dtype(r, &p.dtype) || !read_unsigned(r, UINT16_MAX, &rows) ||
+		    !(take_this_word(r, "by") || fail(r, "'by' was expected")) || !read_unsigned(r, UINT16_MAX, &terms))
+			return false;
+		p.rows = (uint16_t)rows;
+		p.terms = (uint16_t)terms;
+		p.turned = take_this_word(r, "turned");
+		c.part[c.nparts++] = p;
+	}
+	tir_add_channel(r->k, &c);
+	return true;
+}
+
 static bool
 read_header(Reader *r)
 {
@@ -439,9 +548,14 @@ read_header(Reader *r)
 	DType t;
 	if (!take_this_word(r, "kernel"))
 		return fail(r, "'kernel' was expected");
-	if (!read_name(r, &r->k->name))
+	if (!read_name(r, &r->k->name) || !read_form(r))
 		return false;
 	for (;;) {
+		if (take_this_word(r, "channel")) {
+			if (!read_channel(r))
+				return false;
+			continue;
+		}
 		bool buffer = take_this_word(r, "buffer");
 		if (!buffer && !take_this_word(r, "scalar"))
 			return expect(r, '{');
@@ -450,10 +564,10 @@ read_header(Reader *r)
 			return false;
 		if (number != (buffer ? r->k->buffer.n : r->k->scalar.n))
 			return fail(r, "buffers and scalars are numbered from 0");
-		if (buffer)
-			tir_add_buffer(r->k, name, t, take_this_word(r, "written"));
-		else
-			tir_add_scalar(r->k, name, t);
+		if (buffer && !read_buffer(r, tir_add_buffer(r->k, name, t, take_this_word(r, "written"))))
+			return false;
+		if (!buffer && !read_scalar(r, tir_add_scalar(r->k, name, t)))
+			return false;
 	}
 }
 

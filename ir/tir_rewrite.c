@@ -51,7 +51,7 @@ rewrite_inst(Rewrite *r, ValId v, ValId around)
 {
 	const TirInst *p = tir_inst(r->from, v);
 	map_operands(r, v);
-	if (p->op == OP_FOR || p->op == OP_IF) {
+	if (p->op == OP_FOR || p->op == OP_IF || p->op == OP_ROLES) {
 		ValId to = tir_copy_inst(r->to, r->from, v, r->operand.at);
 		tir_add_regions(r->to, to, p->nregion);
 		return to;
@@ -74,11 +74,20 @@ tir_rewrite(const TirKernel *from, Arena *a, TirEmitFn *emit, void *user)
 {
 	Rewrite r = {.from = from, .emit = emit, .user = user};
 	r.to = tir_new(a, from->names, from->name);
+	r.to->form = from->form;
+	r.to->threads = from->threads;
+	r.to->cluster = from->cluster;
+	r.to->resident = from->resident;
+	r.to->group = from->group;
+	r.to->fp8 = from->fp8;
+	r.to->halves = from->halves;
 	r.map = ARENA_ARRAY(a, ValId, from->inst.n);
 	for (uint32_t i = 0; i < from->buffer.n; i++)
 		vec_push(a, &r.to->buffer, from->buffer.at[i]);
 	for (uint32_t i = 0; i < from->scalar.n; i++)
 		vec_push(a, &r.to->scalar, from->scalar.at[i]);
+	for (uint32_t i = 0; i < from->channel.n; i++)
+		vec_push(a, &r.to->channel, from->channel.at[i]);
 	Walk w;
 	walk_init(&w, from, a);
 	for (WalkEvent e; (e = walk_next(&w)) != WALK_END;) {

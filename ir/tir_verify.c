@@ -18,20 +18,23 @@ typedef struct {
 	bool *open;        /* by region */
 } Verify;
 
+const char *
+tir_broken(const TirKernel *k, Arena *a, ValId v, const char *fmt, va_list ap)
+{
+	char what[256];
+	vsnprintf(what, sizeof what, fmt, ap);
+	const char *kernel = name_text(k->names, k->name);
+	return v ? arena_text(a, "kernel %s: %%%u %s: %s", kernel, v, op_info[tir_inst(k, v)->op].text, what)
+	         : arena_text(a, "kernel %s: %s", kernel, what);
+}
+
 static bool __attribute__((format(printf, 3, 4)))
 fail(Verify *x, ValId v, const char *fmt, ...)
 {
-	char what[256];
 	va_list ap;
 	va_start(ap, fmt);
-	vsnprintf(what, sizeof what, fmt, ap);
+	x->error = tir_broken(x->k, x->scratch, v, fmt, ap);
 	va_end(ap);
-	const char *kernel = name_text(x->k->names, x->k->name);
-	if (v)
-		x->error = arena_text(x->scratch, "kernel %s: %%%u %s: %s", kernel, v,
-		                      op_info[tir_inst(x->k, v)->op].text, what);
-	else
-		x->error = arena_text(x->scratch, "kernel %s: %s", kernel, what);
 	return false;
 }
 
@@ -118,6 +121,9 @@ check_signature(Verify *x, ValId v)
 		NEED(c.dtype == DT_BOOL, "the condition is no bool");
 		NEED(c.lanes == t.lanes, "the condition has %u lanes, not %u", c.lanes, t.lanes);
 	}
+	NEED(p->op != OP_EX2 || t.dtype == DT_F32, "not defined on %s", dtype_info[t.dtype].text);
+	NEED(!(op_info[p->op].flags & F_NARROW) || p->imm.i == DT_NONE ||
+	         ((p->imm.i == DT_BF16 || p->imm.i == DT_F16) && t.dtype == DT_F32), "narrowed, not of f32 or to no narrow float");
 	NEED(dtype_fits(sig, (Op)p->op, t.dtype), "not defined on %s", dtype_info[t.dtype].text);
 	for (unsigned n = first + 1; n < p->narg; n++)
 		NEED(same_type(operand(x, v, n)->type, t), "operand %u has another type", n);
@@ -152,6 +158,21 @@ is_index_scalar(const TirInst *p)
 }
 
 static bool
+is_const(const TirInst *p, int64_t value)
+{
+	return p->op == OP_CONST && p->imm.i == value;
+}
+
+/* A view of what the blocks of a cluster reach of each other: by rank, then by element. */
+static bool
+check_wide(Verify *x, ValId v, const TirBuffer *b)
+{
+	NEED(tir_inst(x->k, v)->imm.i == 2 && is_const(operand(x, v, 1), x->k->cluster) && is_const(operand(x, v, 2), b->shared) &&
+	     is_const(operand(x, v, 3), b->shared) && is_const(operand(x, v, 4), 1), "is not by rank and element");
+	return true;
+}
+
+static bool
 check_view(Verify *x, ValId v)
 {
 	const TirInst *p = tir_inst(x->k, v);
@@ -164,7 +185,7 @@ check_view(Verify *x, ValId v)
 		NEED(is_index_scalar(operand(x, v, n)), "operand %u is no i64 scalar", n);
 	NEED(p->type.dtype == x->k->buffer.at[b->imm.i].dtype && p->type.lanes == 0,
 	     "has not the buffer's type");
-	return true;
+	return !x->k->buffer.at[b->imm.i].wide || check_wide(x, v, &x->k->buffer.at[b->imm.i]);
 }
 
 /* LOAD and STORE; value: 1 when the second operand is what to store. */
@@ -176,7 +197,8 @@ check_access(Verify *x, ValId v, unsigned value)
 	const TirInst *view = operand(x, v, 0);
 	unsigned rank = (unsigned)view->imm.i, masked = p->imm.i & TIR_MASKED;
 	int64_t known = TIR_MASKED | (value ? TIR_STREAM : 0xf0);
-	NEED((p->imm.i & ~known & 0xff) == 0 && p->imm.i >> 8 <= (int64_t)rank && p->imm.i >= 0,
+	NEED((p->imm.i & ~known & 0xff) == 0 && TIR_LANE_AXIS(p->imm.i) < (int)rank && p->imm.i >= 0 &&
+	         p->imm.i >> 12 <= TIR_MAX_AHEAD,
 	     "flags out of range");
 	NEED(p->narg == 1 + value + rank + masked, "rank %u%s takes %u operands, not %u", rank,
 	     masked ? " masked" : "", 1 + value + rank + masked, p->narg);
@@ -188,6 +210,7 @@ check_access(Verify *x, ValId v, unsigned value)
 	NEED(along < 0 || t.lanes, "lanes along an axis, but no vector");
 	NEED(along >= 0 || !(p->imm.i & (TIR_STREAM | 0xf0)), "a hint without lanes along an axis");
 	NEED(TIR_AHEAD_AXIS(p->imm.i) < (int)rank, "looks ahead along an axis that does not exist");
+	NEED(TIR_AHEAD_AXIS(p->imm.i) >= 0 || TIR_AHEAD_COUNT(p->imm.i) == 1, "looks ahead along no axis");
 	for (unsigned a = 0; a < rank; a++) {
 		const TirInst *index = operand(x, v, 1 + value + a);
 		unsigned lanes = index->type.lanes;
@@ -214,6 +237,19 @@ check_store(Verify *x, ValId v)
 	return true;
 }
 
+static bool
+check_fetch(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(p->narg >= 1 && operand(x, v, 0)->op == OP_VIEW, "operand 0 is no view");
+	NEED(p->narg == 1 + (uint64_t)operand(x, v, 0)->imm.i, "rank %d takes %d operands, not %u",
+	     (int)operand(x, v, 0)->imm.i, 1 + (int)operand(x, v, 0)->imm.i, p->narg);
+	for (unsigned n = 1; n < p->narg; n++)
+		NEED(is_index_scalar(operand(x, v, n)), "operand %u is no i64 scalar", n);
+	NEED(p->imm.i == 0 && p->type.dtype == DT_NONE && p->type.lanes == 0, "has flags or a type");
+	return true;
+}
+
 /* A view of DOT, its leading indices from operand `at` on. */
 static bool
 check_matrix(Verify *x, ValId v, unsigned n, DType t, unsigned inner, uint64_t *at)
@@ -233,7 +269,7 @@ check_dot(Verify *x, ValId v)
 	const TirInst *p = tir_inst(x->k, v);
 	TirDot d = tir_dot_shape(p->imm.i);
 	uint64_t at = 4;
-	NEED(p->imm.i == TIR_DOT(d.rows, d.columns, d.pairs) && d.rows && d.columns && d.pairs &&
+	NEED((p->imm.i & ~TIR_DOT_CHAINED) == TIR_DOT(d.rows, d.columns, d.pairs) && d.rows && d.columns && d.pairs &&
 	     d.rows <= TIR_MAX_DOT && d.columns <= TIR_MAX_DOT && d.pairs <= TIR_MAX_DOT, "shape out of range");
 	NEED(p->narg >= 4 && is_index_scalar(operand(x, v, 3)), "takes c, a, b and the number of groups");
 	if (!check_matrix(x, v, 0, DT_F32, 2, &at) || !check_matrix(x, v, 1, DT_U32, 3, &at) ||
@@ -297,6 +333,8 @@ check_yield(Verify *x, ValId v, ValId owner, uint16_t nth)
 	for (unsigned n = 0; n < p->narg; n++)
 		NEED(is_value(operand(x, v, n)), "operand %u is no value", n);
 	NEED(p->type.dtype == DT_NONE, "has a type");
+	if (tir_inst(x->k, owner)->op == OP_ROLES)
+		NEED(p->narg == 0, "a role has no values");
 	if (tir_inst(x->k, owner)->op == OP_IF && nth == 0)
 		return true; /* `then` sets what `else` must match */
 	unsigned want = tir_nresult(x->k, owner);
@@ -351,17 +389,43 @@ check_lanes(Verify *x, ValId v)
 		NEED(is_arithmetic(p->type.dtype) && dtype_is_int((DType)p->type.dtype), "of %s",
 		     dtype_info[p->type.dtype].text);
 		NEED(p->type.lanes, "is no vector");
+		NEED(p->imm.i >= 0 && p->imm.i <= TIR_MAX_LANES && (p->imm.i & (p->imm.i - 1)) == 0,
+		     "rounds to %d, which is no power of two", (int)p->imm.i);
 		return true;
 	}
+	NEED(p->narg, "takes nothing");
+	NEED(!x->k->cluster || x->k->form != TIR_BLOCK || (p->op != OP_SLIDE && p->op != OP_WEAVE && p->op != OP_JOIN),
+	     "in a kernel of clusters");
 	const TirInst *a = operand(x, v, 0);
 	NEED(is_value(a) && p->type.dtype == a->type.dtype, "changes the type");
+	if (p->op == OP_JOIN) {
+		NEED(p->narg > 1 && p->narg == p->type.lanes, "has %u lanes of %u", p->type.lanes, p->narg);
+		for (unsigned n = 0; n < p->narg; n++)
+			NEED(same_type(operand(x, v, n)->type, tir_scalar((DType)p->type.dtype)), "operand %u has another type", n);
+		return true;
+	}
 	if (p->op == OP_SLIDE) {
 		NEED(same_type(p->type, a->type) && same_type(a->type, operand(x, v, 1)->type), "is of two types");
-		NEED(p->imm.i > 0 && p->imm.i < (int64_t)p->type.lanes, "by no number of lanes that leaves some of both");
+		unsigned by = TIR_SLIDE_BY(p->imm.i), m = TIR_SLIDE_SEGMENT(p->imm.i) ? TIR_SLIDE_SEGMENT(p->imm.i) : p->type.lanes;
+		NEED(p->imm.i > 0 && by && by < m, "by no number of lanes that leaves some of both");
+		NEED(p->type.lanes % m == 0, "in segments of %u of %u lanes", m, p->type.lanes);
 		return true;
 	}
 	if (p->op == OP_SPLAT) {
 		NEED(a->type.lanes == 0 && p->type.lanes, "goes from a scalar to a vector");
+		return true;
+	}
+	if (p->op == OP_WEAVE) {
+		NEED(same_type(a->type, operand(x, v, 1)->type) && a->type.lanes > 1, "is of two types");
+		NEED(p->type.lanes == 2 * a->type.lanes, "has not twice the lanes");
+		NEED(p->imm.i >= 0 && p->imm.i < 64 && p->imm.i % 2 == 0 && p->type.lanes % (2u << (p->imm.i / 2)) == 0,
+		     "by a bit that does not halve");
+		return true;
+	}
+	if (p->op == OP_HALF) {
+		NEED(p->type.lanes > 1 && a->type.lanes == 2 * p->type.lanes, "has not half the lanes");
+		NEED(p->imm.i >= 0 && p->imm.i < 64 && a->type.lanes >> (p->imm.i / 2) > 1 &&
+		     a->type.lanes % (2u << (p->imm.i / 2)) == 0, "by a bit that does not halve");
 		return true;
 	}
 	unsigned n = p->type.lanes ? p->type.lanes : 1;
@@ -385,7 +449,30 @@ check_leaf(Verify *x, ValId v)
 		     "has not the scalar's type");
 		return true;
 	}
+	NEED((p->op != OP_THREAD && p->op != OP_RANK) || x->k->form == TIR_SPREAD, "outside a kernel of threads");
 	NEED(same_type(p->type, tir_scalar(DT_I64)), "is no i64 scalar");
+	return true;
+}
+
+static bool
+check_together(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(x->k->form == TIR_SPREAD, "outside a kernel of threads");
+	if (p->op == OP_BARRIER) {
+		NEED(p->type.dtype == DT_NONE && p->type.lanes == 0, "has a type");
+		if (p->imm.i == TIR_GROUP_BARRIER)
+			return true; /* tir_verify_roles */
+		NEED(p->imm.i == 0 || (p->imm.i > 0 && x->k->cluster), "is of no cluster");
+		int64_t k = TIR_HANDED_BUFFER(p->imm.i);
+		NEED(k < (int64_t)x->k->buffer.n, "is for no buffer");
+		const TirBuffer *b = k < 0 ? NULL : &x->k->buffer.at[k];
+		NEED(!b || (b->wide && b->shared >= x->k->cluster && dtype_info[b->dtype].bits <= 32), "is for no elements of blocks");
+		return true;
+	}
+	NEED(is_value(operand(x, v, 0)) && same_type(p->type, operand(x, v, 0)->type), "changes the type");
+	NEED(!p->type.lanes, "is no scalar");
+	NEED(p->imm.i > 0 && p->imm.i < 3 * TIR_WARP && p->imm.i % TIR_WARP, "leaves the warp");
 	return true;
 }
 
@@ -420,8 +507,9 @@ check_placed(Verify *x, uint32_t region, uint32_t position)
 	     op_info[p->op].arity, p->narg);
 	for (unsigned n = 0; n < p->narg; n++)
 		NEED(tir_arg(k, v, n) && tir_arg(k, v, n) < v, "operand %u is %%%u", n, tir_arg(k, v, n));
-	NEED(p->nregion == (p->op == OP_FOR ? 1 : p->op == OP_IF ? 2 : 0), "has %u regions", p->nregion);
-	NEED(p->type.lanes <= TIR_MAX_LANES, "has %u lanes", p->type.lanes);
+	NEED(p->nregion == (p->op == OP_FOR ? 1 : p->op == OP_IF || p->op == OP_ROLES ? 2 : 0), "has %u regions", p->nregion);
+	NEED(p->type.lanes <= (k->form == TIR_BLOCK ? TIR_MAX_BLOCK_LANES * tir_blocks(k) : TIR_MAX_LANES), "has %u lanes",
+	     p->type.lanes);
 	NEED(p->type.dtype < DT_COUNT, "has type number %u", p->type.dtype);
 	NEED((p->op == OP_YIELD) == (region && position + 1 == r->inst.n),
 	     p->op == OP_YIELD ? "is not the last of its region" : "is the last of its region");
@@ -463,6 +551,22 @@ check_structure(Verify *x)
 static bool
 check_header(Verify *x)
 {
+	const TirKernel *k = x->k;
+	bool groups = k->channel.n && k->form == TIR_SPREAD && k->threads % TIR_GROUP == 0;
+	bool threads = k->threads >= TIR_WARP && k->threads <= TIR_MAX_THREADS && ((k->threads & (k->threads - 1)) == 0 || groups);
+	if (k->form == TIR_TASKS ? k->threads || k->group : !threads)
+		return fail(x, 0, "a block of %u threads", k->threads);
+	if (k->form != TIR_TASKS && (!k->group || (k->group & (k->group - 1))))
+		return fail(x, 0, "groups of %u lanes", k->group);
+	if (k->form == TIR_TASKS ? k->cluster : k->cluster > TIR_MAX_CLUSTER || (k->cluster & (k->cluster - 1)))
+		return fail(x, 0, "a cluster of %u blocks", k->cluster);
+	for (uint32_t i = 0; i < k->buffer.n; i++)
+		if (k->buffer.at[i].same > i)
+			return fail(x, 0, "buffer %u has the memory of a later one", i);
+		else if (k->buffer.at[i].shared && k->form == TIR_TASKS)
+			return fail(x, 0, "buffer %u is shared outside a kernel of a block", i);
+		else if (k->buffer.at[i].wide && (!k->buffer.at[i].shared || !k->cluster || k->form != TIR_SPREAD))
+			return fail(x, 0, "buffer %u is of no cluster", i);
 	for (uint32_t i = 0; i < x->k->buffer.n; i++)
 		if (!is_storable(x->k->buffer.at[i].dtype))
 			return fail(x, 0, "buffer %u has no type of the tile IR", i);
@@ -494,20 +598,22 @@ check_inst(Verify *x, const Walk *w)
 	switch ((Op)tir_inst(x->k, v)->op) {
 	case OP_CONST:
 		return check_const(x, v);
-	case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
+	case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP: case OP_THREAD: case OP_RANK:
 		return check_leaf(x, v);
+	case OP_SHUFFLE: case OP_BARRIER:
+		return check_together(x, v);
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_IDIV: case OP_IMOD: case OP_POW:
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:
 	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2:
 	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
-	case OP_SELECT: case OP_FMA: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
+	case OP_SELECT: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
 		return check_signature(x, v);
 	case OP_ISNAN:
 		return check_isnan(x, v);
 	case OP_CAST: case OP_BITCAST:
 		return check_convert(x, v);
-	case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE:
+	case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_HALF: case OP_WEAVE: case OP_JOIN:
 		return check_lanes(x, v);
 	case OP_VIEW:
 		return check_view(x, v);
@@ -515,8 +621,16 @@ check_inst(Verify *x, const Walk *w)
 		return check_access(x, v, 0);
 	case OP_STORE:
 		return check_store(x, v);
+	case OP_FETCH:
+		return check_fetch(x, v);
 	case OP_DOT:
 		return check_dot(x, v);
+	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_ROLES:
+		NEED(tir_inst(x->k, v)->type.dtype == DT_NONE && tir_inst(x->k, v)->type.lanes == 0, "has a type");
+		return true; /* the rest: tir_verify_roles */
+	case OP_PIECE:
+		NEED(same_type(tir_inst(x->k, v)->type, tir_scalar(DT_F32)), "is no f32");
+		return true;
 	case OP_FAULT:
 		return check_fault(x, v);
 	case OP_FOR:
@@ -561,5 +675,5 @@ tir_verify(const TirKernel *k, Arena *scratch, const char **error)
 	}
 	if (!ok)
 		*error = x->error;
-	return ok;
+	return ok && tir_verify_roles(k, scratch, error);
 }

@@ -20,6 +20,59 @@ node_each_root(Graph *g, Node *n, RootFn *f, void *user)
 	f(user, g, &n->init);
 }
 
+void
+node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user)
+{
+	const ExprId single[] = {n->domain, n->guard, n->body, n->finish, n->init};
+	for (unsigned k = 0; k < sizeof single / sizeof *single; k++)
+		expr_walk(g, scratch, single[k], visit, user);
+	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
+		expr_walk(g, scratch, n->axis[a].lo, visit, user);
+		expr_walk(g, scratch, n->axis[a].hi, visit, user);
+		expr_walk(g, scratch, n->axis[a].clamp, visit, user);
+	}
+	for (unsigned a = 0; n->scatter && a < n->npar; a++)
+		expr_walk(g, scratch, n->target[a], visit, user);
+}
+
+typedef struct {
+	const Graph *g;
+	TensorId t;
+	void (*visit)(void *user, ExprId e);
+	void *user;
+} Reads;
+
+static void
+visit_read(void *user, ExprId e)
+{
+	const Reads *r = user;
+	const Expr *p = expr_get(r->g, e);
+	if (p->op == OP_READ && p->ref == r->t)
+		r->visit(r->user, e);
+}
+
+void
+node_each_read(const Graph *g, Arena *scratch, const Node *n, TensorId t, void (*visit)(void *user, ExprId e), void *user)
+{
+	Reads r = {g, t, visit, user};
+	node_walk(g, scratch, n, visit_read, &r);
+}
+
+static void
+found_read(void *user, ExprId e)
+{
+	(void)e;
+	*(bool *)user = true;
+}
+
+bool
+node_reads(const Graph *g, Arena *scratch, const Node *n, TensorId t)
+{
+	bool found = false;
+	node_each_read(g, scratch, n, t, found_read, &found);
+	return found;
+}
+
 /* Tables may grow while f runs, so nothing is held across a call but indices. */
 typedef struct {
 	RootFn *f;
@@ -219,4 +272,24 @@ bool
 expr_is_index(const Graph *g, Arena *scratch, ExprId e)
 {
 	return facet(g, scratch, NULL, e).index;
+}
+
+unsigned
+expr_multiple(const Graph *g, ExprId e, unsigned most)
+{
+	const Expr *p = expr_get(g, e);
+	if (p->dtype != DT_I64)
+		return 1;
+	if (p->op == OP_CONST) {
+		unsigned n = most;
+		while (p->imm.i % (int64_t)n)
+			n /= 2;
+		return n;
+	}
+	if (p->op != OP_ADD && p->op != OP_SUB && p->op != OP_MIN && p->op != OP_MAX && p->op != OP_MUL)
+		return 1;
+	unsigned a = expr_multiple(g, expr_arg(g, e, 0), most), b = expr_multiple(g, expr_arg(g, e, 1), most);
+	if (p->op == OP_MUL)
+		return a > most / b ? most : a * b;
+	return a < b ? a : b;
 }

@@ -16,11 +16,19 @@ void graph_map(Graph *g, Arena *scratch, ExprStepFn *step, void *user);
 /* The same for one expression. */
 ExprId expr_map(Graph *g, Arena *scratch, ExprId e, ExprStepFn *step, void *user);
 
+/* Calls visit for each expression that node n evaluates, operands first; one that several roots
+ * share may come again. */
+void node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user);
+/* The reads of t among them. */
+void node_each_read(const Graph *g, Arena *scratch, const Node *n, TensorId t, void (*visit)(void *user, ExprId e), void *user);
+bool node_reads(const Graph *g, Arena *scratch, const Node *n, TensorId t);
 /* Whether evaluating e can meet a fault; faulty as of graph_may_fault. */
 bool expr_can_fault(const Graph *g, Arena *scratch, const bool *faulty, ExprId e);
 /* The axes k < 32 that e mentions, as bits. */
 uint32_t expr_axes(const Graph *g, Arena *scratch, ExprId e);
 /* Made of indices, dims, constants and i64 arithmetic alone: its size is bounded by the launch. */
 bool expr_is_index(const Graph *g, Arena *scratch, ExprId e);
+/* A power of two, at most `most`, that divides e whatever its indices and dims are, by its form alone. */
+unsigned expr_multiple(const Graph *g, ExprId e, unsigned most);
 
 #endif

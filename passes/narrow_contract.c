@@ -1,9 +1,10 @@
-/* narrow_contract.c: a contraction with one narrow operand rounds the other to the same type.
+/* narrow_contract.c: a contraction with one narrow operand may round the other to the same type.
  *
  * in     any graph in relaxed or fast mode
- * out    in a sum of products of a widened narrow float x and an f32 expression y, y is rounded to the
- *        type of x, as every attention kernel does with its probabilities; then both operands are what
- *        matrix units take
+ * out    in a sum of products of a widened narrow float x and an f32 expression y, y is under a free
+ *        cast to the type of x (tg.h): kernels with matrix units round it, as every attention kernel does
+ *        with its probabilities, and those that multiply in f32 anyway, or that move y's anchor after the
+ *        product, leave it as it is
  * fp     reassociates: LANGUAGE.md's relaxed mode says that it is so, for every schedule. It is decided
  *        here alone, before fusion, and the oracle sees the graph after it
  * tests  tests/passes/narrow_contract_test.c
@@ -80,7 +81,7 @@ narrowed(Graph *g, PassCtx *cx, const Node *n)
 	DType t = widened(g, x);
 	if (!is_contraction(n, expr_axes(g, cx->scratch, x), expr_axes(g, cx->scratch, y)))
 		return 0;
-	y = expr_cast(g, DT_F32, expr_cast(g, t, y));
+	y = expr_cast(g, DT_F32, expr_cast_free(g, t, y));
 	return which == 0 ? expr_binary(g, OP_MUL, x, y) : expr_binary(g, OP_MUL, y, x);
 }
 
@@ -108,4 +109,5 @@ graph_decide(Graph *g)
 	PassOptions none = {0};
 	PassCtx cx = {.options = &none, .scratch = g->arena, .graph = g, .fuel = -1};
 	pass_narrow_contract(g, &cx);
+	pass_narrow_math(g, &cx);
 }

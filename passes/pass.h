@@ -47,10 +47,17 @@ typedef struct {
 	bool verify_each;        /* verify after each pass (always at the end of a level) */
 	const Host *host;        /* the clock for `time`; may be NULL */
 	uint16_t lanes;          /* vector width for MAP in 32-bit elements; 0: scalar */
+	bool blocks;             /* threads of a block take a task together: a GPU, also for the cost model */
+	uint16_t cluster;        /* blocks that can take a task together; 0: one */
+	bool roles;              /* of groups of threads, and channels between them: ir/channel.h */
 	FuseMode fuse;
 	uint32_t part_terms;     /* the least terms of a part of a fold; 0: as many as are worth a task */
 	bool has_fma;            /* the target has a fused multiply-add: relaxed mode may contract */
-	bool has_dot;            /* it has TIR's DOT, with tiles of 32 x 32 elements and groups of 16 pairs */
+	bool has_scale;          /* it has TIR's SCALE */
+	bool has_ex2;            /* it has TIR's EX2 */
+	bool has_fp8;            /* its threads convert between f32 and the 8-bit floats themselves */
+	bool has_halves;         /* a processor that converts between f32 and f16 itself */
+	TirDotUnit dot;          /* what TIR's DOT is by there: tiles of 32 x 32 elements and groups of 16 pairs; or vectors */
 } PassOptions;
 
 /* What the graph's mode says about rounding, decided on the graph as the frontend built it, for every

@@ -7,7 +7,12 @@
 /* Facts about a graph that the manager keeps for the passes that need them. */
 enum {
 	FACT_FAULTS = 1, /* PassCtx.faulty is graph_may_fault of the graph as it stands */
-	FACT_FMA = 2     /* the target has a fused multiply-add */
+	FACT_FMA = 2,    /* the target has a fused multiply-add */
+	FACT_SCALE = 4,  /* the target has TIR's SCALE */
+	FACT_FP8 = 8,    /* its threads convert between f32 and the 8-bit floats */
+	FACT_EX2 = 16,   /* the target has TIR's EX2 */
+	FACT_HALVES = 32, /* it converts between f32 and f16 */
+	FACTS_OF_TARGET = FACT_FMA | FACT_SCALE | FACT_FP8 | FACT_EX2 | FACT_HALVES
 };
 
 typedef enum {
@@ -48,6 +53,8 @@ void graph_mark_reports(Graph *g, Arena *scratch);
 bool spend(PassCtx *cx);
 /* Says why, about t (0: the graph), when remarks were asked for. */
 void remark(PassCtx *cx, RemarkId why, TensorId t);
+/* The same in words of the case. */
+void remark_text(PassCtx *cx, RemarkId why, TensorId t, const char *text);
 
 #define FN_TENSOR(id) TensorPassFn pass_##id;
 #define FN_PLAN(id) PlanPassFn plan_##id;

@@ -39,12 +39,15 @@ static const union {
 
 /* A pipeline names passes, in order; a pass may appear more than once. PASS_NONE ends it. */
 static const PassId tensor_pipeline[] = {
-	PASS_narrow_contract, PASS_fold, PASS_simplify, PASS_cse, PASS_fold_views, PASS_select_to_domain,
-	PASS_fold, PASS_simplify, PASS_cse, PASS_inline_points, PASS_simplify, PASS_dce,
+	PASS_narrow_contract, PASS_narrow_math, PASS_fold, PASS_simplify, PASS_cse, PASS_fold_views, PASS_select_to_domain,
+	PASS_pick_term, PASS_fold, PASS_simplify, PASS_cse, PASS_inline_points, PASS_simplify, PASS_dce,
 	PASS_epilogue, PASS_dce, PASS_split_folds, PASS_NONE,
 };
 static const PassId plan_pipeline[] = {PASS_schedule, PASS_NONE};
-static const PassId tile_pipeline[] = {PASS_contract, PASS_expand_near, PASS_expand_math, PASS_legalize, PASS_cleanup, PASS_NONE};
+static const PassId tile_pipeline[] = {PASS_spread, PASS_contract, PASS_narrow_ex2, PASS_narrow_scaled, PASS_narrow_short,
+                                       PASS_expand_ex2, PASS_expand_scaled, PASS_expand_near, PASS_expand_math,
+                                       PASS_own_casts, PASS_half_casts, PASS_legalize, PASS_cleanup, PASS_early_loads,
+                                       PASS_NONE};
 
 typedef struct {
 	PassCtx cx;
@@ -77,6 +80,12 @@ spend(PassCtx *cx)
 void
 remark(PassCtx *cx, RemarkId why, TensorId t)
 {
+	remark_text(cx, why, t, remark_info[why].text);
+}
+
+void
+remark_text(PassCtx *cx, RemarkId why, TensorId t, const char *text)
+{
 	if (!cx->options->remarks)
 		return;
 	text_printf(cx->log, "remark[%s]: ", remark_info[why].id);
@@ -89,7 +98,7 @@ remark(PassCtx *cx, RemarkId why, TensorId t)
 			text_printf(cx->log, ", line %u", p->at.line);
 		text_printf(cx->log, ") ");
 	}
-	text_printf(cx->log, "%s\n", remark_info[why].text);
+	text_printf(cx->log, "%s\n", text);
 }
 
 /* Fuel is kept by the manager across the places of one pass in its pipeline. */
@@ -111,7 +120,7 @@ may_run(const Manager *m, PassId id)
 	const PassInfo *p = &pass_info[id];
 	if (m->cx.options->skip[id] && p->level != LEVEL_PLAN)
 		return false;
-	if ((p->needs & FACT_FMA) && !(m->facts & FACT_FMA))
+	if (p->needs & FACTS_OF_TARGET & ~m->facts)
 		return false;
 	switch (m->cx.graph->fp) {
 	case FP_STRICT:
@@ -217,7 +226,7 @@ run_timed(Manager *m, PassId id)
 		text_printf(m->cx.log, "time: %-16s %8.3f ms %8u rewrites\n", pass_info[id].name,
 		            (double)(clock->now_ns(clock->user) - start) / 1e6, n);
 	if (n)
-		m->facts &= pass_info[id].keeps | FACT_FMA;
+		m->facts &= pass_info[id].keeps | FACTS_OF_TARGET;
 	arena_free(&m->scratch);
 	dump(m, id, n > 0 || pass_info[id].level == LEVEL_PLAN);
 }
@@ -259,7 +268,9 @@ Program *
 compile_graph(Graph *g, const PassOptions *o, Text *log)
 {
 	Manager m = {.cx = {.options = o, .graph = g, .log = log, .fuel = -1},
-	             .facts = o->has_fma ? FACT_FMA : 0};
+	             .facts = (o->has_fma ? FACT_FMA : 0u) | (o->has_scale ? FACT_SCALE : 0u) |
+	                      (o->has_fp8 ? FACT_FP8 : 0u) | (o->has_ex2 ? FACT_EX2 : 0u) |
+	                      (o->has_halves ? FACT_HALVES : 0u)};
 	scratch_pool_init(&m.pool, g->arena);
 	scratch_arena_init(&m.pool, &m.scratch);
 	m.cx.scratch = &m.scratch;

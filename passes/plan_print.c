@@ -35,7 +35,7 @@ print_names(const Program *p, const Kernel *k, Text *out)
 void
 program_print_plan(const Program *p, Text *out)
 {
-	text_printf(out, "graph %s: %u kernels\n", name_text(p->graph->names, p->graph->name), p->kernel.n);
+	text_printf(out, "graph %s: %u kernels\n", name_text(p->graph->names, p->graph->name), program_kernels(p));
 	for (uint32_t i = 0; i < p->kernel.n; i++) {
 		const Kernel *k = &p->kernel.at[i];
 		text_printf(out, "k%u ", i);
@@ -44,7 +44,8 @@ program_print_plan(const Program *p, Text *out)
 		print_names(p, k, out);
 		text_printf(out, " tasks=");
 		print_launch_expr(p->graph, k->ntask, out);
-		text_printf(out, " buffers=%u scalars=%u%s\n", k->buffer.n, k->scalar.n, k->serial ? " serial" : "");
+		text_printf(out, " buffers=%u scalars=%u%s%s\n", k->buffer.n, k->scalar.n, k->serial ? " serial" : "",
+		            k->aligned ? " aligned" : k->otherwise ? " otherwise" : "");
 	}
 }
 

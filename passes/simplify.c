@@ -8,6 +8,7 @@
  *
  * simplify_arith.c   x*1, x + -0, --x, x / 2^k (a product, but in strict mode) …
  * simplify_logic.c   select, && and || with constants, double negation; casts of casts
+ * simplify_arms.c    a select of two exponentials: one of a select
  * simplify_decide.c  comparisons that the prover decides from ranges, domain and guard
  *
  * x*0 and x-x stay in every mode, and so does x + 0, which turns -0 into 0. */
@@ -21,6 +22,8 @@ once(Simplify *s, Graph *g, ExprId e)
 	ExprId to = simplify_arith(s, g, e);
 	if (to == e)
 		to = simplify_logic(s, g, e);
+	if (to == e)
+		to = simplify_arms(s, g, e);
 	if (to == e)
 		to = simplify_cast(g, e);
 	if (to == e)

@@ -14,6 +14,8 @@ typedef struct {
 ExprId simplify_arith(Simplify *s, Graph *g, ExprId e);
 ExprId simplify_logic(Simplify *s, Graph *g, ExprId e);
 ExprId simplify_cast(Graph *g, ExprId e);
+/* A select of what one operation gives: the operation of a select. */
+ExprId simplify_arms(Simplify *s, Graph *g, ExprId e);
 /* Canonical subscripts, extents and ends of ranges. */
 ExprId simplify_index(Simplify *s, Graph *g, ExprId e);
 /* Drops from guards, domains and selects what the ranges decide. */

@@ -13,8 +13,11 @@ kind (torch when an input is a torch tensor, else NumPy), or writes them into `o
 An inout is written in place. A bf16 tensor may be a torch.bfloat16 tensor or a NumPy array of uint16.
 `kernel.bind(...)` checks arguments once and gives an object to launch many times.
 
-libtexo is looked for in the variable TEXO_LIBRARY, beside this file, in the lib of the prefix that this
-file was installed under, and where the system's loader looks."""
+With target="cuda" a kernel takes torch tensors of the GPU, and what it does is put on torch's current stream;
+`launch.check()` waits for it and raises what went wrong there. `Context(device="cuda:1")` is another GPU.
+
+libtexo is looked for in the variable TEXO_LIBRARY, beside this file, in the lib of the prefix or bundle that this
+file is in, and where the system's loader looks."""
 import ctypes
 import ctypes.util
 import json
@@ -58,7 +61,9 @@ class _Arg(ctypes.Structure):
 class _CtxOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_uint32), ("threads", c_uint32), ("alloc", c_void_p), ("resize", c_void_p),
                 ("release", c_void_p), ("user", c_void_p), ("log", c_void_p), ("log_user", c_void_p),
-                ("cache_bytes", c_size_t), ("compile_bytes", c_size_t), ("isolation", c_uint32), ("reserved", c_uint32)]
+                ("cache_bytes", c_size_t), ("compile_bytes", c_size_t), ("isolation", c_uint32), ("reserved", c_uint32),
+                ("parallel_for", c_void_p), ("parallel_user", c_void_p), ("worker", c_char_p), ("worker_seconds", c_uint32),
+                ("device", c_char_p), ("context", c_void_p), ("cache", c_char_p), ("cache_limit", c_uint64)]
 
 
 class _Options(ctypes.Structure):
@@ -72,9 +77,15 @@ class _Diagnostic(ctypes.Structure):
                 ("message", c_char_p), ("help", c_char_p), ("rendered", c_char_p)]
 
 
-_COMPILE_ERROR = 2
+class _Fault(ctypes.Structure):
+    _fields_ = [("struct_size", c_uint32), ("failed", c_uint32), ("cut", c_uint32), ("line", c_uint32), ("col", c_uint32),
+                ("access", c_char_p)]
+
+
+_COMPILE_ERROR, _FAULT = 2, 4
 _READ_ONLY = 1  # DLPack's flag
 _BF16, _UINT = 4, 1  # DLPack's type codes
+_CUDA = 2  # DLPack's kind of device
 _NO_CACHE, _WERROR, _NO_FILES = 1, 2, 4
 _FUNCTIONS = {
     "texo_version": (c_char_p, []),
@@ -93,12 +104,13 @@ _FUNCTIONS = {
     "texo_kernel_prepare": (c_int, [c_void_p, POINTER(_Arg), c_size_t]),
     "texo_kernel_workspace": (c_int, [c_void_p, POINTER(_Arg), c_size_t, POINTER(c_size_t)]),
     "texo_kernel_launch": (c_int, [c_void_p, POINTER(_Arg), c_size_t, c_void_p, c_void_p]),
+    "texo_kernel_status": (c_int, [c_void_p, POINTER(_Fault)]),
 }
 
 
 def _load():
     here = Path(__file__).resolve()
-    near = [p for p in (here.with_name("libtexo.so"), *(d / "lib/libtexo.so" for d in here.parents[2:3])) if p.exists()]
+    near = [p for p in (here.with_name("libtexo.so"), *(d / "lib/libtexo.so" for d in here.parents[1:3])) if p.exists()]
     path = os.environ.get("TEXO_LIBRARY") or (str(near[0]) if near else ctypes.util.find_library("texo"))
     if not path:
         raise OSError("libtexo is not found: set TEXO_LIBRARY to the path of libtexo.so")
@@ -150,11 +162,14 @@ def _check(code):
 
 
 class Context:
-    """What compilations share: threads of a launch (0: one a processor) and the memory cache."""
+    """What compilations share: threads of a launch (0: one a processor), the memory cache, the GPU: with a device
+    ("cuda", "cuda:N") it is what programs are compiled for that name no target; and `cache`, a folder where compiled
+    code outlives the process."""
 
-    def __init__(self, threads=0, cache_bytes=0):
+    def __init__(self, threads=0, cache_bytes=0, device=None, cache=None):
         self._handle = c_void_p()
-        o = _CtxOptions(struct_size=ctypes.sizeof(_CtxOptions), threads=threads, cache_bytes=cache_bytes)
+        o = _CtxOptions(struct_size=ctypes.sizeof(_CtxOptions), threads=threads, cache_bytes=cache_bytes,
+                        device=device.encode() if device else None, cache=os.fsencode(cache) if cache else None)
         _check(_lib.texo_ctx_create(byref(o), byref(self._handle)))
 
     def __del__(self, destroy=_lib.texo_ctx_destroy):
@@ -247,9 +262,12 @@ class _View:
 
     def __init__(self, array, name, dtype, written):
         try:
-            self.capsule = array.__dlpack__(max_version=(1, 0))
-        except TypeError:  # a producer from before versions
-            self.capsule = array.__dlpack__()
+            # a GPU's tensor is used on the stream that the launch is put on: nobody need wait for another
+            stream = {"stream": -1} if array.__dlpack_device__()[0] == _CUDA else {}
+            try:
+                self.capsule = array.__dlpack__(max_version=(1, 0), **stream)
+            except TypeError:  # a producer from before versions
+                self.capsule = array.__dlpack__(**stream)
         except AttributeError:
             raise TypeError(f"{name}: {type(array).__name__} does not speak DLPack") from None
         self.owner = array
@@ -289,8 +307,19 @@ def _extent(axis, dims, name):
 _LARGE_PAGE = 2 << 20
 
 
-def _workspace(n):
+def _torch(what):
+    torch = sys.modules.get("torch")
+    if torch is None:
+        raise TypeError(f"{what} on a GPU needs torch")
+    return torch
+
+
+def _workspace(n, gpu):
     """An owner of n bytes and their address, a multiple of 64; in large pages where that may be worth it."""
+    if gpu is not None:
+        torch = _torch("a workspace")
+        room = torch.empty(n, dtype=torch.uint8, device=f"cuda:{gpu}")
+        return room, room.data_ptr()
     if n < _LARGE_PAGE:
         room = ctypes.create_string_buffer(n + 64)
         return room, (ctypes.addressof(room) + 63) // 64 * 64
@@ -305,7 +334,8 @@ def _workspace(n):
 
 
 class Launch:
-    """Checked arguments, ready to launch; `results` are the arrays that a launch writes."""
+    """Checked arguments, ready to launch; `results` are the arrays that a launch writes. On a GPU a launch is put on
+    `stream` (a cudaStream_t as a number; None: torch's current one) and is not waited for."""
 
     def __init__(self, kernel, views, scalars, results):
         self._kernel, self._views, self._scalars, self.results = kernel, views, scalars, results
@@ -315,16 +345,30 @@ class Launch:
                 arg.tensor = ctypes.pointer(view.tensor)
             else:
                 arg.scalar = ctypes.cast(scalar, c_void_p)
+        on_gpu = [v.tensor.device.device_id for v in views if v and v.tensor.device.device_type == _CUDA]
+        self._gpu = on_gpu[0] if on_gpu else None
         need, self._n = c_size_t(), len(views)
         _check(_lib.texo_kernel_prepare(kernel._handle, self._args, self._n))
         _check(_lib.texo_kernel_workspace(kernel._handle, self._args, self._n, byref(need)))
-        self._room, self._workspace = _workspace(need.value) if need.value else (None, None)
+        self._room, self._workspace = _workspace(need.value, self._gpu) if need.value else (None, None)
         self._call = _lib.texo_kernel_launch
 
-    def __call__(self):
-        code = self._call(self._kernel._handle, self._args, self._n, self._workspace, None)
+    def __call__(self, stream=None):
+        if stream is None and self._gpu is not None and "torch" in sys.modules:
+            stream = sys.modules["torch"].cuda.current_stream(self._gpu).cuda_stream
+        code = self._call(self._kernel._handle, self._args, self._n, self._workspace, stream)
         if code:
             raise Error(code)
+
+    def check(self):
+        """Raises when an access of the kernel's last launch failed. On a GPU it waits for all that was launched there;
+        on the processor a launch has said so itself."""
+        if self._gpu is not None and "torch" in sys.modules:
+            sys.modules["torch"].cuda.synchronize(self._gpu)
+        fault = _Fault(struct_size=ctypes.sizeof(_Fault))
+        _check(_lib.texo_kernel_status(self._kernel._handle, byref(fault)))
+        if fault.failed:
+            raise Error(_FAULT, f"FAULT: {fault.line}:{fault.col}: the access {fault.access.decode()} went outside")
 
 
 class Kernel:
@@ -371,6 +415,7 @@ class Kernel:
             return out
         torch = sys.modules.get("torch")
         is_torch = torch is not None and any(isinstance(v, torch.Tensor) for v in values)
+        device = next((v.device for v in values if is_torch and isinstance(v, torch.Tensor)), None)
         made = []
         for r in results:
             shape = [_extent(axis, dims, r["name"]) for axis in r["shape"]]
@@ -378,7 +423,7 @@ class Kernel:
             if r["dtype"] not in names:
                 raise TypeError(f"{r['name']}: neither NumPy nor torch has dtype {r['dtype']}; give out=")
             if is_torch:
-                made.append(torch.empty(shape, dtype=getattr(torch, names[r["dtype"]])))
+                made.append(torch.empty(shape, dtype=getattr(torch, names[r["dtype"]]), device=device))
             else:
                 import numpy
                 made.append(numpy.empty(shape, dtype=names[r["dtype"]]))

@@ -6,15 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/inside.h"
-
-typedef struct {
-	texo_program program;
-	texo_kernel kernel;
-	texo_arg *arg;    /* by parameter */
-	DLTensor *tensor;
-	int64_t *shape;   /* IMAGE_MAX_RANK for each parameter */
-} Call;
+#include "runtime/ahead.h"
 
 #define TABLE(field) im->field = (const void *)((const uint8_t *)tables + h->field.at)
 
@@ -58,23 +50,17 @@ round_up(size_t n)
 	return (n + FRAME_ALIGN - 1) / FRAME_ALIGN * FRAME_ALIGN;
 }
 
-/* Lays the call and all it works with out in room; *bytes is what they take. With room NULL only that. */
-static texo_status
-open_call(const texo_object *object, uint32_t graph, uint8_t *room, size_t *bytes)
+size_t
+ahead_open(const void *tables, uint32_t graph, Rt *rt, uint8_t *room)
 {
 	Call measured, *c = room ? (Call *)(void *)room : &measured;
-	const ImageLevel *level = NULL;
-	texo_status s = find_level((const ImageObject *)(const void *)object, &level);
-	if (s)
-		return s;
 	memset(c, 0, sizeof *c);
 	Image *im = &c->program.image;
-	place_tables(im, level->tables);
+	place_tables(im, tables);
 	const ImageGraph *g = &im->graph[graph];
-	c->program.rt = rt_shared();
+	c->program.rt = rt;
 	c->kernel.program = &c->program;
 	c->kernel.graph = g;
-	c->kernel.entry = level->entry + g->kernel0;
 	size_t arg = round_up(sizeof *c), tensor = arg + round_up(g->nparam * sizeof *c->arg);
 	size_t shape = tensor + round_up(g->nparam * sizeof *c->tensor);
 	size_t frame = shape + g->nparam * IMAGE_MAX_RANK * sizeof *c->shape;
@@ -83,15 +69,36 @@ open_call(const texo_object *object, uint32_t graph, uint8_t *room, size_t *byte
 		c->tensor = (DLTensor *)(void *)(room + tensor);
 		c->shape = (int64_t *)(void *)(room + shape);
 	}
-	*bytes = frame + frame_place(&c->kernel.frame, im, g, c->program.rt->calls, room ? room + frame : NULL);
+	return frame + frame_place(&c->kernel.frame, im, g, rt->calls, room ? room + frame : NULL);
+}
+
+/* A call of the best code for this processor. */
+static texo_status
+open_call(const texo_object *object, uint32_t graph, uint8_t *room)
+{
+	Call *c = (Call *)(void *)room;
+	const ImageLevel *level = NULL;
+	texo_status s = find_level((const ImageObject *)(const void *)object, &level);
+	if (s)
+		return s;
+	ahead_open(level->tables, graph, rt_shared(), room);
+	c->kernel.entry = level->entry + c->kernel.graph->kernel0;
 	return TEXO_OK;
 }
 
+/* As much as the graph needs with any of the object's tables. */
 size_t
 texo_object_room(const texo_object *object, uint32_t graph)
 {
-	size_t bytes;
-	return open_call(object, graph, NULL, &bytes) ? 0 : bytes;
+	const ImageObject *o = (const ImageObject *)(const void *)object;
+	const ImageLevel *level = NULL;
+	bool here = o->nlevel > 0 && find_level(o, &level) == TEXO_OK;
+	size_t most = here ? ahead_open(level->tables, graph, rt_shared(), NULL) : 0;
+	for (uint64_t n = 0; n < o->ngpu; n++) {
+		size_t bytes = ahead_open(o->gpu[n].image, graph, rt_shared(), NULL);
+		most = bytes > most ? bytes : most;
+	}
+	return most;
 }
 
 /* --- arguments as words --- */
@@ -131,14 +138,16 @@ make_tensor(Call *c, uint32_t p, void *data)
 		if (x->kind == IMG_RESULT && shape[k] < 0)
 			shape[k] = 0;
 	}
-	c->tensor[p] = (DLTensor){.data = data, .device = {kDLCPU, 0}, .ndim = (int32_t)x->rank,
+	const Rt *rt = c->program.rt;
+	DLDevice device = {rt->device ? rt->device->type : kDLCPU, rt->ordinal};
+	c->tensor[p] = (DLTensor){.data = data, .device = device, .ndim = (int32_t)x->rank,
 	                          .dtype = element_of(x->dtype)->dl, .shape = shape};
 	c->arg[p] = (texo_arg){&c->tensor[p], NULL};
 	return TEXO_OK;
 }
 
-static texo_status
-take_words(Call *c, const uint64_t *word, const int64_t *dim)
+texo_status
+ahead_take_words(Call *c, const uint64_t *word, const int64_t *dim)
 {
 	const ImageGraph *g = c->kernel.graph;
 	texo_status s = take_dims(c, word, dim);
@@ -156,25 +165,36 @@ texo_object_call(const texo_object *object, uint32_t graph, const uint64_t *word
                  void *workspace, void *room)
 {
 	Call *c = room;
-	size_t bytes;
-	texo_status s = open_call(object, graph, room, &bytes);
+	texo_status s = open_call(object, graph, room);
 	if (!s)
-		s = take_words(c, word, dim);
+		s = ahead_take_words(c, word, dim);
 	if (!s)
 		s = frame_fill(&c->kernel, c->arg, c->kernel.graph->nparam, true);
 	return (int)(s ? s : frame_run(&c->kernel, workspace));
+}
+
+static size_t
+call_workspace(Call *c, const uint64_t *word, const int64_t *dim)
+{
+	if (ahead_take_words(c, word, dim) || frame_fill(&c->kernel, c->arg, c->kernel.graph->nparam, false))
+		return SIZE_MAX;
+	return (size_t)c->kernel.frame.workspace;
 }
 
 size_t
 texo_object_workspace(const texo_object *object, uint32_t graph, const uint64_t *word, const int64_t *dim,
                       void *room)
 {
-	Call *c = room;
-	size_t bytes;
-	if (open_call(object, graph, room, &bytes) || take_words(c, word, dim) ||
-	    frame_fill(&c->kernel, c->arg, c->kernel.graph->nparam, false))
-		return SIZE_MAX;
-	return (size_t)c->kernel.frame.workspace;
+	const ImageObject *o = (const ImageObject *)(const void *)object;
+	size_t most = 0;
+	if (o->nlevel > 0)
+		most = open_call(object, graph, room) ? SIZE_MAX : call_workspace(room, word, dim);
+	for (uint64_t n = 0; n < o->ngpu; n++) {
+		ahead_open(o->gpu[n].image, graph, rt_shared(), room);
+		size_t bytes = call_workspace(room, word, dim);
+		most = bytes > most ? bytes : most;
+	}
+	return most;
 }
 
 /* --- arguments as tensors --- */
@@ -195,8 +215,8 @@ take_rank_0(Call *c, uint32_t p, const DLTensor *t)
 	return TEXO_OK;
 }
 
-static texo_status
-take_tensors(Call *c, const DLTensor *const *args, size_t n)
+texo_status
+ahead_take_tensors(Call *c, const DLTensor *const *args, size_t n)
 {
 	const Image *im = &c->program.image;
 	const ImageGraph *g = c->kernel.graph;
@@ -222,12 +242,11 @@ texo_object_call_dl(const texo_object *object, uint32_t graph, const DLTensor *c
                     void *stream, void *room)
 {
 	Call *c = room;
-	size_t bytes;
 	if (stream)
 		return (int)rt_fail(TEXO_INVALID, "the stream must be NULL on the CPU");
-	texo_status s = open_call(object, graph, room, &bytes);
+	texo_status s = open_call(object, graph, room);
 	if (!s)
-		s = take_tensors(c, args, n);
+		s = ahead_take_tensors(c, args, n);
 	if (!s)
 		s = frame_fill(&c->kernel, c->arg, n, true);
 	if (s)

@@ -7,6 +7,7 @@
 #include "runtime/cuda.h"
 
 enum { ATTRIBUTE_PROCESSORS = 16, ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
+enum { MAX_THREADS = 0 }; /* of a function */
 
 /* --- errors --- */
 
@@ -54,8 +55,10 @@ load_library(CudaDriver *d)
 	static const struct {
 		size_t at;
 		const char *symbol;
+		bool maybe;
 	} call[] = {
-#define CUDA_CALL(id, symbol, parameters) {offsetof(CudaDriver, id), symbol},
+#define CUDA_CALL(id, symbol, parameters) {offsetof(CudaDriver, id), symbol, false},
+#define CUDA_CALL_MAYBE(id, symbol, parameters) {offsetof(CudaDriver, id), symbol, true},
 #include "runtime/cuda_driver.def"
 	};
 	d->library = dlopen(file, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
@@ -65,7 +68,7 @@ load_library(CudaDriver *d)
 	}
 	for (unsigned n = 0; n < sizeof call / sizeof *call; n++) {
 		void *f = dlsym(d->library, call[n].symbol);
-		if (!f)
+		if (!f && !call[n].maybe)
 			return rt_fail(TEXO_NO_DEVICE, "the NVIDIA driver is too old: %s has no %s", file, call[n].symbol);
 		memcpy((char *)d + call[n].at, &f, sizeof f); /* ISO C has no cast from object to function */
 	}
@@ -98,16 +101,37 @@ find_device(Cuda *c, int ordinal)
 	return s;
 }
 
+static texo_status
+hold_context(Cuda *c)
+{
+	texo_status s = cuda_result(c, c->driver.context_retain(&c->context, c->device), "hold the device's context");
+	return s || c->context ? s : rt_fail(TEXO_INTERNAL, "CUDA gives no context");
+}
+
+/* The host's context, if it is one of the device. */
+static texo_status
+borrow_context(Cuda *c, void *context)
+{
+	int device = -1;
+	c->context = context;
+	c->borrowed = true;
+	texo_status s = cuda_enter(c);
+	if (s)
+		return s;
+	s = cuda_leave(c, cuda_result(c, c->driver.context_device(&device), "tell the context's device"));
+	if (!s && device != c->device)
+		s = rt_fail(TEXO_INVALID, "options: context is not one of the device cuda:%d", c->ordinal);
+	return s;
+}
+
 texo_status
-cuda_open(Cuda *c, int ordinal)
+cuda_open(Cuda *c, int ordinal, void *context)
 {
 	texo_status s = load_library(&c->driver);
 	if (!s)
 		s = find_device(c, ordinal);
 	if (!s)
-		s = cuda_result(c, c->driver.context_retain(&c->context, c->device), "hold the device's context");
-	if (!s && !c->context)
-		s = rt_fail(TEXO_INTERNAL, "CUDA gives no context");
+		s = context ? borrow_context(c, context) : hold_context(c);
 	if (s)
 		cuda_close(c);
 	return s;
@@ -116,11 +140,98 @@ cuda_open(Cuda *c, int ordinal)
 void
 cuda_close(Cuda *c)
 {
-	if (c->context)
+	void *left;
+	if (c->rows_module) {
+		bool entered = c->driver.context_push(c->context) == 0;
+		c->driver.module_unload(c->rows_module);
+		if (entered)
+			c->driver.context_pop(&left);
+		c->rows_module = NULL;
+	}
+	if (c->context && !c->borrowed)
 		c->driver.context_release(c->device);
 	if (c->driver.library)
 		dlclose(c->driver.library);
 	c->context = c->driver.library = NULL;
+}
+
+/* Devices are handles, which tell no number. */
+static texo_status
+number_of(Cuda *c, int device, int *ordinal)
+{
+	int count = 0, found = -1;
+	texo_status s = cuda_result(c, c->driver.device_count(&count), "count devices");
+	for (*ordinal = 0; !s && *ordinal < count; ++*ordinal) {
+		s = cuda_result(c, c->driver.device_get(&found, *ordinal), "find the device");
+		if (!s && found == device)
+			return TEXO_OK;
+	}
+	return s ? s : rt_fail(TEXO_NO_DEVICE, "CUDA has no device for the thread's context");
+}
+
+texo_status
+cuda_current(const CudaDriver *found, void **context)
+{
+	Cuda c = {.driver = found ? *found : (CudaDriver){0}};
+	*context = NULL;
+	texo_status s = found ? TEXO_OK : load_library(&c.driver);
+	if (!s && !found)
+		s = cuda_result(&c, c.driver.init(0), "start");
+	if (!s)
+		s = cuda_result(&c, c.driver.context_current(context), "tell the thread's context");
+	if (!found)
+		cuda_close(&c);
+	return s;
+}
+
+texo_status
+cuda_current_device(int *ordinal)
+{
+	Cuda c = {0};
+	int device = -1;
+	texo_status s = load_library(&c.driver);
+	if (!s)
+		s = cuda_result(&c, c.driver.context_device(&device), "tell the context's device");
+	if (!s)
+		s = number_of(&c, device, ordinal);
+	cuda_close(&c);
+	return s;
+}
+
+/* --- modules --- */
+
+/* What the driver's assembler says is part of what went wrong. */
+texo_status
+cuda_load_text(Cuda *c, const char *text, void **module)
+{
+	enum { ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
+	char log[300] = "", said[200];
+	int option[] = {ERROR_LOG, ERROR_LOG_BYTES};
+	void *value[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+	int result = c->driver.module_load(module, text, 2, option, value);
+	if (result == 0)
+		return *module ? TEXO_OK : rt_fail(TEXO_INTERNAL, "CUDA gives no module");
+	texo_status s = cuda_result(c, result, "load a kernel");
+	log[sizeof log - 1] = 0;
+	*module = NULL;
+	if (!log[0])
+		return s;
+	memcpy(said, texo_last_error(), sizeof said - 1);
+	said[sizeof said - 1] = 0;
+	return rt_fail(s, "%s: %s", said, log);
+}
+
+texo_status
+cuda_find_function(Cuda *c, void *module, const char *name, void **function)
+{
+	int threads = 0;
+	texo_status s = cuda_result(c, c->driver.module_function(function, module, name), "find a function of the program");
+	if (!s && !*function)
+		s = rt_fail(TEXO_INTERNAL, "CUDA gives no function");
+	if (!s) /* has it loaded now: a driver may put that off until a launch, where it isn't legal in a capture */
+		s = cuda_result(c, c->driver.function_attribute(&threads, MAX_THREADS, *function), "load a function");
+	*function = s ? NULL : *function;
+	return s;
 }
 
 /* --- the context --- */

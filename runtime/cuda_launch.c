@@ -1,9 +1,11 @@
 /* cuda_launch.c: launches on a GPU: a graph's kernels one after another on the caller's stream. Nothing
- * is allocated and nothing waited for; what the kernels met is fetched when someone asks. */
+ * is allocated and nothing waited for; what the kernels met is fetched when someone asks. After a
+ * prepare for such sizes all is calls of the driver that a stream which is being captured takes; what was
+ * not prepared is loaded first, before anything is on the stream. */
 #include "runtime/cuda.h"
 #include "runtime/cuda_program.h"
 
-enum { WARP = 32, BLOCKS_A_PROCESSOR = 64 };
+enum { WARP = 32, BLOCKS_A_PROCESSOR = 64, GROUP_BYTES = 16 };
 
 static const int64_t MAX_TASKS = INT64_C(1) << 47; /* a status word has 48 bits for the task, and all ones */
 
@@ -11,14 +13,24 @@ typedef struct {
 	unsigned blocks, threads;
 } Grid;
 
-/* A thread a task, in blocks as large as keep all processors busy, until there are enough of them for
- * each thread to take several. */
+enum { MOST_BLOCKS = 1 << 30 };
+
+/* A block a processor where they go from task to task; a block a task, or a cluster, where its threads take them together; else a thread a task, in blocks as large as keep all
+ * processors busy, until there are enough of them for each thread to take several. */
 static Grid
 grid_for(const Cuda *c, const ImageKernel *kernel, int64_t ntask)
 {
 	Grid g = {1, 1};
 	if (kernel->serial)
 		return g;
+	if (kernel->nmap) {
+		int64_t processors = c->processors > 0 ? c->processors : 1;
+		return (Grid){(unsigned)(ntask < processors ? ntask : processors), kernel->threads};
+	}
+	if (kernel->threads) {
+		unsigned each = kernel->cluster ? kernel->cluster : 1;
+		return (Grid){(unsigned)(ntask < MOST_BLOCKS / each ? ntask : MOST_BLOCKS / each) * each, kernel->threads};
+	}
 	int64_t processors = c->processors > 0 ? c->processors : 1;
 	g.threads = IMAGE_CUDA_BLOCK;
 	while (g.threads > WARP && ntask < processors * g.threads)
@@ -28,6 +40,95 @@ grid_for(const Cuda *c, const ImageKernel *kernel, int64_t ntask)
 	return g;
 }
 
+/* --- alignment --- */
+
+static bool
+in_groups(int64_t elements, uint32_t dtype)
+{
+	return (uint64_t)elements % GROUP_BYTES * (element_of(dtype)->bits / 8) % GROUP_BYTES == 0;
+}
+
+/* Whether buffer b of the kernel, which lies at `at`, has rows that begin and end with a group. */
+static bool
+is_aligned(const texo_kernel *k, const ImageBind *bind, const void *at, const ExprEnv *env)
+{
+	const Image *im = &k->program->image;
+	if (!bind->group)
+		return true;
+	if ((uintptr_t)at % GROUP_BYTES)
+		return false;
+	if (bind->kind == IMG_BIND_TENSOR) {
+		const ImageTensor *t = &im->tensor[k->graph->tensor0 + bind->a];
+		return !t->rank || in_groups(expr_value(env, t->extent[t->rank - 1]), t->dtype);
+	}
+	const ImageParam *p = &im->param[k->graph->param0 + bind->a];
+	const Arg *a = &k->frame.arg[bind->a];
+	for (uint32_t axis = 0; axis + 1 < p->rank; axis++)
+		if (a->extent[axis] > 1 && !in_groups(a->stride[axis], p->dtype))
+			return false;
+	return !p->rank || in_groups(a->extent[p->rank - 1], p->dtype);
+}
+
+static bool
+runs_aligned(const texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env)
+{
+	for (uint32_t b = 0; b < kernel->nbuffer; b++)
+		if (!is_aligned(k, &k->program->image.bind[kernel->bind0 + b], k->frame.buffer[b], env))
+			return false;
+	return true;
+}
+
+/* --- which kernels run --- */
+
+static void
+fill(texo_kernel *k, uint32_t n, uint8_t *workspace)
+{
+	if (k->cuda->filled != n)
+		frame_arguments(k, &k->program->image.kernel[k->graph->kernel0 + n], workspace, 1);
+	k->cuda->filled = n;
+}
+
+/* How many tasks each kernel has; mostly the launch before had the same sizes. */
+static void
+count_tasks(texo_kernel *k, const ExprEnv *env)
+{
+	CudaKernel *x = k->cuda;
+	if (x->turn == k->frame.turn)
+		return;
+	for (uint32_t n = 0; n < k->graph->nkernel; n++)
+		x->ntask[n] = expr_value(env, k->program->image.kernel[k->graph->kernel0 + n].ntask);
+	x->turn = k->frame.turn;
+}
+
+/* Which kernels run with these arguments: of those that do the same, the first that can. */
+static texo_status
+choose(texo_kernel *k, uint8_t *workspace)
+{
+	const Image *im = &k->program->image;
+	const ImageKernel *kernel = &im->kernel[k->graph->kernel0];
+	CudaKernel *x = k->cuda;
+	ExprEnv env = {im->words, k->frame.dim, k->frame.param, k->frame.stack};
+	bool ran = false;
+	count_tasks(k, &env);
+	x->filled = UINT32_MAX;
+	for (uint32_t n = 0; n < k->graph->nkernel; n++, kernel++) {
+		if (kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || kernel[-1].when != IMG_ALIGNED)))
+			ran = false;
+		x->run[n] = ran || x->ntask[n] < 0 ? 0 : x->ntask[n];
+		if (x->run[n] >= MAX_TASKS)
+			return rt_fail(TEXO_LIMIT, "a kernel has %lld tasks; %lld are possible", (long long)x->run[n],
+			               (long long)MAX_TASKS);
+		if (x->run[n] && kernel->when == IMG_ALIGNED) {
+			fill(k, n, workspace);
+			x->run[n] = runs_aligned(k, kernel, &env) && cuda_maps_suit(k, kernel) ? x->run[n] : 0;
+		}
+		ran = ran || x->run[n] > 0;
+	}
+	return TEXO_OK;
+}
+
+/* --- launches --- */
+
 static texo_status
 launch_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace, void *stream)
 {
@@ -35,36 +136,61 @@ launch_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace, void *stream)
 	Cuda *c = k->program->rt->cuda;
 	Frame *f = &k->frame;
 	CudaKernel *x = k->cuda;
-	ExprEnv env = {k->program->image.words, f->dim, f->param, f->stack};
-	int64_t ntask = expr_value(&env, kernel->ntask);
+	int64_t ntask = x->run[n];
 	uint64_t words = x->words + n * sizeof(CudaWords);
 	uint32_t count = 0;
-	if (ntask <= 0)
-		return TEXO_OK;
-	if (ntask >= MAX_TASKS)
-		return rt_fail(TEXO_LIMIT, "a kernel has %lld tasks; %lld are possible", (long long)ntask, (long long)MAX_TASKS);
-	frame_arguments(k, kernel, workspace, 1);
+	fill(k, n, workspace);
 	for (uint32_t b = 0; b < kernel->nbuffer; b++)
 		x->parameter[count++] = &f->buffer[b];
-	for (uint32_t s = 0; s < kernel->nscalar; s++)
-		x->parameter[count++] = &f->scalar[s];
+	for (uint32_t a = 0; a < kernel->nscalar; a++)
+		x->parameter[count++] = &f->scalar[a];
 	x->parameter[count++] = &ntask;
-	x->parameter[count] = &words;
+	x->parameter[count++] = &words;
+	for (uint32_t m = 0; m < kernel->nmap; m++)
+		x->parameter[count++] = x->map + (size_t)m * CUDA_MAP_BYTES;
+	texo_status s = cuda_maps_make(k, kernel);
 	Grid g = grid_for(c, kernel, ntask);
-	return cuda_result(c, c->driver.launch(x->function[n], g.blocks, 1, 1, g.threads, 1, 1, 0, stream, x->parameter, NULL),
+	void *function = x->code[n].function;
+	if (s)
+		return s;
+	return cuda_result(c, c->driver.launch(function, g.blocks, 1, 1, g.threads, 1, 1, kernel->shared, stream, x->parameter, NULL),
 	                   "launch a kernel");
 }
 
-/* Copying to rows and back is not built: kernels take the last axis of these to be in a row. */
+/* The code of all kernels that run with these arguments; in the context. */
 static texo_status
-check_rows(const texo_kernel *k)
+load_kernels(texo_kernel *k, uint8_t *workspace)
 {
-	const ImageParam *param = k->program->image.param + k->graph->param0;
-	for (uint32_t p = 0; p < k->graph->nparam; p++)
-		if (param[p].kind != IMG_SCALAR && aside_needed(&k->frame.arg[p], &param[p]))
-			return rt_fail(TEXO_NOT_BUILT, "argument %s: a last axis with another stride than 1 is not built yet for CUDA",
-			               k->program->image.text + param[p].name);
-	return TEXO_OK;
+	texo_status s = cuda_rows_load(k);
+	if (!s)
+		s = choose(k, workspace);
+	for (uint32_t n = 0; !s && n < k->graph->nkernel; n++)
+		if (k->cuda->run[n] > 0)
+			s = cuda_load_kernel(k, n);
+	return s;
+}
+
+/* Its status words, which only kernels with accesses that may fail write. */
+static texo_status
+clear_status(texo_kernel *k, void *stream)
+{
+	Cuda *c = k->program->rt->cuda;
+	size_t bytes = k->graph->nkernel * sizeof(CudaWords);
+	return k->graph->naccess == 0 ? TEXO_OK
+	                              : cuda_result(c, c->driver.fill_bytes(k->cuda->words, 0xff, bytes, stream), "clear a kernel's status");
+}
+
+texo_status
+cuda_prepare(texo_kernel *k)
+{
+	Cuda *c = k->program->rt->cuda;
+	if (k->graph->nkernel == 0)
+		return TEXO_OK;
+	texo_status s = cuda_enter(c);
+	if (s)
+		return s;
+	k->cuda->launching = false;
+	return cuda_leave(c, load_kernels(k, NULL));
 }
 
 texo_status
@@ -72,14 +198,24 @@ cuda_run(texo_kernel *k, void *workspace, void *stream)
 {
 	Cuda *c = k->program->rt->cuda;
 	CudaKernel *x = k->cuda;
-	texo_status s = check_rows(k);
-	if (s || k->graph->nkernel == 0 || (s = cuda_enter(c)))
+	if (k->graph->nkernel == 0)
+		return TEXO_OK;
+	texo_status s = cuda_enter(c);
+	if (s)
 		return s;
-	size_t bytes = k->graph->nkernel * sizeof(CudaWords);
-	s = cuda_result(c, c->driver.fill_bytes(x->words, 0xff, bytes, stream), "clear a kernel's status");
+	x->launching = true;
+	x->stream = stream;
+	s = load_kernels(k, workspace);
+	if (!s)
+		s = clear_status(k, stream);
 	x->launched = x->launched || !s;
+	if (!s)
+		s = cuda_rows_copy(k, workspace, false, stream);
 	for (uint32_t n = 0; !s && n < k->graph->nkernel; n++)
-		s = launch_kernel(k, n, workspace, stream);
+		if (x->run[n] > 0)
+			s = launch_kernel(k, n, workspace, stream);
+	if (!s)
+		s = cuda_rows_copy(k, workspace, true, stream);
 	return cuda_leave(c, s);
 }
 
@@ -97,7 +233,7 @@ cuda_fetch(texo_kernel *k)
 		return s;
 	s = cuda_result(c, c->driver.copy_out(x->met, x->words, k->graph->nkernel * sizeof *x->met), "copy a kernel's status");
 	s = cuda_leave(c, s);
-	for (uint32_t n = 0; !s && n < k->graph->nkernel; n++)
+	for (uint32_t n = 0; !s && k->graph->naccess && n < k->graph->nkernel; n++)
 		for (int w = 0; w < 2; w++)
 			if (!k->frame.status[w] && x->met[n].word[w] != UINT64_MAX)
 				k->frame.status[w] = (uint32_t)(x->met[n].word[w] & 0xffff);

@@ -64,6 +64,29 @@ cuda_copy_out(Rt *rt, void *to, const void *from, size_t bytes)
 }
 
 texo_status
+cuda_stream_alloc(Rt *rt, size_t bytes, void *stream, void **out)
+{
+	uint64_t at = 0;
+	*out = NULL;
+	texo_status s = cuda_enter(rt->cuda);
+	if (s)
+		return s;
+	s = cuda_result(rt->cuda, rt->cuda->driver.stream_alloc(&at, bytes, stream), "allocate memory on the stream");
+	if (!s && !at)
+		s = rt_fail(TEXO_INTERNAL, "CUDA gives no memory");
+	*out = (void *)(uintptr_t)at;
+	return cuda_leave(rt->cuda, s);
+}
+
+texo_status
+cuda_stream_free(Rt *rt, void *at, void *stream)
+{
+	texo_status s = cuda_enter(rt->cuda);
+	int result = rt->cuda->driver.stream_free(address(at), stream); /* also where nothing else works */
+	return s ? s : cuda_leave(rt->cuda, cuda_result(rt->cuda, result, "free memory on the stream"));
+}
+
+texo_status
 cuda_wait(Rt *rt, void *stream)
 {
 	texo_status s = cuda_enter(rt->cuda);

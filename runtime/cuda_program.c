@@ -1,33 +1,12 @@
-/* cuda_program.c: programs on a GPU: the module that the driver makes of an artefact's text, its
- * functions, and the status words on the device, two of 64 bits a kernel. */
+/* cuda_program.c: programs on a GPU: whether the GPU can run them, what their kernels keep, and the status
+ * words on the device, two of 64 bits a kernel. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/cuda.h"
 #include "runtime/cuda_program.h"
 
-enum { JIT_ERROR_LOG = 5, JIT_ERROR_LOG_BYTES = 6, LOG_BYTES = 300 };
-
 /* --- loading --- */
-
-static texo_status
-load_module(Cuda *c, const Image *im, void **module)
-{
-	char log[LOG_BYTES] = "";
-	int option[] = {JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES};
-	void *value[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-	int result = c->driver.module_load(module, im->code, 2, option, value);
-	if (result == 0)
-		return *module ? TEXO_OK : rt_fail(TEXO_INTERNAL, "CUDA gives no module");
-	texo_status s = cuda_result(c, result, "load the program");
-	log[sizeof log - 1] = 0;
-	if (!log[0])
-		return s;
-	char said[200];
-	memcpy(said, texo_last_error(), sizeof said - 1);
-	said[sizeof said - 1] = 0;
-	return rt_fail(s, "%s: %s", said, log);
-}
 
 static texo_status
 fits(const Cuda *c, const Image *im)
@@ -43,29 +22,14 @@ fits(const Cuda *c, const Image *im)
 static texo_status
 load(texo_program *p, size_t n)
 {
-	Cuda *c = p->rt->cuda;
 	texo_status s = image_open_cuda(&p->image, n);
-	if (!s)
-		s = fits(c, &p->image);
-	if (s || p->image.header->kernel.n == 0 || (s = cuda_enter(c)))
-		return s;
-	return cuda_leave(c, load_module(c, &p->image, &p->module));
+	return s ? s : fits(p->rt->cuda, &p->image);
 }
 
 static texo_status
-fill_kernel(texo_kernel *k, CudaKernel *x)
+make_words(texo_kernel *k, CudaKernel *x)
 {
-	const texo_program *p = k->program;
-	Cuda *c = p->rt->cuda;
-	for (uint32_t n = 0; n < k->graph->nkernel; n++) {
-		const char *name = p->image.text + p->image.kernel[k->graph->kernel0 + n].entry;
-		texo_status s = cuda_result(c, c->driver.module_function(&x->function[n], p->module, name),
-		                            "find a function of the program");
-		if (s)
-			return s;
-		if (!x->function[n])
-			return rt_fail(TEXO_INTERNAL, "CUDA gives no function");
-	}
+	Cuda *c = k->program->rt->cuda;
 	if (k->graph->nkernel == 0)
 		return TEXO_OK;
 	texo_status s = cuda_result(c, c->driver.memory_alloc(&x->words, k->graph->nkernel * sizeof(CudaWords)),
@@ -80,13 +44,18 @@ make_kernel(texo_kernel *k)
 	CudaKernel *x = k->cuda = rt_alloc(rt, 1, sizeof *x);
 	if (!x)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
-	x->function = rt_alloc(rt, k->graph->nkernel, sizeof *x->function);
+	x->code = rt_alloc(rt, k->graph->nkernel, sizeof *x->code);
 	x->met = rt_alloc(rt, k->graph->nkernel, sizeof *x->met);
-	x->parameter = rt_alloc(rt, IMAGE_CUDA_MAX_ARGUMENTS + 2, sizeof *x->parameter);
-	if (!x->function || !x->met || !x->parameter)
+	x->ntask = rt_alloc(rt, k->graph->nkernel, sizeof *x->ntask);
+	x->run = rt_alloc(rt, k->graph->nkernel, sizeof *x->run);
+	x->parameter = rt_alloc(rt, IMAGE_CUDA_MAX_ARGUMENTS + 2 + IMAGE_CUDA_MAX_MAPS, sizeof *x->parameter);
+	x->map_memory = rt_alloc(rt, IMAGE_CUDA_MAX_MAPS * CUDA_MAP_BYTES + CUDA_MAP_ALIGN, 1);
+	if (x->map_memory)
+		x->map = (unsigned char *)x->map_memory + (CUDA_MAP_ALIGN - (uintptr_t)x->map_memory % CUDA_MAP_ALIGN) % CUDA_MAP_ALIGN;
+	if (!x->code || !x->met || !x->ntask || !x->run || !x->parameter || !x->map_memory)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	texo_status s = cuda_enter(rt->cuda);
-	return s ? s : cuda_leave(rt->cuda, fill_kernel(k, x));
+	return s ? s : cuda_leave(rt->cuda, make_words(k, x));
 }
 
 /* --- unloading: whatever was made, also in a lost context --- */
@@ -98,32 +67,24 @@ free_kernel(texo_kernel *k)
 	CudaKernel *x = k->cuda;
 	if (!x)
 		return;
+	if (x->code)
+		cuda_unload_kernels(k);
 	cuda_memory_free(rt, (void *)(uintptr_t)x->words);
-	rt_release(rt, x->function);
+	rt_release(rt, x->code);
 	rt_release(rt, x->met);
+	rt_release(rt, x->ntask);
+	rt_release(rt, x->run);
 	rt_release(rt, x->parameter);
+	rt_release(rt, x->map_memory);
 	rt_release(rt, x);
 	k->cuda = NULL;
-}
-
-static void
-unload(texo_program *p)
-{
-	Cuda *c = p->rt->cuda;
-	void *left;
-	if (!p->module)
-		return;
-	bool entered = c->driver.context_push(c->context) == 0;
-	c->driver.module_unload(p->module);
-	if (entered)
-		c->driver.context_pop(&left);
-	p->module = NULL;
 }
 
 static void
 detach(Rt *rt)
 {
 	cuda_close(rt->cuda);
+	pthread_mutex_destroy(&rt->cuda->rows_lock);
 	rt_release(rt, rt->cuda);
 	rt->cuda = NULL;
 }
@@ -133,16 +94,16 @@ detach(Rt *rt)
 static const Device cuda_device = {
 	.type = kDLCUDA,
 	.load = load,
-	.unload = unload,
 	.make_kernel = make_kernel,
 	.free_kernel = free_kernel,
+	.prepare = cuda_prepare,
 	.run = cuda_run,
 	.fetch = cuda_fetch,
 	.detach = detach,
 };
 
 texo_status
-cuda_attach(Rt *rt, const char *device)
+cuda_attach(Rt *rt, const char *device, void *context)
 {
 	const char *number = device + strlen("cuda");
 	char *end = (char *)(uintptr_t)number;
@@ -155,8 +116,10 @@ cuda_attach(Rt *rt, const char *device)
 	rt->cuda = rt_alloc(rt, 1, sizeof *rt->cuda);
 	if (!rt->cuda)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
-	texo_status s = cuda_open(rt->cuda, (int)ordinal);
+	pthread_mutex_init(&rt->cuda->rows_lock, NULL); /* can't fail with default attributes on Linux */
+	texo_status s = cuda_open(rt->cuda, (int)ordinal, context);
 	if (s) {
+		pthread_mutex_destroy(&rt->cuda->rows_lock);
 		rt_release(rt, rt->cuda);
 		rt->cuda = NULL;
 		return s;

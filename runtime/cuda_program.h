@@ -8,15 +8,46 @@ typedef struct {
 	uint64_t word[2]; /* as ir/image.h tells: the first failed access, the first cut */
 } CudaWords;
 
+/* By kernel: the driver's module and its function, NULL until the kernel is to run. */
+typedef struct {
+	void *module, *function;
+} CudaCode;
+
 typedef struct CudaKernel {
-	void **function;  /* by kernel */
+	CudaCode *code;   /* by kernel */
 	CudaWords *met;   /* by kernel: where `words` are copied to */
+	int64_t *ntask;   /* by kernel: its tasks, by the sizes alone */
+	uint64_t turn;    /* the frame's, of which they are */
+	int64_t *run;     /* by kernel: how many tasks of it run with these arguments, 0: none */
+	uint32_t filled;  /* the kernel whose buffers the frame has; UINT32_MAX: none of this launch */
 	void **parameter; /* of the kernel that is launched */
+	unsigned char *map; /* CUDA_MAP_ALIGN-aligned in map_memory: those of the kernel that is launched */
+	void *map_memory;
 	uint64_t words;   /* on the device, by kernel */
 	bool launched;
+	bool launching;   /* a launch on this stream, and no prepare, is going on */
+	void *stream;
 } CudaKernel;
 
+/* cuda_code.c: kernel n of the graph, whose code may have to be made, and assembled by the driver; in the context. */
+texo_status cuda_load_kernel(texo_kernel *k, uint32_t n);
+/* Refuses to load for a launch on a stream that is being captured, where that isn't legal. In the context. */
+texo_status cuda_may_load(texo_kernel *k);
+/* Whatever of it was loaded, also in a lost context. */
+void cuda_unload_kernels(texo_kernel *k);
+
+/* cuda_maps.c: whether the driver can make the kernel's tensor maps of the frame's arguments; makes them, in x->map. */
+enum { CUDA_MAP_BYTES = 128, CUDA_MAP_ALIGN = 64 };
+bool cuda_maps_suit(const texo_kernel *k, const ImageKernel *kernel);
+texo_status cuda_maps_make(texo_kernel *k, const ImageKernel *kernel);
+
+/* cuda_rows.c: copies of arguments, as aside.c has them. Both in the context; the first before, and when
+ * nothing is left to load it does nothing. */
+texo_status cuda_rows_load(texo_kernel *k);
+texo_status cuda_rows_copy(texo_kernel *k, uint8_t *workspace, bool out, void *stream);
+
 /* cuda_launch.c: as Device has them */
+texo_status cuda_prepare(texo_kernel *k);
 texo_status cuda_run(texo_kernel *k, void *workspace, void *stream);
 texo_status cuda_fetch(texo_kernel *k);
 

@@ -31,7 +31,8 @@ open_sections(Image *im)
 	const ImageHeader *h = im->header;
 	return SECTION(graph, graph) && SECTION(param, param) && SECTION(dim, dim) && SECTION(check, check) &&
 	       SECTION(tensor, tensor) && SECTION(access, access) && SECTION(kernel, kernel) &&
-	       SECTION(bind, bind) && SECTION(words, words) && SECTION(text, text) && SECTION(code, code) &&
+	       SECTION(bind, bind) && SECTION(map, map) && SECTION(words, words) && SECTION(text, text) && SECTION(module, module) &&
+	       SECTION(code, code) &&
 	       h->text.n > 0 && im->text[h->text.n - 1] == 0;
 }
 
@@ -159,6 +160,7 @@ bind_ok(const GraphCheck *c, const ImageBind *b, bool buffer)
 	case IMG_BIND_TENSOR:
 		return buffer && b->a < c->g->ntensor;
 	case IMG_BIND_SCRATCH:
+	case IMG_BIND_SHARED:
 		return buffer && c->im->header->target == IMG_TARGET_CPU && expr_ok(c, b->a) && element_of(b->b);
 	case IMG_BIND_EXPR:
 		return !buffer && expr_ok(c, b->a);
@@ -172,13 +174,40 @@ bind_ok(const GraphCheck *c, const ImageBind *b, bool buffer)
 }
 
 static bool
+map_ok(const ImageKernel *k, const ImageMap *m)
+{
+	if (m->buffer >= k->nbuffer || m->rank < 2 || m->rank > IMAGE_MAP_RANK || !element_of(m->dtype) ||
+	    element_of(m->dtype)->bits != 16 || element_of(m->dtype)->is_int)
+		return false;
+	for (uint32_t a = 0; a < m->rank; a++)
+		if (m->box[a] < 1 || m->box[a] > 256 || -1 - m->extent[a] >= (int64_t)k->nscalar || -1 - m->stride[a] >= (int64_t)k->nscalar)
+			return false;
+	return true;
+}
+
+static bool
+maps_ok(const GraphCheck *c, const ImageKernel *k)
+{
+	if (!range_ok(k->map0, k->nmap, c->im->header->map.n) || k->nmap > IMAGE_CUDA_MAX_MAPS || k->shared > IMAGE_CUDA_MAX_SHARED)
+		return false;
+	for (uint32_t n = 0; n < k->nmap; n++)
+		if (!map_ok(k, &c->im->map[k->map0 + n]))
+			return false;
+	return true;
+}
+
+static bool
 kernel_ok(const GraphCheck *c, const ImageKernel *k)
 {
 	uint64_t n = (uint64_t)k->nbuffer + k->nscalar;
 	if (!text_ok(c, k->name) || !text_ok(c, k->template_name) || !text_ok(c, k->entry) ||
-	    !expr_ok(c, k->ntask) || !expr_ok(c, k->grain) || k->bind0 + n > c->im->header->bind.n)
+	    !expr_ok(c, k->ntask) || !expr_ok(c, k->grain) || !expr_ok(c, k->ahead) || k->bind0 + n > c->im->header->bind.n)
 		return false;
 	if (c->im->header->target == IMG_TARGET_CUDA && n > IMAGE_CUDA_MAX_ARGUMENTS)
+		return false;
+	if (k->when > IMG_ELSE || k->threads > IMAGE_CUDA_MAX_THREADS || k->cluster > IMAGE_CUDA_MAX_CLUSTER)
+		return false;
+	if (!maps_ok(c, k))
 		return false;
 	for (uint64_t b = 0; b < n; b++)
 		if (!bind_ok(c, &c->im->bind[k->bind0 + b], b < k->nbuffer))
@@ -203,6 +232,21 @@ graph_ok(Image *im, const ImageGraph *g)
 	return true;
 }
 
+/* --- modules --- */
+
+static bool
+modules_ok(const Image *im)
+{
+	const ImageHeader *h = im->header;
+	for (uint64_t k = 0; k < h->module.n; k++) {
+		const ImageModule *m = &im->module[k];
+		if (m->kernel >= h->kernel.n || m->form > IMG_TIR || m->at > h->code.n || m->n > h->code.n - m->at || m->n == 0 ||
+		    (m->form != IMG_CUBIN && im->code[m->at + m->n - 1] != 0))
+			return false;
+	}
+	return true;
+}
+
 texo_status
 image_read(Image *im, size_t n)
 {
@@ -217,7 +261,7 @@ image_read(Image *im, size_t n)
 			return bad("a record of its tables is out of range");
 	if (im->stack > im->header->stack)
 		return bad("a launch expression is deeper than it says");
-	return TEXO_OK;
+	return modules_ok(im) ? TEXO_OK : bad("a module is no code for a GPU");
 }
 
 texo_status
@@ -244,7 +288,5 @@ image_open_cuda(Image *im, size_t n)
 	const ImageHeader *h = im->header;
 	if (h->target != IMG_TARGET_CUDA)
 		return bad("it is for another kind of device");
-	if (h->code.n == 0 || im->code[h->code.n - 1] != 0 || h->needs[0] > 1000 || h->needs[1] > 1)
-		return bad("its code is no text for a GPU");
-	return TEXO_OK;
+	return h->needs[0] > 1000 || h->needs[1] > 1 ? bad("it is for no GPU") : TEXO_OK;
 }

@@ -14,6 +14,7 @@
 #include "include/texo_rt.h"
 #include "ir/image.h"
 #include "runtime/pool.h"
+#include "runtime/private.h"
 
 /* --- error.c: keeps the text for texo_last_error and returns s --- */
 texo_status rt_fail(texo_status s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -68,8 +69,10 @@ typedef struct {
 	const ImageAccess *access;
 	const ImageKernel *kernel;
 	const ImageBind *bind;
+	const ImageMap *map;
 	const uint32_t *words;
 	const char *text;
+	const ImageModule *module;
 	const uint8_t *code;
 	uint32_t stack; /* the deepest launch expression */
 } Image;
@@ -120,10 +123,10 @@ ImageCpuKernel *code_symbol(const Code *c, const char *name);
 typedef struct {
 	DLDeviceType type;
 	texo_status (*load)(struct texo_program *p, size_t n); /* n bytes at p->image.bytes */
-	void (*unload)(struct texo_program *p);
 	texo_status (*make_kernel)(texo_kernel *k);
 	void (*free_kernel)(texo_kernel *k);
-	texo_status (*run)(texo_kernel *k, void *workspace, void *stream); /* of a filled frame */
+	texo_status (*prepare)(texo_kernel *k); /* of a filled frame: all that a launch would do once */
+	texo_status (*run)(texo_kernel *k, void *workspace, void *stream); /* the same */
 	texo_status (*fetch)(texo_kernel *k); /* frame.status of the last launch */
 	void (*detach)(Rt *rt);
 } Device;
@@ -156,6 +159,9 @@ typedef struct {
 	uint8_t *data;  /* element 0 */
 	int64_t extent[IMAGE_MAX_RANK], stride[IMAGE_MAX_RANK];
 	int64_t count;
+	bool strided;     /* the strides were given */
+	bool spanned;     /* the two below are known */
+	uint64_t before, span; /* bytes from the first element to element 0, and of all */
 	uintptr_t lo, hi; /* the bytes it may touch; equal when none */
 	uint64_t word;    /* a scalar's bytes, as kernels get it */
 	/* where aside_needed: its copy's offset in the workspace, and the strides of that */
@@ -170,7 +176,13 @@ typedef struct {
 	uint8_t pad[40]; /* a line of the cache each */
 } PlaceStatus;
 
+/* What extents, strides and integer scalars alone decide is kept for the next launch, which mostly has the same:
+ * `solved` says that dims, checks and the workspace are those of `arg` and `param`. */
 typedef struct {
+	bool solved;
+	uint64_t turn;    /* how often they were solved */
+	uint32_t asides;  /* arguments that have a copy */
+	const ImageKernel *bound; /* the kernel whose scalars are there, or NULL */
 	Arg *arg;
 	int64_t *param;   /* by parameter: an integer scalar's value */
 	int64_t *dim;
@@ -200,7 +212,7 @@ struct texo_program {
 	Rt *rt;
 	Image image;
 	Code code;
-	void *module; /* of a device */
+	texo_private_maker maker;   /* make NULL: none */
 	struct texo_kernel *kernel; /* one per graph */
 };
 

@@ -9,39 +9,76 @@
 
 enum { MXCSR_DEFAULT = 0x1f80 };
 
+static int64_t
+larger(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* --- calls --- */
 
 /* A kernel's tasks, cut into calls that places take as they come free. */
 typedef struct {
 	ImageCpuKernel *entry;
 	const Frame *frame;
-	int64_t ntask, size; /* size: tasks of a call; the last has what is left too */
-	uint64_t ncall;
+	int64_t ntask, grain, ahead; /* ahead: the tasks that are finished before any other begins */
 	uint32_t places;
-	atomic_uint_fast64_t next;
+	atomic_int_fast64_t next;    /* the first task that no call has */
+	atomic_int_fast64_t done;    /* of those ahead */
 } KernelRun;
 
-enum { CALLS_A_PLACE = 8 }; /* so that a slow thread is not waited for long */
+/* A call takes its place's share of so many parts of what is left, so that calls get shorter, and all threads
+ * end together; but not less than a grain or the least share. */
+enum { PARTS = 4, LEAST_SHARE = 32 };
 
-/* Calls of a grain or more, and as many places as they can keep busy. */
+/* As many places as calls of a grain can keep busy. */
 static KernelRun
 split_tasks(texo_kernel *k, uint32_t n)
 {
 	const ImageKernel *kernel = &k->program->image.kernel[k->graph->kernel0 + n];
 	Frame *f = &k->frame;
 	ExprEnv env = {k->program->image.words, f->dim, f->param, f->stack};
-	KernelRun x = {.entry = k->entry[n], .frame = f, .ntask = expr_value(&env, kernel->ntask), .places = 1, .ncall = 1};
-	int64_t grain = expr_value(&env, kernel->grain), most = x.ntask / (grain > 1 ? grain : 1);
+	KernelRun x = {.entry = k->entry[n], .frame = f, .ntask = expr_value(&env, kernel->ntask), .places = 1};
+	x.grain = x.ntask; /* one call, if there is nobody to share with */
 	uint32_t places = k->program->rt->calls;
-	x.size = x.ntask;
+	int64_t ahead = expr_value(&env, kernel->ahead), tasks = x.ntask - ahead;
+	int64_t grain = larger(expr_value(&env, kernel->grain), 1), most = tasks / grain;
 	if (kernel->serial || most < 2 || places < 2)
 		return x;
 	x.places = most < places ? (uint32_t)most : places;
-	int64_t calls = (int64_t)x.places * CALLS_A_PLACE;
-	calls = most < calls ? most : calls;
-	x.size = x.ntask / calls;
-	x.ncall = (uint64_t)(x.ntask / x.size);
+	x.grain = larger(grain, tasks / ((int64_t)x.places * LEAST_SHARE));
+	x.ahead = ahead;
 	return x;
+}
+
+/* The tasks of the next call; false when none are left. A rest that is no grain goes with the call before it. */
+static bool
+take_call(KernelRun *x, int64_t *lo, int64_t *hi)
+{
+	int64_t at = atomic_load_explicit(&x->next, memory_order_relaxed), n;
+	do {
+		int64_t left = (at < x->ahead ? x->ahead : x->ntask) - at, grain = at < x->ahead ? 1 : x->grain;
+		if (left <= 0 || (left < grain && BUG(tasks_left_over)))
+			return false;
+		n = larger(left / ((int64_t)x->places * PARTS), grain);
+		if (left - n < grain && !BUG(tasks_left_over))
+			n = left;
+	} while (!atomic_compare_exchange_weak_explicit(&x->next, &at, at + n, memory_order_relaxed, memory_order_relaxed));
+	*lo = at;
+	*hi = at + n;
+	return true;
+}
+
+/* Waits for the tasks ahead. Each that is not done is in a call that some thread runs. */
+static void
+wait_for_ahead(KernelRun *x)
+{
+	enum { LOOKS = 4000 }; /* before other threads get the processor */
+	for (unsigned k = 0; atomic_load_explicit(&x->done, memory_order_acquire) < x->ahead; k++)
+		if (k < LOOKS)
+			_mm_pause();
+		else
+			pool_yield();
 }
 
 /* Runs calls until none is left. Each has its own words; a place takes calls in ascending order, so
@@ -54,10 +91,13 @@ run_calls(void *arg, uint32_t place)
 	void *const *buffer = x->frame->buffer + (size_t)place * x->frame->nbuffer;
 	unsigned csr = _mm_getcsr();
 	_mm_setcsr(MXCSR_DEFAULT);
-	for (uint64_t n; (n = atomic_fetch_add_explicit(&x->next, 1, memory_order_relaxed)) < x->ncall;) {
-		int64_t lo = (int64_t)n * x->size, hi = n + 1 < x->ncall || BUG(tasks_left_over) ? lo + x->size : x->ntask;
+	for (int64_t lo, hi; take_call(x, &lo, &hi);) {
 		uint32_t status[2] = {0, 0};
+		if (lo >= x->ahead && !BUG(tasks_ahead_not_awaited))
+			wait_for_ahead(x);
 		x->entry(buffer, x->frame->scalar, lo, hi, status);
+		if (hi <= x->ahead)
+			atomic_fetch_add_explicit(&x->done, hi - lo, memory_order_release);
 		for (int s = 0; s < 2; s++)
 			if (status[s] && (!c->status[s] || BUG(fault_of_last_call))) {
 				c->status[s] = status[s];
@@ -190,6 +230,8 @@ texo_kernel_prepare(texo_kernel *k, const texo_arg *args, size_t n)
 	uint32_t places = 1;
 	pthread_mutex_lock(&k->lock);
 	texo_status s = frame_fill(k, args, n, false);
+	if (!s && rt->device)
+		s = rt->device->prepare(k);
 	for (uint32_t i = 0; !s && !rt->device && i < k->graph->nkernel; i++) {
 		KernelRun x = split_tasks(k, i);
 		places = x.places > places ? x.places : places;

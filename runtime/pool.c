@@ -81,7 +81,24 @@ take_place(Pool *p, uint32_t *place)
 	return NULL;
 }
 
-/* The next job with a place for this thread; NULL when the pool ends. */
+/* A thread that is woken where the waker runs, though another processor is idle, takes turns with it and
+ * helps nobody. Linux does that on small machines: it looks for an idle processor only while its average
+ * load of them is low, and moves the thread some hundreds of microseconds later. */
+static void
+leave_processor(int here)
+{
+	cpu_set_t all, others;
+	if (here < 0 || sched_getcpu() != here || sched_getaffinity(0, sizeof all, &all) != 0)
+		return;
+	others = all;
+	CPU_CLR((size_t)here, &others);
+	if (CPU_COUNT(&others) > 0 && sched_setaffinity(0, sizeof others, &others) == 0)
+		sched_setaffinity(0, sizeof all, &all);
+}
+
+/* The next job with a place for this thread; NULL when the pool ends. Who was woken and came too late for
+ * the job watches again before it sleeps: where jobs are shorter than a wake, it would else be late for
+ * each of them, and each would pay for waking it. */
 static PoolJob *
 next_job(Pool *p, uint32_t *place)
 {
@@ -93,6 +110,13 @@ next_job(Pool *p, uint32_t *place)
 			p->sleeping++;
 			pthread_cond_wait(&p->wake, &p->lock);
 			p->sleeping--;
+			watched = false;
+			if (!p->stop) {
+				int opener = p->opener;
+				pthread_mutex_unlock(&p->lock);
+				leave_processor(opener);
+				pthread_mutex_lock(&p->lock);
+			}
 			continue;
 		}
 		p->watching++;
@@ -178,6 +202,7 @@ open_job(Pool *p, PoolJob *job)
 	while (*end)
 		end = &(*end)->next;
 	*end = job;
+	p->opener = sched_getcpu();
 	uint32_t want = job->places - 1;
 	atomic_fetch_add(&p->open, want);
 	want = want > p->watching ? want - p->watching : 0;
@@ -209,6 +234,12 @@ close_job(Pool *p, PoolJob *job)
 		pthread_cond_wait(&p->done, &p->lock);
 	atomic_fetch_sub(&p->waiting, 1);
 	pthread_mutex_unlock(&p->lock);
+}
+
+void
+pool_yield(void)
+{
+	sched_yield();
 }
 
 void

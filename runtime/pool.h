@@ -3,7 +3,8 @@
  *
  * The threads start with the first job of two places or more. They block every signal. Between jobs
  * they watch for the next one for some tens of microseconds, then sleep; where there are more of them
- * than processors they sleep at once.
+ * than processors they sleep at once. One that is woken on the processor where the last job was opened
+ * moves to another.
  *
  * After fork(), while no job was running, the child has a pool without threads, which starts its own
  * with the next job. */
@@ -31,6 +32,7 @@ typedef struct {
 	uint32_t started, watching, sleeping;
 	int64_t watch_ns;
 	bool stop;
+	int opener;            /* the processor that the last job was opened on */
 	PoolJob *job;          /* the open ones, oldest first */
 	atomic_uint open;      /* places in open jobs that no thread has taken */
 	atomic_uint waiting;   /* threads asleep until their job is done */
@@ -47,6 +49,8 @@ void pool_start(Pool *p);
  * once or not at all, on others. Returns when all that began have returned. So body(arg, 0) must not
  * return while there is work that no other place has taken. */
 void pool_run(Pool *p, uint32_t n, PoolBody *body, void *arg);
+/* Lets other threads have the processor. */
+void pool_yield(void);
 /* Ends and joins the threads; no job may be running. */
 void pool_end(Pool *p);
 

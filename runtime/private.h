@@ -4,6 +4,8 @@
 #ifndef TEXO_RUNTIME_PRIVATE_H
 #define TEXO_RUNTIME_PRIVATE_H
 
+#include <stddef.h>
+
 #include "include/texo_rt.h"
 
 /* Keeps the text for texo_last_error and returns s. */
@@ -13,5 +15,25 @@ TEXO_API texo_status texo_private_fail(texo_status s, const char *fmt, ...) __at
  * older caller lacks is zero; what a newer one has beyond it must be. `least` is the size in the first
  * release. TEXO_INVALID with a text about `what`. */
 TEXO_API texo_status texo_private_take_struct(const char *what, const void *from, size_t least, size_t size, void *to);
+
+/* Code of one kernel, as it was made for an artefact's GPU. */
+typedef struct {
+	const void *machine; /* machine code, or NULL */
+	const char *text;    /* PTX, or NULL */
+	void *memory;        /* where they lie: the maker's */
+} texo_private_code;
+
+/* Who makes the code of kernels that an artefact has as tile IR (IMG_TIR in ir/image.h), when a prepare or a launch
+ * first wants it. make is called in the thread of that call, for one kernel never twice at the same time, for kernels of
+ * several graphs at any time; its status is that of the call. What it made is given back to release. */
+typedef struct {
+	texo_status (*make)(void *user, const char *symbol, int serial, const char *tir, size_t n, texo_private_code *out);
+	void (*release)(void *user, texo_private_code *code);
+	void *user;
+} texo_private_maker;
+
+/* texo_rt_load for an artefact that has such kernels; maker is copied. */
+TEXO_API texo_status texo_private_load(texo_rt *rt, const void *artefact, size_t n, const texo_private_maker *maker,
+                                       texo_program **out);
 
 #endif

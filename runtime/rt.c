@@ -63,6 +63,8 @@ read_options(const texo_rt_options *given, Rt *rt)
 	bool cuda = o->device && strncmp(o->device, "cuda", 4) == 0;
 	if (o->device && !cuda && strcmp(o->device, "cpu") != 0)
 		return rt_fail(TEXO_INVALID, "there is no device '%s'; there are cpu, cuda and cuda:N", o->device);
+	if (o->context && !cuda)
+		return rt_fail(TEXO_INVALID, "options: context is given, and device is not cuda");
 	if (o->threads > POOL_MAX_THREADS)
 		return rt_fail(TEXO_INVALID, "options: %u threads are asked for; %d are possible", o->threads, POOL_MAX_THREADS);
 	if (o->alloc) {
@@ -74,7 +76,7 @@ read_options(const texo_rt_options *given, Rt *rt)
 	rt->calls = o->threads ? o->threads : rt->calls;
 	rt->parallel_for = o->parallel_for;
 	rt->parallel_user = o->parallel_user;
-	return cuda ? cuda_attach(rt, o->device) : TEXO_OK;
+	return cuda ? cuda_attach(rt, o->device, o->context) : TEXO_OK;
 }
 
 texo_status
@@ -118,6 +120,25 @@ texo_rt_destroy(texo_rt *rt)
 	if (rt->device)
 		rt->device->detach(rt);
 	rt_release(rt, rt);
+}
+
+texo_status
+texo_rt_get_device(const texo_rt *rt, texo_device *out)
+{
+	texo_device given;
+	if (!rt || !out)
+		return rt_fail(TEXO_INVALID, "%s is NULL", rt ? "out" : "rt");
+	texo_status s = texo_private_take_struct("out", out, sizeof *out, sizeof given, &given);
+	if (s)
+		return s;
+	*out = (texo_device){.struct_size = out->struct_size, .device = {kDLCPU, 0}, .processors = rt->calls, .name = ""};
+	if (rt->device) {
+		out->device = (DLDevice){rt->device->type, rt->ordinal};
+		out->capability = (uint32_t)rt->cuda->sm;
+		out->processors = (uint32_t)rt->cuda->processors;
+		out->name = rt->cuda->name;
+	}
+	return TEXO_OK;
 }
 
 /* --- program --- */
@@ -180,7 +201,7 @@ fill_program(texo_program *p, const void *artefact, size_t n)
 }
 
 texo_status
-texo_rt_load(texo_rt *rt, const void *artefact, size_t n, texo_program **out)
+texo_private_load(texo_rt *rt, const void *artefact, size_t n, const texo_private_maker *maker, texo_program **out)
 {
 	if (!out)
 		return rt_fail(TEXO_INVALID, "out is NULL");
@@ -191,6 +212,8 @@ texo_rt_load(texo_rt *rt, const void *artefact, size_t n, texo_program **out)
 	if (!p)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	p->rt = rt;
+	if (maker)
+		p->maker = *maker;
 	atomic_fetch_add(&rt->refs, 1);
 	texo_status s = fill_program(p, artefact, n);
 	if (s)
@@ -198,6 +221,12 @@ texo_rt_load(texo_rt *rt, const void *artefact, size_t n, texo_program **out)
 	else
 		*out = p;
 	return s;
+}
+
+texo_status
+texo_rt_load(texo_rt *rt, const void *artefact, size_t n, texo_program **out)
+{
+	return texo_private_load(rt, artefact, n, NULL, out);
 }
 
 void
@@ -218,8 +247,6 @@ texo_program_destroy(texo_program *p)
 		k->program = NULL;
 	}
 	rt_retire(rt, kernel);
-	if (rt->device)
-		rt->device->unload(p);
 	code_unload(rt, &p->code);
 	rt_release(rt, p->image.bytes);
 	rt_release(rt, p);

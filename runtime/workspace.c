@@ -1,9 +1,9 @@
 /* workspace.c: the workspace of a launch, and what a kernel's calls get of it.
  *
  * First the tensors and fault planes, then copies of arguments (aside.c), then the scratch. Kernels run one after another, so they share
- * the scratch: it is as large as the kernel that needs most. A kernel's scratch is one block for each
- * call that may run at the same time, with its binds one after another in each. Everything begins at
- * a multiple of 64 bytes, as the workspace does. */
+ * the scratch: it is as large as the kernel that needs most. A kernel's scratch is one block that its calls share,
+ * if it has tasks ahead, and one for each call that may run at the same time, with its binds one after another in
+ * each. Everything begins at a multiple of 64 bytes, as the workspace does. */
 #include <string.h>
 
 #include "runtime/inside.h"
@@ -40,12 +40,25 @@ piece_bytes(const Element *e, int64_t count, int64_t *bytes)
 	return true;
 }
 
+/* Whether the bind is scratch that all calls share: where there are tasks ahead. */
+static bool
+is_shared(const ExprEnv *env, const ImageKernel *kernel, const ImageBind *b)
+{
+	return b->kind == IMG_BIND_SHARED && expr_value(env, kernel->ahead) > 0;
+}
+
+static bool
+is_scratch(const ImageBind *b)
+{
+	return b->kind == IMG_BIND_SCRATCH || b->kind == IMG_BIND_SHARED;
+}
+
 /* The bytes of a scratch bind, or of anything else 0. */
 static bool
 scratch_bytes(const ExprEnv *env, const ImageBind *b, int64_t *bytes)
 {
 	*bytes = 0;
-	if (b->kind != IMG_BIND_SCRATCH)
+	if (!is_scratch(b))
 		return true;
 	int64_t count;
 	if (!expr_exact(env, b->a, &count))
@@ -53,14 +66,15 @@ scratch_bytes(const ExprEnv *env, const ImageBind *b, int64_t *bytes)
 	return count <= 0 || piece_bytes(element_of(b->b), count, bytes);
 }
 
-/* The bytes of a call's scratch. */
+/* The bytes of the kernel's scratch for so many calls at the same time. */
 static bool
-call_bytes(const ExprEnv *env, const ImageKernel *kernel, const ImageBind *bind, int64_t *bytes)
+kernel_bytes(const ExprEnv *env, const ImageKernel *kernel, const ImageBind *bind, uint32_t calls, int64_t *bytes)
 {
 	*bytes = 0;
 	for (uint32_t n = 0; n < kernel->nbuffer; n++) {
 		int64_t more;
-		if (!scratch_bytes(env, &bind[n], &more) || !checked_add(*bytes, more, bytes))
+		if (!scratch_bytes(env, &bind[n], &more) ||
+		    !checked_mul(more, is_shared(env, kernel, &bind[n]) ? 1 : calls, &more) || !checked_add(*bytes, more, bytes))
 			return false;
 	}
 	return true;
@@ -71,10 +85,12 @@ lay_out_asides(texo_kernel *k, int64_t *end)
 {
 	const ImageParam *param = k->program->image.param + k->graph->param0;
 	int64_t count, bytes;
+	k->frame.asides = 0;
 	for (uint32_t p = 0; p < k->graph->nparam; p++) {
 		Arg *a = &k->frame.arg[p];
 		if (param[p].kind == IMG_SCALAR || !aside_needed(a, &param[p]))
 			continue;
+		k->frame.asides++;
 		a->aside = (uint64_t)*end;
 		if (!row_major(a->extent, param[p].rank, a->row, &count) ||
 		    !piece_bytes(element_of(param[p].dtype), count, &bytes) || !checked_add(*end, bytes, end))
@@ -106,8 +122,8 @@ lay_out(texo_kernel *k, int64_t *end)
 	k->frame.scratch = (uint64_t)*end;
 	for (uint32_t n = 0; n < g->nkernel; n++) {
 		const ImageKernel *kernel = &im->kernel[g->kernel0 + n];
-		if (!call_bytes(&env, kernel, im->bind + kernel->bind0, &bytes) ||
-		    !checked_mul(bytes, kernel->serial ? 1 : k->program->rt->calls, &bytes))
+		uint32_t calls = kernel->serial ? 1 : k->program->rt->calls;
+		if (!kernel_bytes(&env, kernel, im->bind + kernel->bind0, calls, &bytes))
 			return false;
 		most = bytes > most ? bytes : most;
 	}
@@ -132,27 +148,59 @@ enum { SCRATCH_CLEARED = 64 }; /* bytes that are 0 for the first call: no bind t
 static bool
 is_aside(const texo_kernel *k, uint32_t p)
 {
-	return aside_needed(&k->frame.arg[p], &k->program->image.param[k->graph->param0 + p]);
+	return k->frame.asides && aside_needed(&k->frame.arg[p], &k->program->image.param[k->graph->param0 + p]);
 }
 
-/* The buffers of a call whose scratch begins at *scratch, which is moved behind it. */
+/* Scratch at *at, which is moved behind it. */
+static void *
+bind_scratch(const ExprEnv *env, const ImageBind *b, uint8_t *workspace, uint64_t *at)
+{
+	int64_t bytes;
+	void *p = workspace ? workspace + *at : NULL;
+	if (!scratch_bytes(env, b, &bytes))
+		return p;
+	*at += (uint64_t)bytes;
+	if (bytes && p && !BUG(scratch_not_cleared))
+		memset(p, 0, SCRATCH_CLEARED);
+	return p;
+}
+
+/* The buffers of a call whose own scratch begins at *scratch, which is moved behind it; what it shares with the call
+ * before it, whose buffers are `other`, is there already. */
 static void
-bind_buffers(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env, void **buffer, uint8_t *workspace,
-             uint64_t *scratch)
+bind_buffers(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env, void **buffer, void *const *other,
+             uint8_t *workspace, uint64_t *scratch)
 {
 	const Frame *f = &k->frame;
 	const ImageBind *b = k->program->image.bind + kernel->bind0;
 	for (uint32_t n = 0; n < kernel->nbuffer; n++, b++) {
-		int64_t bytes;
 		if (b->kind == IMG_BIND_PARAM)
 			buffer[n] = is_aside(k, b->a) ? workspace + f->arg[b->a].aside : f->arg[b->a].data;
 		else if (b->kind == IMG_BIND_TENSOR)
 			buffer[n] = workspace ? workspace + f->piece[b->a] : NULL;
-		else if (scratch_bytes(env, b, &bytes)) {
-			buffer[n] = workspace ? workspace + *scratch : NULL;
-			*scratch += (uint64_t)bytes;
-			if (bytes && workspace && !BUG(scratch_not_cleared))
-				memset(buffer[n], 0, SCRATCH_CLEARED);
+		else if (other && is_shared(env, kernel, b))
+			buffer[n] = other[n];
+		else
+			buffer[n] = bind_scratch(env, b, workspace, scratch);
+	}
+}
+
+/* Those of the kernel that was bound last are there already, but for the caller's own. */
+static void
+bind_scalars(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env)
+{
+	Frame *f = &k->frame;
+	const ImageBind *b = k->program->image.bind + kernel->bind0 + kernel->nbuffer;
+	bool there = f->bound == kernel;
+	f->bound = kernel;
+	for (uint32_t n = 0; n < kernel->nscalar; n++, b++) {
+		if (b->kind == IMG_BIND_SCALAR)
+			f->scalar[n] = f->arg[b->a].word;
+		else if (!there && b->kind == IMG_BIND_EXPR)
+			f->scalar[n] = (uint64_t)expr_value(env, b->a);
+		else if (!there) {
+			const int64_t *stride = is_aside(k, b->a) ? f->arg[b->a].row : f->arg[b->a].stride;
+			f->scalar[n] = (uint64_t)stride[BUG(stride_of_first_axis) ? 0 : b->b];
 		}
 	}
 }
@@ -163,20 +211,13 @@ frame_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace, u
 	Frame *f = &k->frame;
 	ExprEnv env = environment(k);
 	uint64_t scratch = f->scratch;
+	void **other = NULL;
 	for (uint32_t c = 0; c < calls; c++) {
+		void **buffer = f->buffer + (size_t)c * f->nbuffer;
 		if (BUG(scratch_shared))
 			scratch = f->scratch;
-		bind_buffers(k, kernel, &env, f->buffer + (size_t)c * f->nbuffer, workspace, &scratch);
+		bind_buffers(k, kernel, &env, buffer, other, workspace, &scratch);
+		other = buffer;
 	}
-	const ImageBind *b = k->program->image.bind + kernel->bind0 + kernel->nbuffer;
-	for (uint32_t n = 0; n < kernel->nscalar; n++, b++) {
-		if (b->kind == IMG_BIND_EXPR)
-			f->scalar[n] = (uint64_t)expr_value(&env, b->a);
-		else if (b->kind == IMG_BIND_SCALAR)
-			f->scalar[n] = f->arg[b->a].word;
-		else {
-			const int64_t *stride = is_aside(k, b->a) ? f->arg[b->a].row : f->arg[b->a].stride;
-			f->scalar[n] = (uint64_t)stride[BUG(stride_of_first_axis) ? 0 : b->b];
-		}
-	}
+	bind_scalars(k, kernel, &env);
 }

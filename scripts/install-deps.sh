@@ -9,7 +9,7 @@ packages=(
   cmake ninja-build gcc g++ make flex bison ccache
   llvm-22-dev llvm-22-tools clang-22 libclang-rt-22-dev
   zlib1g-dev libzstd-dev libstdc++-12-dev
-  libcmocka-dev doxygen pkgconf python3 python3-venv
+  libcmocka-dev doxygen lld pkgconf python3 python3-venv
 )
 
 missing=()

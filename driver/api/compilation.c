@@ -71,6 +71,19 @@ compilation_run(Compilation *c, CompilationFn *body, Arena *owned)
 
 /* --- the steps --- */
 
+/* "cuda" is the GPU that is here, if we have code for it. */
+static void
+take_gpu(Compilation *c, const char *target)
+{
+	texo_device d = {.struct_size = sizeof d};
+	texo_rt *rt;
+	c->gpu = true;
+	if (strcmp(target, "cuda") != 0 || ctx_gpu(c->ctx, &rt) || texo_rt_get_device(rt, &d))
+		return;
+	const char *name = codegen_sm_for(d.capability);
+	c->cpu = name ? name : c->cpu;
+}
+
 static texo_status
 take_target(Compilation *c)
 {
@@ -79,15 +92,17 @@ take_target(Compilation *c)
 	case TARGET_CPU:
 		return TEXO_OK;
 	case TARGET_CUDA:
+		take_gpu(c, target);
+		return TEXO_OK;
 	case TARGET_NO_SUCH_GPU:
-		return texo_private_fail(TEXO_NOT_BUILT, "options: target is '%s'; code for CUDA is not built yet", target);
+		return texo_private_fail(TEXO_INVALID, "options: target is '%s'; the GPUs are %s", target, codegen_sm_names(&c->arena));
 	case TARGET_NO_SUCH_CPU:
 		return texo_private_fail(TEXO_INVALID, "options: target is '%s'; the processors are %s", target,
 		                         codegen_cpu_names(&c->arena));
 	case TARGET_NONE:
 		break;
 	}
-	return texo_private_fail(TEXO_INVALID, "options: target is '%s'; it can be cpu or cpu:NAME", target);
+	return texo_private_fail(TEXO_INVALID, "options: target is '%s'; it can be cpu, cpu:NAME, cuda or cuda:NAME", target);
 }
 
 texo_status
@@ -131,7 +146,9 @@ compilation_lower(Compilation *c)
 texo_status
 compilation_code(Compilation *c, const CodegenOptions *o)
 {
-	switch (codegen_cpu(&c->arena, c->program, c->unit.unit->graph.n, o, &c->code)) {
+	CodegenOptions with = *o;
+	with.machines = &c->ctx->machines;
+	switch (codegen_cpu(&c->arena, c->program, c->unit.unit->graph.n, &with, &c->code)) {
 	case CODEGEN_OK:
 		return TEXO_OK;
 	case CODEGEN_ILLEGAL:

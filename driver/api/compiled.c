@@ -2,6 +2,7 @@
  * compilation is copied out of its arena; the runtime's program is made last, when nothing can unwind
  * any more. */
 #include "driver/api/objects.h"
+#include "driver/api/worker.h"
 
 #include <string.h>
 
@@ -73,18 +74,47 @@ static texo_status
 load(Compilation *x, Compiled *c)
 {
 	const CodegenResult *code = &x->code;
-	texo_status s = texo_rt_load(x->ctx->rt, code->image, code->image_size, &c->program);
+	texo_rt *rt = x->ctx->rt;
+	texo_private_maker maker = {0};
+	if (x->gpu) {
+		c->late = ARENA_NEW(&c->keep, LateCode);
+		*c->late = (LateCode){.ctx = x->ctx, .cpu = keep_text(c, x->cpu), .kept = kept_is_used(x->ctx, x->request->flags)};
+		maker = late_maker(c->late);
+	}
+	texo_status s = x->gpu ? ctx_gpu(x->ctx, &rt) : TEXO_OK;
+	if (!s)
+		s = texo_private_load(rt, code->image, code->image_size, &maker, &c->program);
 	c->bytes += 2 * code->image_size; /* the runtime's copy, and about as much mapped and in frames */
+	if (x->gpu && (s == TEXO_NO_DEVICE || s == TEXO_BAD_ARTEFACT)) { /* it can still be written down */
+		c->unloaded = s;
+		c->why = keep_text(c, texo_last_error());
+		c->cacheable = false;
+		return TEXO_OK;
+	}
 	if (s == TEXO_BAD_ARTEFACT && strcmp(x->cpu, "host") == 0)
 		return texo_private_fail(TEXO_INTERNAL, "this is a bug of texo, please report it: its artefact can't be loaded");
 	return s;
 }
 
 static texo_status
+generate(Compilation *x)
+{
+	CodegenOptions co = {.cpu = x->cpu, .opt_level = 2, .late = true};
+	if (x->ctx->isolation == TEXO_WORKER) {
+		const char *image;
+		texo_status s = worker_ask(x, x->gpu ? WORKER_TABLES : "image", &image, &x->code.image_size);
+		x->code.image = image;
+		return s;
+	}
+	texo_status s = compilation_lower(x);
+	return s ? s : compilation_code(x, &co);
+}
+
+static texo_status
 compile(Compilation *x)
 {
 	Compiled *c = x->user;
-	CodegenOptions co = {.opt_level = 2};
+	KeptCode kept;
 	texo_status s = compilation_source(x);
 	if (s)
 		return s;
@@ -94,17 +124,15 @@ compile(Compilation *x)
 	c->cacheable = !s && is_alone(&x->unit.diags);
 	if (s || x->unit.unit->graph.n == 0)
 		return s;
-	if (x->ctx->isolation == TEXO_WORKER) {
-		const char *image;
-		s = worker_ask(x, "image", &image, &x->code.image_size);
-		x->code.image = image;
-		return s ? s : load(x, c);
-	}
-	s = compilation_lower(x);
-	co.cpu = x->cpu;
-	if (!s)
-		s = compilation_code(x, &co);
-	return s ? s : load(x, c);
+	kept_open(x, &kept);
+	s = kept_get(x, &kept) ? load(x, c) : TEXO_BAD_ARTEFACT;
+	if (s != TEXO_BAD_ARTEFACT)
+		return s;
+	s = generate(x);
+	if (s)
+		return s;
+	kept_put(x, &kept);
+	return load(x, c);
 }
 
 static void

@@ -33,6 +33,14 @@ check_options(const texo_ctx_options *o)
 		return texo_private_fail(TEXO_INVALID, "options: reserved is not 0");
 	if (o->worker && strlen(o->worker) >= MAX_PATH)
 		return texo_private_fail(TEXO_INVALID, "options: worker is longer than %d bytes", MAX_PATH);
+	if (o->device && strncmp(o->device, "cuda", 4) != 0 && strcmp(o->device, "cpu") != 0)
+		return texo_private_fail(TEXO_INVALID, "options: there is no device '%.200s'; there are cpu, cuda and cuda:N", o->device);
+	if (o->device && strlen(o->device) >= MAX_PATH)
+		return texo_private_fail(TEXO_INVALID, "options: device is longer than %d bytes", MAX_PATH);
+	if (o->context && !(o->device && strncmp(o->device, "cuda", 4) == 0))
+		return texo_private_fail(TEXO_INVALID, "options: context is given, and device is not cuda");
+	if (o->cache && (!*o->cache || strlen(o->cache) >= MAX_PATH))
+		return texo_private_fail(TEXO_INVALID, "options: cache is %s", *o->cache ? "longer than a path can be" : "empty");
 	if (o->worker_seconds >= MAX_SECONDS)
 		return texo_private_fail(TEXO_INVALID, "options: worker_seconds is %u; it is less than %d", o->worker_seconds, MAX_SECONDS);
 	return TEXO_OK;
@@ -53,8 +61,32 @@ fill(texo_ctx *ctx, const texo_ctx_options *o)
 	atomic_init(&ctx->refs, 1);
 }
 
-static texo_status
-make(const texo_ctx_options *o, texo_ctx **out)
+static texo_rt_options
+runtime_options(const texo_ctx *ctx, const char *device)
+{
+	const HostMemory *m = &ctx->host.memory;
+	texo_rt_options o = {.struct_size = sizeof o, .device = device, .alloc = m->alloc, .resize = m->resize,
+	                     .release = m->release, .user = m->user};
+	return o;
+}
+
+texo_status
+ctx_gpu(texo_ctx *ctx, texo_rt **out)
+{
+	texo_rt_options o = runtime_options(ctx, ctx->device ? ctx->device : "cuda");
+	texo_status s = TEXO_OK;
+	o.context = ctx->context;
+	pthread_mutex_lock(&ctx->gpu_lock);
+	if (!ctx->gpu)
+		s = texo_rt_create(&o, &ctx->gpu);
+	*out = ctx->gpu;
+	pthread_mutex_unlock(&ctx->gpu_lock);
+	return s;
+}
+
+/* The context without its runtimes, with the texts behind it. */
+static texo_ctx *
+allocate(const texo_ctx_options *o)
 {
 	texo_ctx made;
 	char worker[MAX_PATH];
@@ -64,24 +96,44 @@ make(const texo_ctx_options *o, texo_ctx **out)
 		memcpy(worker, o->worker, strlen(o->worker) + 1);
 	else
 		worker_default_path(worker, sizeof worker);
-	const HostMemory *m = &made.host.memory;
-	texo_rt_options ro = {.struct_size = sizeof ro, .threads = o->threads, .device = "cpu", .alloc = m->alloc,
-	                      .resize = m->resize, .release = m->release, .user = m->user,
-	                      .parallel_for = o->parallel_for, .parallel_user = o->parallel_user};
-	size_t n = strlen(worker) + 1;
-	texo_ctx *ctx = ctx_alloc(&made, sizeof *ctx + n);
+	bool gpu = o->device && strcmp(o->device, "cpu") != 0;
+	size_t n = strlen(worker) + 1, device = gpu ? strlen(o->device) + 1 : 0, path = o->cache ? strlen(o->cache) + 1 : 0;
+	texo_ctx *ctx = ctx_alloc(&made, sizeof *ctx + n + device + path);
 	if (!ctx)
-		return texo_private_fail(TEXO_NO_MEMORY, "out of memory");
+		return NULL;
 	memcpy(ctx, &made, sizeof made);
 	ctx->worker = memcpy(ctx + 1, worker, n);
-	texo_status s = texo_rt_create(&ro, &ctx->rt);
-	if (s) {
-		ctx_release(&made, ctx);
-		return s;
-	}
+	if (gpu)
+		ctx->device = memcpy((char *)(ctx + 1) + n, o->device, device);
+	ctx->context = o->context;
+	ctx->store = (Store){.host = &ctx->host, .limit = o->cache_limit ? o->cache_limit : STORE_LIMIT};
+	if (path)
+		ctx->store.path = memcpy((char *)(ctx + 1) + n + device, o->cache, path);
 	pthread_mutex_init(&ctx->cache.lock, NULL); /* can't fail with default attributes on Linux */
-	*out = ctx;
-	return TEXO_OK;
+	pthread_mutex_init(&ctx->gpu_lock, NULL);
+	codegen_machines_init(&ctx->machines);
+	return ctx;
+}
+
+static texo_status
+make(const texo_ctx_options *o, texo_ctx **out)
+{
+	texo_rt *gpu;
+	texo_ctx *ctx = allocate(o);
+	if (!ctx)
+		return texo_private_fail(TEXO_NO_MEMORY, "out of memory");
+	texo_rt_options ro = runtime_options(ctx, "cpu");
+	ro.threads = o->threads;
+	ro.parallel_for = o->parallel_for;
+	ro.parallel_user = o->parallel_user;
+	texo_status s = texo_rt_create(&ro, &ctx->rt);
+	if (!s && ctx->device)
+		s = ctx_gpu(ctx, &gpu);
+	if (s)
+		texo_ctx_destroy(ctx);
+	else
+		*out = ctx;
+	return s;
 }
 
 texo_status
@@ -112,6 +164,9 @@ texo_ctx_destroy(texo_ctx *ctx)
 		return;
 	cache_clear(&ctx->cache);
 	pthread_mutex_destroy(&ctx->cache.lock);
+	pthread_mutex_destroy(&ctx->gpu_lock);
+	codegen_machines_free(&ctx->machines);
+	texo_rt_destroy(ctx->gpu);
 	texo_rt_destroy(ctx->rt);
 	ctx_release(ctx, ctx);
 }

@@ -1,6 +1,7 @@
 /* form.c: the forms of a module, each made by a run of the stages as far as it needs. So a module costs
  * nothing for the forms that nobody asks for, and two runs of one request are alike. */
 #include "driver/api/objects.h"
+#include "driver/api/worker.h"
 
 #include <string.h>
 
@@ -74,8 +75,10 @@ reach(Compilation *x, FormId id, ObjectResult *object)
 		s = compilation_lower(x);
 	if (s || needs < NEEDS_CODE)
 		return s;
-	CodegenOptions co = {.cpu = x->cpu, .opt_level = 2, .want_llvm = id == FORM_llvm, .want_asm = id == FORM_asm,
+	CodegenOptions co = {.cpu = x->cpu, .opt_level = 2, .want_llvm = id == FORM_llvm, .want_asm = id == FORM_asm || id == FORM_ptx,
 	                     .no_code = id != FORM_image};
+	if (id == FORM_ptx && !x->gpu)
+		return texo_private_fail(TEXO_INVALID, "kind is 'ptx', and the target is no GPU");
 	if (x->unit.unit->graph.n == 0)
 		return texo_private_fail(TEXO_NOT_FOUND, "%s has no graph", x->request->name);
 	return compilation_code(x, &co);
@@ -92,11 +95,32 @@ form_named(const char *kind, FormId *id)
 	return texo_private_fail(TEXO_INVALID, "kind is '%.200s', which is no form of a module", kind);
 }
 
+/* What a worker is asked for, and texo_module_emit is not: for a program that has graphs. */
+static texo_status
+write_tables(Compilation *x, Text *out)
+{
+	texo_status s = compilation_source(x);
+	CodegenOptions co = {.cpu = x->cpu, .opt_level = 2, .late = true};
+	if (!s)
+		s = compilation_check(x);
+	if (!s)
+		s = compilation_lower(x);
+	if (!s)
+		s = compilation_code(x, &co);
+	if (!s)
+		text_add(out, x->code.image, x->code.image_size);
+	return s;
+}
+
 texo_status
 form_write(Compilation *x, const char *kind, Text *out)
 {
 	FormId id = FORM_tokens;
 	ObjectResult object;
+	if (strcmp(kind, WORKER_TABLES) == 0)
+		return write_tables(x, out);
+	if (strcmp(kind, WORKER_KERNEL) == 0 || strcmp(kind, WORKER_SERIAL_KERNEL) == 0)
+		return late_write(x, strcmp(kind, WORKER_SERIAL_KERNEL) == 0, out);
 	texo_status s = form_named(kind, &id);
 	if (!s)
 		s = reach(x, id, &object);
@@ -110,7 +134,8 @@ form_write(Compilation *x, const char *kind, Text *out)
 	case FORM_plan:
 	case FORM_tir: program_forms(x, id, out); break;
 	case FORM_llvm: text_printf(out, "%s", x->code.llvm); break;
-	case FORM_asm: text_printf(out, "%s", x->code.assembly); break;
+	case FORM_asm:
+	case FORM_ptx: text_printf(out, "%s", x->code.assembly); break;
 	case FORM_image: text_add(out, x->code.image, x->code.image_size); break;
 	case FORM_obj: text_add(out, object.object, object.size); break;
 	case FORM_header: text_printf(out, "%s", object.header); break;

@@ -30,7 +30,7 @@ compile(texo_ctx *ctx, const char *src, size_t len, const char *name, const texo
 {
 	Request *r = NULL;
 	Compiled *c = NULL;
-	texo_status s = request_new(&ctx->host.memory, options, name, src, len, &r);
+	texo_status s = request_new(&ctx->host.memory, options, ctx->device ? "cuda" : "cpu", name, src, len, &r);
 	if (s)
 		return s;
 	texo_module *m = ctx_alloc(ctx, sizeof *m);
@@ -178,6 +178,8 @@ texo_module_get_kernel(const texo_module *module, const char *graph, texo_kernel
 	const Compiled *c = module->compiled;
 	if (c->failed)
 		return texo_private_fail(TEXO_COMPILE_ERROR, "%s has errors, and no kernels", c->request->name);
+	if (c->unloaded)
+		return texo_private_fail(c->unloaded, "%s", c->why);
 	if (!c->program)
 		return texo_private_fail(TEXO_NOT_FOUND, "%s has no graph", c->request->name);
 	return texo_program_get_kernel(c->program, graph, out);

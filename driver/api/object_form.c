@@ -40,13 +40,15 @@ compilation_object(Compilation *c, ObjectResult *out)
 	ObjectLevel level[MAX_LEVELS];
 	texo_status s = compilation_source(c); /* for the target */
 	uint32_t n = s ? 0 : choose_cpus(c, cpu);
+	bool gpu = c->gpu;
 	for (uint32_t k = 0; !s && k < n; k++)
 		s = make_level(c, cpu[k], &level[k]);
 	if (s)
 		return s;
 	if (c->unit.unit->graph.n == 0)
 		return texo_private_fail(TEXO_NOT_FOUND, "%s has no graph", c->request->name);
-	ObjectInput in = {.level = level, .nlevel = n, .nprogram = c->unit.unit->graph.n, .opt_level = 2};
+	ObjectInput in = {.level = level, .nlevel = gpu ? 0 : n, .gpu = level, .ngpu = gpu ? n : 0,
+	                  .nprogram = c->unit.unit->graph.n, .opt_level = 2};
 	switch (codegen_object(&c->arena, &in, out)) {
 	case CODEGEN_OK:
 		return TEXO_OK;

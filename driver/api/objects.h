@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "codegen/object_file.h"
+#include "driver/cache/store.h"
 #include "driver/stages.h"
 #include "include/texo.h"
 #include "runtime/private.h"
@@ -29,9 +30,9 @@ typedef struct {
 	FpMode fp;
 } Request;
 
-/* Checks what the caller gave and copies it; *out is released with the memory's release. */
-texo_status request_new(const HostMemory *m, const texo_options *options, const char *name, const char *text,
-                        size_t n, Request **out);
+/* Checks what the caller gave and copies it; target: where the caller names none. *out is released with the memory's release. */
+texo_status request_new(const HostMemory *m, const texo_options *options, const char *target, const char *name,
+                        const char *text, size_t n, Request **out);
 static inline bool
 request_equal(const Request *a, const Request *b)
 {
@@ -49,6 +50,7 @@ struct Form {
 };
 
 typedef struct Compiled Compiled;
+typedef struct LateCode LateCode;
 struct Compiled {
 	atomic_uint refs;
 	texo_ctx *ctx;    /* borrowed: whoever refers to it keeps the context */
@@ -56,7 +58,10 @@ struct Compiled {
 	Arena keep;       /* the diagnostics */
 	const texo_diagnostic *diagnostic;
 	uint32_t ndiagnostic;
-	texo_program *program; /* NULL: the program is in error, or has no graph */
+	LateCode *late;        /* in keep: of program, for a GPU */
+	texo_program *program; /* NULL: the program is in error, or has no graph, or: */
+	texo_status unloaded;  /* why it can't run here, with the words of it */
+	const char *why;
 	bool failed;           /* in error */
 	bool cacheable;        /* the request says it all: no file was read */
 	size_t bytes;          /* for the cache's account */
@@ -83,6 +88,7 @@ struct Compilation {
 	Unwind unwind;
 	SourceUnit unit;
 	const char *cpu;
+	bool gpu;                /* cpu is one */
 	const Program **program; /* by graph */
 	CodegenResult code;
 	void *user;              /* the body's */
@@ -99,6 +105,38 @@ texo_status compilation_code(Compilation *c, const CodegenOptions *o);
 
 /* All of it for what is built ahead of time, at every level that the target has. */
 texo_status compilation_object(Compilation *c, ObjectResult *out);
+
+/* --- late.c --- */
+
+/* How the code of kernels for a GPU is made that an artefact lacks. */
+struct LateCode {
+	texo_ctx *ctx;          /* its memory, limit, isolation, log and folder */
+	const char *cpu;        /* the GPU */
+	bool kept;              /* the folder is read and written */
+	Assemble *assemble;     /* NULL: the GPU's driver assembles */
+	void *user;             /* its */
+	const char *assembler;  /* which it is, for the cache's key */
+};
+
+/* For texo_private_load. l must outlive the program. */
+texo_private_maker late_maker(LateCode *l);
+/* In a worker: WORKER_KERNEL. */
+texo_status late_write(Compilation *x, bool serial, Text *out);
+
+/* --- kept.c --- */
+
+/* Whether code of such a request is kept in the context's folder. */
+bool kept_is_used(const texo_ctx *ctx, uint32_t flags);
+
+typedef struct {
+	const char *key; /* NULL: this compilation neither takes nor keeps anything */
+	size_t key_bytes;
+} KeptCode;
+
+/* The place of a compilation that was checked in the context's folder; its artefact from there; or to there. */
+void kept_open(Compilation *x, KeptCode *out);
+bool kept_get(Compilation *x, const KeptCode *k);
+void kept_put(Compilation *x, const KeptCode *k);
 
 /* --- form.c --- */
 
@@ -132,13 +170,19 @@ void cache_clear(MemoryCache *cache);
 struct texo_ctx {
 	atomic_uint refs;
 	Host host;
-	texo_rt *rt;
+	texo_rt *rt;             /* of the processor */
+	const char *device;      /* of kernels for CUDA; NULL: "cuda" */
+	void *context;
+	pthread_mutex_t gpu_lock;
+	texo_rt *gpu;            /* behind the lock: NULL until it was found */
 	void (*log)(void *log_user, texo_log_level level, const char *text);
 	void *log_user;
 	size_t compile_bytes;
 	uint32_t isolation, worker_seconds;
-	const char *worker; /* path of the command; owned, behind the struct */
+	const char *worker; /* path of the command; owned, behind the struct, as device is */
 	MemoryCache cache;
+	CodegenMachines machines;
+	Store store; /* path NULL: none; owned, behind the struct */
 };
 
 struct texo_module {
@@ -147,6 +191,8 @@ struct texo_module {
 };
 
 void ctx_hold(texo_ctx *ctx);
+/* The runtime of kernels for CUDA, lent; TEXO_NO_DEVICE where there is none. */
+texo_status ctx_gpu(texo_ctx *ctx, texo_rt **out);
 static inline void *
 ctx_alloc(const texo_ctx *ctx, size_t n)
 {

@@ -52,7 +52,7 @@ check_options(const texo_options *o, FpMode *fp)
 	if (!fuse_named(o->fuse, &fuse))
 		return wrong("options: fuse", o->fuse, "all, elementwise or off");
 	if (o->target && strlen(o->target) > MAX_WORD)
-		return wrong("options: target", o->target, "cpu or cpu:NAME");
+		return wrong("options: target", o->target, "cpu, cpu:NAME, cuda or cuda:NAME");
 	if (o->flags & ~known_flags)
 		return texo_private_fail(TEXO_INVALID, "options: flags has unknown bits: 0x%x", o->flags & ~known_flags);
 	return check_statics(o);
@@ -99,10 +99,11 @@ put_part(KeyWriter *w, const char *s, size_t n)
 }
 
 static void
-put_request(KeyWriter *w, const texo_options *o, const char *name, const char *text, Request *r, const char **statics)
+put_request(KeyWriter *w, const texo_options *o, const char *name, const char *text, Request *r,
+            const char **statics)
 {
 	uint32_t word[3] = {(uint32_t)r->fp, o->flags, (uint32_t)o->nstatics};
-	const char *target = o->target ? o->target : "cpu", *fuse = o->fuse ? o->fuse : "all";
+	const char *target = o->target, *fuse = o->fuse ? o->fuse : "all";
 	put_part(w, build, sizeof build - 1);
 	put_bytes(w, word, sizeof word);
 	r->target = put_part(w, target, strlen(target));
@@ -133,14 +134,15 @@ hash_of(const char *p, size_t n)
 }
 
 texo_status
-request_new(const HostMemory *m, const texo_options *options, const char *name, const char *text, size_t n,
-            Request **out)
+request_new(const HostMemory *m, const texo_options *options, const char *target, const char *name,
+            const char *text, size_t n, Request **out)
 {
 	texo_options o = {.struct_size = sizeof o};
 	Request r = {.n = n};
 	texo_status s = TEXO_OK;
 	if (options)
 		s = texo_private_take_struct("options", options, sizeof o, sizeof o, &o);
+	o.target = o.target ? o.target : target;
 	if (!s)
 		s = check_options(&o, &r.fp);
 	if (!s)

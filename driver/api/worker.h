@@ -12,6 +12,11 @@
 
 enum { WORKER_SECONDS = 10, WORKER_MIB = 1024, WORKER_MOST = 256 << 20 }; /* of a message */
 #define WORKER_WORD "--worker" /* the command's only argument when it is one */
+/* What a worker makes beside the forms of forms.def: an artefact whose kernels' code is made late, and that code, of a
+ * kernel whose tile IR is the request's text and whose symbol is its name. */
+#define WORKER_TABLES "tables"
+#define WORKER_KERNEL "kernel"
+#define WORKER_SERIAL_KERNEL "serial kernel"
 
 /* --- worker_message.c --- */
 

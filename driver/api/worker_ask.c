@@ -31,7 +31,7 @@ write_request(Compilation *x, const char *kind, Text *out)
 	message_put_number(out, x->ctx->worker_seconds);
 	message_put_number(out, x->ctx->compile_bytes);
 	message_put_text(out, kind);
-	message_put_text(out, r->target);
+	message_put_text(out, x->gpu ? arena_text(&x->arena, "cuda:%s", x->cpu) : r->target);
 	message_put_text(out, r->fuse);
 	message_put_number(out, r->fp);
 	message_put_number(out, r->flags);

@@ -7,17 +7,19 @@
 #include "passes/schedule/scan.h"
 #include "passes/schedule/schedule.h"
 
+#include <math.h>
+
 static const Machine machine[] = {
-#define MACHINE(lanes, ...) {lanes, __VA_ARGS__},
+#define MACHINE(gpu, lanes, ...) {gpu, lanes, __VA_ARGS__},
 #include "passes/cost/machines.def"
 };
 
 const Machine *
-cost_machine(uint16_t lanes)
+cost_machine(bool gpu, uint16_t lanes)
 {
 	const Machine *best = NULL;
 	for (unsigned k = 0; k < sizeof machine / sizeof *machine; k++)
-		if (machine[k].lanes <= lanes)
+		if (machine[k].gpu == gpu && machine[k].lanes <= lanes)
 			best = &machine[k];
 	return best;
 }
@@ -38,28 +40,40 @@ busy_ns(const Machine *m, Template t, bool vectors, const Work *w)
 }
 
 static double
-kernel_us(const Machine *m, Template t, bool vectors, const Work *w, unsigned threads)
+parts_us(const Machine *m, const KernelShape *shape, const Work *w, double busy, double parts)
 {
-	double busy = busy_ns(m, t, vectors, w), far = w->bytes / m->far;
-	double parts = least(threads, 1 + (busy > far ? busy : far) / CALL_NS);
 	bool fits = w->bytes <= m->cache * parts;
 	double moving = w->bytes / (fits ? m->near * parts : least(m->far * parts, m->most));
+	if (shape->kept > m->cache) /* written and read again for each task, far away */
+		moving += 2 * shape->kept * shape->tasks / least(m->far * parts, m->most);
 	double working = busy / parts;
 	return (m->launch_ns + (parts > 1 ? m->split_ns : 0) + (moving > working ? moving : working)) / 1000;
+}
+
+/* Work is split where that is faster. */
+double
+cost_shape_us(const Machine *m, const KernelShape *shape, const Work *w, unsigned threads)
+{
+	double busy = busy_ns(m, shape->tmpl, shape->vectors, w), far = w->bytes / m->far;
+	double most = least(m->gpu ? m->threads : threads, shape->tasks > 1 ? shape->tasks : 1);
+	double parts = least(most, 1 + (busy > far ? busy : far) / m->part_ns);
+	return least(parts_us(m, shape, w, busy, 1), parts_us(m, shape, w, busy, parts));
 }
 
 double
 cost_kernel_us(const Machine *m, const KernelPlan *plan, const Work *w, unsigned threads)
 {
-	return kernel_us(m, (Template)plan->tmpl, plan->lanes > 1, w, threads);
+	KernelShape shape = {.tmpl = (Template)plan->tmpl, .vectors = m->gpu || plan->lanes > 1, .tasks = INFINITY};
+	return cost_shape_us(m, &shape, w, threads);
 }
 
 double
 cost_alone_us(const Machine *m, const Graph *g, TensorId t, const Work *w, unsigned threads)
 {
 	const Node *n = tensor_node(g, t);
-	bool vectors = !n->recur && !n->scatter;
-	return kernel_us(m, contract_is_sum_of_products(g, t) ? TMPL_CONTRACT : TMPL_NONE, vectors, w, threads);
+	KernelShape shape = {.tmpl = contract_is_sum_of_products(g, t) ? TMPL_CONTRACT : TMPL_NONE,
+	                     .vectors = m->gpu || (!n->recur && !n->scatter), .tasks = INFINITY};
+	return cost_shape_us(m, &shape, w, threads);
 }
 
 void
@@ -84,6 +98,8 @@ cost_program_us(const Machine *m, const Program *p, const LaunchEnv *env, Arena 
 	cost_note_steps(&uses, p);
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const KernelPlan *plan = &p->kernel.at[k].plan;
+		if (p->kernel.at[k].alternative)
+			continue;
 		Work w = work_count(env, &uses, plan->node, plan->nnode);
 		us += cost_kernel_us(m, plan, &w, p->kernel.at[k].serial ? 1 : threads);
 	}

@@ -9,12 +9,24 @@
 
 /* A row of machines.def. */
 typedef struct {
+	bool gpu;
 	uint16_t lanes;
-	double slower, gflops, cache, near, far, most, launch_ns, split_ns;
+	double slower, gflops, cache, near, far, most, launch_ns, split_ns, part_ns;
+	unsigned threads, registers;
 } Machine;
 
-/* The machine with vectors of so many lanes; NULL: the target has none, and no time is predicted for it. */
-const Machine *cost_machine(uint16_t lanes);
+/* A kernel that is only thought of. */
+typedef struct {
+	Template tmpl;
+	bool vectors;
+	double tasks; /* that can run at once */
+	double kept;  /* bytes that one task keeps for itself and reads again */
+} KernelShape;
+
+/* The machine that these targets are: a GPU, or vectors of so many lanes; NULL: no time is predicted. */
+const Machine *cost_machine(bool gpu, uint16_t lanes);
+/* A kernel of this shape, whose nodes have this work, by so many threads. */
+double cost_shape_us(const Machine *m, const KernelShape *shape, const Work *w, unsigned threads);
 /* The kernel of this plan, whose nodes have this work, by so many threads. */
 double cost_kernel_us(const Machine *m, const KernelPlan *plan, const Work *w, unsigned threads);
 /* Each definition as a kernel of its own: node t with this work. */

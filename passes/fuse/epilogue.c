@@ -10,6 +10,7 @@
  * everywhere. A contraction cannot fault, so nothing is lost where B does not look at it. */
 #include "passes/expr_map.h"
 #include "passes/pass_ctx.h"
+#include "passes/schedule/contract_roles.h"
 #include "passes/schedule/schedule.h"
 
 typedef struct {
@@ -63,7 +64,8 @@ is_contraction(Graph *g, PassCtx *cx, TensorId t)
 	KernelPlan plan = {0};
 	RemarkId why;
 	return tensor_node(g, t) && contract_is_sum_of_products(g, t) &&
-	       contract_takes(g, cx->scratch, cx->faulty, t, cx->options, &plan, &why);
+	       (contract_takes(g, cx->scratch, cx->faulty, t, cx->options, &plan, &why) ||
+	        contract_roles_could(g, cx->scratch, cx->faulty, t, cx->options));
 }
 
 static bool

@@ -143,7 +143,10 @@ formula_rebuild(Graph *g, const Expr *p, const ExprId *arg)
 		case OP_MUL: return formula_mul(g, arg[0], arg[1]);
 		case OP_FDIV: return formula_div(g, arg[0], arg[1]);
 		case OP_NEG: return formula_neg(g, arg[0]);
-		case OP_EXP: case OP_EXP2: return formula_exp(g, (Op)p->op, arg[0]);
+		case OP_EXP: case OP_EXP2: {
+			ExprId e = formula_exp(g, (Op)p->op, arg[0]);
+			return p->ref && expr_get(g, e)->op == p->op ? expr_narrowed(g, e, (DType)p->ref) : e;
+		}
 		}
 	}
 	return expr_make(g, (Op)p->op, (DType)p->dtype, p->ref, p->access, arg, p->narg);

@@ -18,7 +18,7 @@ ExprId formula_scale(Graph *g, double c, ExprId a);
 ExprId formula_power(Graph *g, ExprId a, double p);
 ExprId formula_exp(Graph *g, Op op, ExprId a); /* OP_EXP or OP_EXP2 */
 ExprId formula_select(Graph *g, ExprId c, ExprId a, ExprId b);
-/* The operation with these operands, folded where one of the functions above is it. */
+/* The operation with these operands, folded where one of the functions above is it; narrowed if it was. */
 ExprId formula_rebuild(Graph *g, const Expr *p, const ExprId *arg);
 
 /* Replaces whole subexpressions, the outermost that match; the rest is rebuilt and folded. */

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "passes/expr_map.h"
 #include "passes/fuse/formula.h"
 
 enum { MEETS_UNKNOWN, MEETS_NONE, MEETS_INLINED, MEETS_MEMBER, MEETS_BETWEEN };
@@ -192,6 +193,16 @@ find_read(void *user, ExprId e)
 	m->met |= frame_member_read(m->f, e) >= 0;
 }
 
+/* What may be rounded is not: a state is wide, and the factors that move it come last. */
+static ExprId
+keep_wide(void *user, Graph *g, ExprId e)
+{
+	(void)user;
+	if (expr_get(g, e)->op != OP_CAST || !expr_is_free_cast(g, expr_arg(g, e, 0)))
+		return e;
+	return expr_arg(g, expr_arg(g, e, 0), 0);
+}
+
 static bool
 build_member(Frame *f, unsigned q)
 {
@@ -203,7 +214,7 @@ build_member(Frame *f, unsigned q)
 		return frame_refuse(f, REMARK_cascade_position, 0, t);
 	f->member = q;
 	memset(f->index[q], -1, sizeof f->index[q]);
-	ExprId body = n->body, finish = n->finish;
+	ExprId body = expr_map(f->g, f->scratch, n->body, keep_wide, NULL), finish = n->finish;
 	f->body[q] = inlined(f, body);
 	f->finish[q] = inlined(f, finish);
 	Meet m = {f, false};

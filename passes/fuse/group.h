@@ -13,9 +13,22 @@ typedef struct {
 typedef struct {
 	TensorId from, to;
 	RemarkId why;
+	double together, apart; /* microseconds, where these are why */
 } Unfused;
 
+/* What keeps the edge, after the name of what is not fused. */
+const char *unfused_text(Arena *a, const Unfused *u);
+
+/* What there is to say of a node. */
 typedef struct {
+	TensorId about;
+	RemarkId why;
+	const char *text;
+} GroupNote;
+
+typedef struct {
+	double us;            /* that the kernels by rows are predicted to take */
+	VEC(GroupNote) note;  /* remarks, when these are the groups that are taken */
 	VEC(Unfused) unfused;
 	VEC(Group) group;
 	uint32_t *of;         /* by TensorId: 1 + its group; 0: a kernel of its own, of another template */
@@ -25,8 +38,25 @@ typedef struct {
  * like it, is in none. */
 void group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, RemarkId *alone);
 
+/* Whether a pointwise node n may be computed where it is read instead (inline_points.c). */
+bool point_may_move(const Graph *g, const Node *n);
+/* Computes pointwise nodes anew in other groups that read them, where moving them is what takes longer; how many.
+ * Groups are then to be found again (recompute.c). */
+uint32_t recompute_points(Graph *g, PassCtx *cx, const Groups *groups, const bool *results);
+
 /* Groups the nodes of g that the STREAM and ROWS templates take; results[t]: t is a result. In cx->scratch. */
 Groups group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results);
+
+/* Copies what kernels by rows would read across their lanes, again and again, so that it is in a row
+ * (transpose_reads.c). */
+void transpose_reads_of_groups(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *groups);
+
+/* A fact by TensorId with room for tensors that are added, of which it is false. */
+bool *group_facts(Arena *scratch, const bool *from, uint32_t n, uint32_t room);
+/* The same of what must be in memory: results, and what a node that is not of its group reads. */
+bool *group_stored(const Graph *g, Arena *scratch, const Groups *groups, const bool *results, uint32_t room);
+/* Sets `of` anew for all tensors that there are now. */
+void group_members(const Graph *g, Arena *scratch, Groups *groups);
 
 /* Adds to each group what its phases would compute twice, as a node of its own (share.c). Such a node comes
  * after its readers in the graph, and before them in its group. */

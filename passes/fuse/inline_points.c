@@ -15,6 +15,7 @@
  * strict mode a sum takes one fma a term when its body is a product: a body that is just the read must not
  * become one. */
 #include "passes/expr_map.h"
+#include "passes/fuse/group.h"
 #include "passes/pass_ctx.h"
 #include "passes/schedule/op_cost.h"
 
@@ -66,8 +67,8 @@ body_cost(const Graph *g, Arena *scratch, ExprId body)
 	return c.cost;
 }
 
-static bool
-is_point(const Graph *g, const Node *n)
+bool
+point_may_move(const Graph *g, const Node *n)
 {
 	return n->monoid == MON_NONE && !n->recur && !n->scatter && !n->finish && !n->reports && n->npar < 32 &&
 	       g->tensor.at[n->out].rank == n->npar;
@@ -140,12 +141,17 @@ inline_read(void *user, Graph *g, ExprId e)
 		return e;
 	const Expr p = *expr_get(g, e);
 	ExprId sub[TG_MAX_RANK];
+	bool own = true; /* read at its own axes */
 	in->done += !in->counted[p.ref];
 	in->counted[p.ref] = true;
 	in->size += in->cost[p.ref].size;
-	for (unsigned k = 0; k < p.narg; k++)
+	for (unsigned k = 0; k < p.narg; k++) {
 		sub[k] = expr_arg(g, e, k);
-	return expr_subst_axes(g, tensor_node(g, p.ref)->body, sub, p.narg);
+		const Expr *at = expr_get(g, sub[k]);
+		own &= at->op == OP_AXIS && at->ref == k;
+	}
+	ExprId body = tensor_node(g, p.ref)->body;
+	return own ? body : expr_subst_axes(g, body, sub, p.narg);
 }
 
 static ExprId
@@ -196,7 +202,7 @@ pass_inline_points(Graph *g, PassCtx *cx)
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		inline_node(&in, g, i);
 		const Node *n = &g->node.at[i];
-		if (is_point(g, n) && !result[n->out])
+		if (point_may_move(g, n) && !result[n->out])
 			in.cost[n->out] = body_cost(g, a, n->body);
 	}
 	return in.done;

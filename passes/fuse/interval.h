@@ -1,4 +1,4 @@
-/* interval.h: where the values of an expression lie, NaN aside; inside passes/fuse only. */
+/* interval.h: where the values of an expression lie, NaN aside; for passes/fuse and passes/narrow_math.c. */
 #ifndef TEXO_PASSES_FUSE_INTERVAL_H
 #define TEXO_PASSES_FUSE_INTERVAL_H
 

@@ -1,6 +1,7 @@
 /* share.c: what two phases of a kernel by rows would both compute at the same point, and what costs more
  * than a store and a load, is computed by the first and kept for the other: the exponentials of a softmax,
- * which are summed and then divided by the sum.
+ * which are summed and then divided by the sum. So is what a row of folds would compute for each of its
+ * elements, and always find the same: the weights of a sum of vectors.
  *
  * in     groups of nodes, each with a kernel by rows (group.c)
  * out    the shared expressions are nodes, members of their groups, which nothing else reads
@@ -25,7 +26,14 @@ typedef struct {
 	ExprId e;
 	uint32_t phases; /* that compute it, as bits */
 	unsigned first;  /* the first member that does */
+	bool again;      /* some phase does so more than once at each point of the expression's loop */
 } Seen;
+
+/* Of an expression that was met, by ExprId. */
+typedef struct {
+	uint32_t axes; /* that it depends on, as bits */
+	uint32_t at;   /* its place among those seen, if that is its */
+} Met;
 
 typedef struct {
 	Graph *g;
@@ -34,7 +42,21 @@ typedef struct {
 	const Rows *r;
 	unsigned member; /* at work */
 	VEC(Seen) seen;
+	VEC(Met) met;
 } Share;
+
+/* --- what is met --- */
+
+/* A walk meets operands first; what an expression depends on never changes. */
+static void
+meet(Share *s, ExprId e)
+{
+	const Expr *p = expr_get(s->g, e);
+	uint32_t axes = p->op == OP_AXIS && p->ref < 32 ? 1u << p->ref : 0;
+	for (unsigned k = 0; k < p->narg; k++)
+		axes |= s->met.at[expr_arg(s->g, e, k)].axes;
+	s->met.at[e].axes = axes;
+}
 
 /* --- what may be a node --- */
 
@@ -79,7 +101,7 @@ fit_expr(void *user, ExprId e)
 static unsigned
 loop_of(const Share *s, ExprId e)
 {
-	uint32_t loops = expr_axes(s->g, s->scratch, e) >> s->r->nrow;
+	uint32_t loops = s->met.at[e].axes >> s->r->nrow;
 	Fit f = {.s = s, .fits = true};
 	if (!s->r->nrow || !loops || (loops & (loops - 1)))
 		return 0;
@@ -99,7 +121,7 @@ static void
 add_units(void *user, ExprId e)
 {
 	Units *u = user;
-	if (expr_axes(u->s->g, u->s->scratch, e) >> u->s->r->nrow)
+	if (u->s->met.at[e].axes >> u->s->r->nrow)
 		u->units += op_cost((Op)expr_get(u->s->g, e)->op).vector;
 }
 
@@ -114,19 +136,36 @@ units_of(const Share *s, ExprId e)
 
 /* --- what is computed twice --- */
 
+/* Whether the member at work folds anew for an axis that e does not know. */
+static bool
+computes_again(const Share *s, ExprId e)
+{
+	const RowMember *m = &s->r->member[s->member];
+	const RowPhase *phase = &s->r->phase[m->phase];
+	uint32_t axes = s->met.at[e].axes;
+	for (unsigned k = 0; k < phase->nown; k++)
+		if (!(axes >> phase->loop[k] & 1))
+			return true;
+	return false;
+}
+
 static void
 see(void *user, ExprId e)
 {
 	Share *s = user;
 	const Expr *p = expr_get(s->g, e);
+	meet(s, e);
 	if (op_info[p->op].cls != CLASS_MAP || !dtype_is_float((DType)p->dtype))
 		return;
-	for (uint32_t k = 0; k < s->seen.n; k++)
-		if (s->seen.at[k].e == e) {
-			s->seen.at[k].phases |= 1u << s->r->member[s->member].phase;
-			return;
-		}
-	vec_push(s->scratch, &s->seen, ((Seen){e, 1u << s->r->member[s->member].phase, s->member}));
+	Seen x = {e, 1u << s->r->member[s->member].phase, s->member, computes_again(s, e)};
+	uint32_t k = s->met.at[e].at;
+	if (k < s->seen.n && s->seen.at[k].e == e) {
+		s->seen.at[k].phases |= x.phases;
+		s->seen.at[k].again |= x.again;
+		return;
+	}
+	s->met.at[e].at = s->seen.n;
+	vec_push(s->scratch, &s->seen, x);
 }
 
 /* Members with ranges of their own inside a row's element compute at points that no phase has; so do
@@ -136,7 +175,7 @@ has_phase_points(const Graph *g, const RowMember *m)
 {
 	if (m->scans)
 		return expr_get(g, m->position)->op == OP_AXIS;
-	return !(m->is_row && m->node.nred);
+	return !(m->is_row && m->node.nred) || m->folds_along;
 }
 
 /* The dearest expression that pays; false: none. */
@@ -146,12 +185,14 @@ find_shared(Share *s, Seen *best)
 	unsigned most = KEEPING_UNITS;
 	bool found = false;
 	s->seen.n = 0;
+	if (s->met.n < s->g->expr.n)
+		vec_grow(s->scratch, &s->met, s->g->expr.n - s->met.n);
 	for (s->member = 0; s->member < s->r->nmember; s->member++)
 		if (has_phase_points(s->g, &s->r->member[s->member]))
 			expr_walk(s->g, s->scratch, s->r->member[s->member].node.body, see, s);
 	for (uint32_t k = 0; k < s->seen.n; k++) {
 		const Seen *x = &s->seen.at[k];
-		if (!(x->phases & (x->phases - 1)) || !loop_of(s, x->e))
+		if ((!x->again && !(x->phases & (x->phases - 1))) || !loop_of(s, x->e))
 			continue;
 		unsigned units = units_of(s, x->e);
 		if (units > most) {
@@ -246,7 +287,7 @@ share_one(Share *s, Group *group, const Seen *x)
 	}
 	Rows *after = ARENA_NEW(s->scratch, Rows);
 	if (plan(s, member, n + 1, after) && after->tmpl == s->r->tmpl && after->nrow == s->r->nrow &&
-	    after->nphase == s->r->nphase) {
+	    after->nphase <= s->r->nphase + x->again) {
 		group->member.n = 0;
 		for (unsigned k = 0; k <= n; k++)
 			vec_push(s->scratch, &group->member, member[k]);
@@ -268,36 +309,22 @@ share_group(Share *s, PassCtx *cx, Group *group)
 	if (!plan(s, group->member.at, group->member.n, rows))
 		return;
 	s->r = rows;
-	while (s->r->nphase > 1 && find_shared(s, &x) && spend(cx) && share_one(s, group, &x))
+	while (find_shared(s, &x) && spend(cx) && share_one(s, group, &x))
 		;
-}
-
-/* The facts, with room for what is added: neither a result nor faulty. */
-static bool *
-with_room(Arena *scratch, const bool *from, uint32_t n, uint32_t room)
-{
-	bool *to = ARENA_ARRAY(scratch, bool, n + room);
-	for (uint32_t t = 0; t < n; t++)
-		to[t] = from[t];
-	return to;
 }
 
 void
 share_in_groups(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *groups)
 {
 	uint32_t n = g->tensor.n, room = groups->group.n * ROWS_MAX_MEMBERS;
-	bool *stored = with_room(cx->scratch, results, n, room);
-	RowsFacts facts = {.stored = stored, .faulty = with_room(cx->scratch, faulty, n, room), .streams = stored,
+	bool *stored = group_stored(g, cx->scratch, groups, results, room);
+	RowsFacts facts = {.stored = stored, .faulty = group_facts(cx->scratch, faulty, n, room), .streams = group_facts(cx->scratch, results, n, room),
 	                   .lanes = cx->options->lanes};
+	if (cx->options->blocks) /* a held row has all expressions in registers */
+		return;
 	Share s = {.g = g, .scratch = cx->scratch, .facts = &facts};
 	for (uint32_t k = 0; k < groups->group.n; k++)
-		if (groups->group.at[k].member.n > 1 && !groups->group.at[k].stream)
+		if (!groups->group.at[k].stream)
 			share_group(&s, cx, &groups->group.at[k]);
-	uint32_t *of = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
-	for (uint32_t t = 0; t < n; t++)
-		of[t] = groups->of[t];
-	for (uint32_t k = 0; k < groups->group.n; k++)
-		for (uint32_t m = 0; m < groups->group.at[k].member.n; m++)
-			of[groups->group.at[k].member.at[m]] = k + 1;
-	groups->of = of;
+	group_members(g, cx->scratch, groups);
 }

@@ -11,37 +11,31 @@
  * No part is empty but where a guard, or a range inside, leaves nothing. Then one more fold says which parts
  * have a term, and r takes those alone. An arg folds the extremes of the parts and, beside them, their
  * positions; r is the position in the part that wins. Parts are in the order of the terms, so the first of
- * equals stays the first.
+ * equals stays the first. Folds that read one another are folded together (split_cascade.c).
  *
  * New nodes must come before the nodes that read them: at the end all are put in order. */
+#include "passes/fuse/split.h"
+
 #include "passes/expr_map.h"
-#include "passes/pass_ctx.h"
 #include "passes/retarget.h"
+#include "passes/schedule/contract_roles.h"
 
 #include "ir/bugs.h"
 
 enum {
 	PART_TERMS = 1 << 15,  /* some ten microseconds of the cheapest terms */
 	MOST_PARTS = 256,      /* more than there are threads */
+	GPU_PARTS = 1024,      /* blocks of a GPU, several for each of its processors */
+	COLUMN_TERMS = 32,     /* of a part of columns, beside which there are others */
+	COLUMN_PARTS = 64,
+	AGAIN_PARTS = 128,     /* whose terms are gone through twice: those at work at once fit into a GPU's cache */
+	ROW_PARTS = 256,       /* tasks that take whole rows: two for each processor of a GPU */
+	ROW_TERMS = 8,
 	PART_MULTIPLE = 64,    /* elements: whole vectors */
 	SOME_TERMS = 16,       /* of a range that is not known at launch */
 	SHORT_RANGE = 16,      /* known to be shorter: another is cut, if there is one */
 	SPAN_LIMIT = 1 << 30
 };
-
-typedef struct {
-	Graph *g;
-	PassCtx *cx;
-	uint32_t nnode;        /* that there were */
-	VEC(uint32_t) owner;   /* by new node: the node that reads it */
-	/* the fold at work */
-	uint32_t at;
-	Node n;
-	unsigned cut;          /* the axis of which parts are made */
-	ExprId chunk, count;   /* its terms in a part; the parts */
-	bool maybe_empty;
-	bool reads, reads_more; /* tensors; others than folds */
-} Split;
 
 /* --- sizes, as expressions over dims --- */
 
@@ -80,7 +74,7 @@ static ExprId
 terms_inside(Split *s)
 {
 	ExprId all = num(s, 1);
-	for (unsigned a = 0; a < s->n.nred; a++) {
+	for (unsigned a = s->n.npar; a < (unsigned)s->n.npar + s->n.nred; a++) {
 		if (a == s->cut)
 			continue;
 		bool known = known_at_launch(s, a);
@@ -101,6 +95,8 @@ quotient_up(const Split *s, ExprId a, ExprId b)
 static int64_t
 part_terms(const Split *s)
 {
+	if (s->n.npar)
+		return s->with_rows ? ROW_TERMS : COLUMN_TERMS;
 	return s->cx->options->part_terms ? s->cx->options->part_terms : PART_TERMS;
 }
 
@@ -108,7 +104,7 @@ static bool
 is_small(const Split *s)
 {
 	int64_t all = 1, v;
-	for (unsigned a = 0; a < s->n.nred; a++) {
+	for (unsigned a = s->n.npar; a < (unsigned)s->n.npar + s->n.nred; a++) {
 		if (!known_at_launch(s, a) || !is_number(s, expr_binary(s->g, OP_SUB, s->n.axis[a].hi, s->n.axis[a].lo), &v))
 			return false;
 		all = v <= 0 ? 0 : v > part_terms(s) ? part_terms(s) + 1 : all * v;
@@ -123,7 +119,7 @@ static bool
 choose_cut(Split *s)
 {
 	bool found = false;
-	for (unsigned a = s->n.nred; a-- > 0;) {
+	for (unsigned a = (unsigned)s->n.npar + s->n.nred; a-- > s->n.npar;) {
 		int64_t v;
 		if (!known_at_launch(s, a))
 			continue;
@@ -136,8 +132,8 @@ choose_cut(Split *s)
 }
 
 /* A chunk is the terms worth a task, but more where there would be too many parts. */
-static void
-choose_parts(Split *s)
+void
+split_choose_parts(Split *s)
 {
 	Graph *g = s->g;
 	ExprId one = num(s, 1), whole = span(s, s->cut), least = num(s, part_terms(s)), inside = 0;
@@ -146,15 +142,16 @@ choose_parts(Split *s)
 		least = expr_binary(g, OP_IDIV, least, expr_binary(g, OP_MAX, inside, one));
 		least = expr_binary(g, OP_MAX, least, one);
 	}
-	ExprId most = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, whole, num(s, MOST_PARTS - 1)), num(s, MOST_PARTS));
+	int64_t parts = s->n.npar ? s->with_rows ? ROW_PARTS : s->again ? AGAIN_PARTS : COLUMN_PARTS : s->cx->options->blocks ? GPU_PARTS : MOST_PARTS;
+	ExprId most = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, whole, num(s, parts - 1)), num(s, parts));
 	if (!inside && part_terms(s) >= PART_MULTIPLE) {
 		ExprId up = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, most, num(s, PART_MULTIPLE - 1)), num(s, PART_MULTIPLE));
 		most = expr_binary(g, OP_MUL, up, num(s, PART_MULTIPLE));
 	}
 	s->chunk = expr_binary(g, OP_MAX, least, most);
-	s->count = expr_binary(g, OP_MIN, quotient_up(s, whole, s->chunk), num(s, MOST_PARTS)); /* which it is anyway */
+	s->count = expr_binary(g, OP_MIN, quotient_up(s, whole, s->chunk), num(s, parts)); /* which it is anyway */
 	if (inside) /* no part of nothing */
-		s->count = expr_binary(g, OP_MIN, s->count, expr_binary(g, OP_MUL, inside, num(s, MOST_PARTS)));
+		s->count = expr_binary(g, OP_MIN, s->count, expr_binary(g, OP_MUL, inside, num(s, parts)));
 }
 
 /* --- what is asked --- */
@@ -205,12 +202,106 @@ needs_presence(const Split *s)
 	return (s->maybe_empty || !is_always(s->g, s->n.guard)) && (!unit || asks_touched(s));
 }
 
+typedef struct {
+	const Split *s;
+	bool columns, other; /* reads whose last subscript runs with the last parallel axis, and with a reduced one */
+} Columns;
+
+static void
+ask_columns(void *user, ExprId e)
+{
+	Columns *c = user;
+	const Graph *g = c->s->g;
+	const Expr *p = expr_get(g, e);
+	if (p->op != OP_READ || !p->narg)
+		return;
+	uint32_t last = expr_axes(g, c->s->cx->scratch, expr_arg(g, e, p->narg - 1u)), all = 0;
+	for (unsigned k = 0; k < p->narg; k++)
+		all |= expr_axes(g, c->s->cx->scratch, expr_arg(g, e, k));
+	if (!(all >> c->s->n.npar) || !(all & ((1u << c->s->n.npar) - 1))) /* of a row alone: the same for all columns */
+		return;
+	c->other |= last >> c->s->n.npar != 0;
+	c->columns |= last >> (c->s->n.npar - 1) & 1;
+}
+
+/* A fold of columns, whose rows lie apart: a GPU has more threads than there are columns. Without an answer for
+ * parts of nothing. Products of matrices have tiles. */
+static bool
+splits_columns(const Split *s)
+{
+	Columns c = {.s = s};
+	if (!s->cx->options->blocks || s->n.npar >= TG_MAX_RANK || s->n.nred != 1 || is_arg(s) || !is_always(s->g, s->n.guard))
+		return false;
+	if (contract_roles_could(s->g, s->cx->scratch, s->cx->faulty, s->n.out, s->cx->options))
+		return false;
+	expr_walk(s->g, s->cx->scratch, s->n.body, ask_columns, &c);
+	return c.columns && !c.other;
+}
+
+/* --- columns of what is folded along its rows as well --- */
+
+/* Marks what e reads with a last subscript that runs with a reduced axis of the node, or e's reads all. */
+typedef struct {
+	const Split *s;
+	const Node *n;
+	bool *marked;
+} RowReads;
+
+static void
+mark_read(void *user, ExprId e)
+{
+	RowReads *r = user;
+	const Graph *g = r->s->g;
+	const Expr *p = expr_get(g, e);
+	if (p->op != OP_READ || p->narg < 2)
+		return;
+	if (r->n->nred == 0 || expr_axes(g, r->s->cx->scratch, expr_arg(g, e, p->narg - 1u)) >> r->n->npar)
+		r->marked[p->ref] = true;
+}
+
+static void
+mark_reader(void *user, ExprId e)
+{
+	RowReads *r = user;
+	const Expr *p = expr_get(r->s->g, e);
+	r->marked[r->n->out] |= p->op == OP_READ && p->narg > 1 && r->marked[p->ref];
+}
+
+/* What folds along rows read, of themselves or through pointwise nodes, and what those make of it. */
+static const bool *
+find_row_reads(Split *s)
+{
+	const Graph *g = s->g;
+	RowReads r = {.s = s, .marked = ARENA_ARRAY(s->cx->scratch, bool, g->tensor.n)};
+	for (uint32_t i = s->nnode; i-- > 0;) { /* readers come later */
+		r.n = &g->node.at[i];
+		if (r.n->nred > 0 ? r.n->npar > 0 : r.marked[r.n->out])
+			expr_walk(g, s->cx->scratch, r.n->body, mark_read, &r);
+	}
+	for (uint32_t i = 0; i < s->nnode; i++) {
+		r.n = &g->node.at[i];
+		if (r.n->nred == 0 && r.n->npar > 1)
+			expr_walk(g, s->cx->scratch, r.n->body, mark_reader, &r);
+	}
+	return r.marked;
+}
+
+static void
+ask_row_read(void *user, ExprId e)
+{
+	Split *s = user;
+	const Expr *p = expr_get(s->g, e);
+	s->with_rows |= p->op == OP_READ && p->narg > 1 && s->row_reads[p->ref];
+}
+
+/* A fold that is done in parts: to a single element, or of columns. */
 static bool
 is_single_fold(const Split *s)
 {
 	const Node *n = &s->n;
+	bool parallel = n->npar > 0 && !splits_columns(s);
 	bool counts = expr_get(s->g, n->body)->op == OP_CONST && is_always(s->g, n->guard); /* its terms alone */
-	return n->npar == 0 && n->nred > 0 && n->monoid != MON_NONE && !n->recur && !n->scatter && !counts &&
+	return !parallel && n->nred > 0 && n->monoid != MON_NONE && !n->recur && !n->scatter && !counts &&
 	       is_always(s->g, n->domain);
 }
 
@@ -237,7 +328,7 @@ folds_folded(Split *s)
 static RemarkId
 refusal(Split *s)
 {
-	for (unsigned a = 0; a < s->n.nred; a++)
+	for (unsigned a = s->n.npar; a < (unsigned)s->n.npar + s->n.nred; a++)
 		if (s->n.axis[a].clamp)
 			return REMARK_split_range;
 	if (!choose_cut(s))
@@ -246,32 +337,35 @@ refusal(Split *s)
 		return REMARK_split_position;
 	if (folded_type(s) == DT_C64 && s->n.monoid != MON_SUM)
 		return REMARK_split_complex;
-	return s->n.nred == TG_MAX_AXES - 1 ? REMARK_split_range : REMARK_NONE;
+	return s->n.npar + s->n.nred == TG_MAX_AXES - 1 ? REMARK_split_range : REMARK_NONE;
 }
 
 /* --- the nodes --- */
 
-static ExprId
-moved(const Split *s, ExprId e)
+ExprId
+split_moved(const Split *s, ExprId e)
 {
 	ExprId sub[TG_MAX_AXES];
-	for (unsigned k = 0; k < s->n.nred; k++)
+	unsigned n = (unsigned)s->n.npar + s->n.nred;
+	for (unsigned k = 0; k < n; k++)
 		sub[k] = expr_axis(s->g, k + 1);
-	return e ? expr_subst_axes(s->g, e, sub, s->n.nred) : 0;
+	return e ? expr_subst_axes(s->g, e, sub, n) : 0;
 }
 
-/* The fold of this body over each part; present: which parts have a term, 0 for those that all have. */
-static TensorId
-add_part(Split *s, Monoid monoid, ExprId body, DType t, TensorId present, const char *what)
+TensorId
+split_add_part(Split *s, Monoid monoid, ExprId body, DType t, TensorId present, const char *what)
 {
 	Graph *g = s->g;
 	const Tensor whole = g->tensor.at[s->n.out];
-	ExprId p = expr_axis(g, 0), from = s->n.axis[s->cut].lo;
-	Node n = {.npar = 1, .nred = s->n.nred, .monoid = monoid, .guard = moved(s, s->n.guard), .body = moved(s, body)};
-	for (unsigned k = 0; k < s->n.nred; k++) {
+	ExprId p = expr_axis(g, 0), from = s->n.axis[s->cut].lo, extent[TG_MAX_RANK];
+	extent[0] = s->count;
+	for (unsigned k = 0; k < s->n.npar; k++)
+		extent[k + 1] = whole.extent[k];
+	Node n = {.npar = (uint8_t)(s->n.npar + 1), .parts = true, .nred = s->n.nred, .monoid = monoid, .guard = split_moved(s, s->n.guard), .body = body};
+	for (unsigned k = 0; k < (unsigned)s->n.npar + s->n.nred; k++) {
 		n.axis[k + 1] = s->n.axis[k];
-		n.axis[k + 1].lo = moved(s, s->n.axis[k].lo);
-		n.axis[k + 1].hi = moved(s, s->n.axis[k].hi);
+		n.axis[k + 1].lo = split_moved(s, s->n.axis[k].lo);
+		n.axis[k + 1].hi = split_moved(s, s->n.axis[k].hi);
 	}
 	Axis *cut = &n.axis[s->cut + 1];
 	cut->lo = expr_binary(g, OP_MUL, p, s->chunk);
@@ -280,9 +374,17 @@ add_part(Split *s, Monoid monoid, ExprId body, DType t, TensorId present, const 
 	cut->hi = expr_binary(g, OP_MIN, cut->hi, expr_binary(g, OP_ADD, cut->lo, s->chunk));
 	if (present)
 		n.domain = expr_read(g, present, &p, 1, 0);
+	return split_add_node(s, &n, what, t, extent);
+}
+
+TensorId
+split_add_node(Split *s, const Node *n, const char *what, DType t, const ExprId *extent)
+{
+	Graph *g = s->g;
+	const Tensor whole = g->tensor.at[s->n.out];
 	Name name = whole.name ? name_cstr(g->names, arena_text(s->cx->scratch, "%s_%s", name_text(g->names, whole.name), what)) : 0;
 	vec_push(s->cx->scratch, &s->owner, s->at);
-	return node_add(g, &n, name, whole.at, t, &s->count);
+	return node_add(g, n, name, whole.at, t, extent);
 }
 
 typedef struct {
@@ -310,19 +412,22 @@ split(Split *s)
 {
 	Graph *g = s->g;
 	Node n = s->n;
-	ExprId p = expr_axis(g, 0), yes = expr_int(g, DT_BOOL, 1);
+	ExprId p = expr_axis(g, n.npar), yes = expr_int(g, DT_BOOL, 1), at[TG_MAX_RANK];
 	DType t = folded_type(s);
 	Monoid extreme = n.monoid == MON_ARGMAX ? MON_MAX : n.monoid == MON_ARGMIN ? MON_MIN : n.monoid;
-	TensorId present = needs_presence(s) ? add_part(s, MON_ANY, yes, DT_BOOL, 0, "present") : 0;
-	TensorId parts = add_part(s, extreme, n.body, t, present, "parts");
+	TensorId present = needs_presence(s) ? split_add_part(s, MON_ANY, yes, DT_BOOL, 0, "present") : 0;
+	TensorId parts = split_add_part(s, extreme, split_moved(s, n.body), t, present, "parts");
 	if (is_arg(s)) {
-		Acc a = {position_of(s, add_part(s, n.monoid, n.body, DT_I64, present, "positions"))};
+		Acc a = {position_of(s, split_add_part(s, n.monoid, split_moved(s, n.body), DT_I64, present, "positions"))};
 		n.finish = n.finish ? expr_rewrite(g, n.finish, swap_acc, &a) : a.acc;
 	}
+	at[0] = p;
+	for (unsigned k = 0; k < n.npar; k++)
+		at[k + 1] = expr_axis(g, k);
 	n.nred = 1;
-	n.axis[0] = (Axis){.name = n.axis[s->cut].name, .lo = num(s, 0), .hi = s->count};
+	n.axis[n.npar] = (Axis){.name = n.axis[s->cut].name, .lo = num(s, 0), .hi = s->count};
 	n.guard = present ? expr_read(g, present, &p, 1, 0) : 0;
-	n.body = expr_read(g, parts, &p, 1, 0);
+	n.body = expr_read(g, parts, at, n.npar + 1u, 0);
 	g->node.at[s->at] = n;
 }
 
@@ -348,12 +453,13 @@ put_in_order(Split *s)
 	const Node *node = arena_copy(a, g->node.at, g->node.n * sizeof *node);
 	const Tensor *tensor = arena_copy(a, g->tensor.at, g->tensor.n * sizeof *tensor);
 	TensorId first = g->tensor.n - g->node.n, *id = ARENA_ARRAY(a, TensorId, g->tensor.n);
-	uint32_t to = 0, added = 0;
+	uint32_t to = 0;
 	for (TensorId t = 0; t < first; t++)
 		id[t] = t;
 	for (uint32_t i = 0; i < s->nnode; i++) {
-		for (; added < s->owner.n && s->owner.at[added] == i; added++)
-			place(g, node, tensor, s->nnode + added, &to, id, first);
+		for (uint32_t added = 0; added < s->owner.n; added++)
+			if (s->owner.at[added] == i)
+				place(g, node, tensor, s->nnode + added, &to, id, first);
 		place(g, node, tensor, i, &to, id, first);
 	}
 	for (uint32_t i = 0; i < g->node.n; i++)
@@ -365,26 +471,49 @@ put_in_order(Split *s)
 		g->result.at[k].tensor = id[g->result.at[k].tensor];
 }
 
+/* Whether node s->at is folded in parts, which it is worth; *why not, where it is worth it and can't be. */
+static bool
+takes_parts(Split *s, RemarkId *why)
+{
+	s->n = s->g->node.at[s->at];
+	s->maybe_empty = s->with_rows = false;
+	*why = REMARK_NONE;
+	if (!is_single_fold(s) || is_small(s) || folds_folded(s))
+		return false;
+	*why = refusal(s);
+	if (s->n.npar > 0)
+		expr_walk(s->g, s->cx->scratch, s->n.body, ask_row_read, s);
+	return *why == REMARK_NONE;
+}
+
+bool
+split_has_full_parts(Split *s)
+{
+	RemarkId why;
+	return takes_parts(s, &why) && s->n.nred == 1 && is_always(s->g, s->n.guard);
+}
+
 uint32_t
 pass_split_folds(Graph *g, PassCtx *cx)
 {
 	Split s = {.g = g, .cx = cx, .nnode = g->node.n};
-	uint32_t done = 0;
 	if (cx->options->fuse == FUSE_OFF)
 		return 0;
+	s.row_reads = find_row_reads(&s);
+	bool *taken = ARENA_ARRAY(cx->scratch, bool, g->node.n + 1);
+	uint32_t done = split_cascades(&s, taken);
 	for (s.at = 0; s.at < s.nnode; s.at++) {
-		s.n = g->node.at[s.at];
-		s.maybe_empty = false;
-		if (!is_single_fold(&s) || is_small(&s) || folds_folded(&s))
+		RemarkId why;
+		if (taken[s.at])
 			continue;
-		RemarkId why = refusal(&s);
-		if (why) {
-			remark(cx, why, s.n.out);
+		if (!takes_parts(&s, &why)) {
+			if (why)
+				remark(cx, why, s.n.out);
 			continue;
 		}
 		if (!spend(cx))
 			break;
-		choose_parts(&s);
+		split_choose_parts(&s);
 		split(&s);
 		done++;
 	}

@@ -299,8 +299,8 @@ void
 group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, RemarkId *alone)
 {
 	Streams s = {.g = g, .cx = cx, .out = out, .results = results};
-	s.facts = (RowsFacts){.stored = results, .faulty = faulty, .lanes = cx->options->lanes};
-	if (cx->options->fuse != FUSE_ALL || g->fp == FP_STRICT)
+	s.facts = (RowsFacts){.stored = results, .faulty = faulty, .lanes = cx->options->lanes, .blocks = cx->options->blocks};
+	if (cx->options->fuse != FUSE_ALL || cx->options->blocks || g->fp == FP_STRICT)
 		return;
 	find_neighbours(&s);
 	for (uint32_t i = 0; i < g->node.n; i++) {

@@ -3,10 +3,12 @@
  *
  *     out[batch, row, column] = finish( sum[terms]( row factor * column factor ) )
  *
- * A task is a block of the output. It evaluates its factors into panels (contract_pack.c), a block of
- * terms at a time, and multiplies these by register tiles (contract_tile.c). Tasks that share a block
- * of columns follow one another, and find it packed by the task before where the whole block is kept;
- * so may later calls.
+ * A task is a piece of the output's rows in a block of its columns; tasks in a row that a call has are one
+ * block. It evaluates its factors into panels (contract_pack.c), a block of terms at a time, and multiplies
+ * these by register tiles (contract_tile.c). The panels of the columns are made by tasks ahead of the others,
+ * for all of them; or, where they would take too much memory, and of several batches, by each thread. Then
+ * tasks that share a block of columns follow one another, and find it packed by the task before where the
+ * whole block is kept; so may later calls.
  *
  * Axes of neither factor or of both are batch axes. The factor with the innermost of the others gives
  * the columns, along which the vectors run. Reduced ranges are the same for every element, and there
@@ -140,13 +142,38 @@ static bool
 takes_pairs(const Graph *g, const Node *n, const Factors *f, const PassOptions *o)
 {
 	const ExprId factor[2] = {f->row, f->column};
-	if (!o->has_dot || g->fp == FP_STRICT || n->nred != 1 || expr_get(g, n->body)->dtype != DT_F32)
+	if (!o->dot || g->fp == FP_STRICT || n->nred != 1 || expr_get(g, n->body)->dtype != DT_F32)
 		return false;
 	for (unsigned k = 0; k < 2; k++)
 		if (expr_get(g, factor[k])->op != OP_CAST ||
 		    expr_get(g, expr_arg(g, factor[k], 0))->dtype != DT_BF16)
 			return false;
 	return true;
+}
+
+/* Tiles take what they take; vectors are chained, with accumulators as otherwise, and a group of as many terms as
+ * lanes. */
+static void
+choose_pairs(KernelPlan *p, TirDotUnit unit)
+{
+	p->chained = unit == TIR_DOT_VECTORS;
+	p->pairs = p->chained ? (uint8_t)(p->lanes / 2) : 16;
+	if (!p->chained)
+		p->tile_rows = p->tile_columns = 32;
+}
+
+/* Of one block of terms, a piece of packed columns is near a thread, and rows and tiles that wait are in a cache of
+ * 2 MB. Longer blocks and fewer rows are a little faster where pages are huge, and much slower where they are not. */
+static void
+choose_blocks(KernelPlan *p, unsigned bytes)
+{
+	enum { ROWS = 336, COLUMNS = 1024, TERM_BYTES = 2048, DOT_TERMS = 512, DOT_TILES = 16 };
+	bool tiles = p->pairs && !p->chained;
+	bytes = p->chained ? bytes / 2 : bytes;
+	p->block_terms = tiles ? DOT_TERMS : TERM_BYTES / bytes;
+	p->block_rows = p->tile_rows * (tiles ? DOT_TILES : ROWS / p->tile_rows);
+	p->block_tasks = (uint16_t)(p->block_rows / p->tile_rows);
+	p->block_columns = p->tile_columns * (tiles ? DOT_TILES : COLUMNS * 4 / bytes / p->tile_columns);
 }
 
 unsigned
@@ -162,24 +189,19 @@ contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, c
 	Factors f;
 	DType type = (DType)expr_get(g, tensor_node(g, t)->body)->dtype;
 	unsigned lanes = o->lanes * 32u / dtype_info[type].bits;
-	if (lanes < 2) {
-		*why = REMARK_rows_scalar;
+	if (lanes < 2 || o->blocks) {
+		*why = o->blocks ? REMARK_contract_blocks : REMARK_rows_scalar;
 		return false;
 	}
 	if (!contract_factors(g, scratch, faulty, t, &f, why))
 		return false;
 	p->tmpl = TMPL_CONTRACT;
 	p->lanes = (uint16_t)lanes;
+	p->free_masks = o->lanes >= 16;
 	choose_tile(p, o->lanes >= 16, o->has_fma && dtype_is_float(type));
-	if (takes_pairs(g, tensor_node(g, t), &f, o)) {
-		p->pairs = 16;
-		p->tile_rows = p->tile_columns = 32;
-	}
-	/* a block's tiles in a cache of 2 MB; DOT is fast enough to wait for them, vectors are not */
-	p->block_terms = 512;
-	p->block_rows = p->tile_rows * (p->pairs ? 16u : 24u);
-	p->block_columns = p->tile_columns * (p->pairs ? 16u : 32u);
-	p->block_tasks = 4;
+	if (takes_pairs(g, tensor_node(g, t), &f, o))
+		choose_pairs(p, o->dot);
+	choose_blocks(p, dtype_info[type].bits / 8u);
 	return true;
 }
 
@@ -195,15 +217,22 @@ block_start(Contract *c, ValId b, ValId pieces, ValId blocks)
 /* What the loop over tasks carries. */
 enum { PACKED, UNTIL, NCARRIED }; /* the group whose columns are packed; the first task not yet computed */
 
-/* The rows of `task` and of those behind it, up to the end of the call, of the group and of what a block
- * takes; the first task that is left. */
+static ValId
+divide_up(TirKernel *k, ValId a, ValId b, ValId one)
+{
+	return tir_binary(k, OP_IDIV, tir_binary(k, OP_ADD, a, tir_binary(k, OP_SUB, b, one)), b);
+}
+
+/* The rows of `task` and of those behind it, up to the end of the call and of the group, in blocks of equal size; the
+ * first task that is left. */
 static ValId
 take_rows(Contract *c, ValId task, ValId hi, ValId nrow)
 {
 	TirKernel *k = c->l.tir;
 	ValId row = tir_binary(k, OP_IMOD, task, nrow);
+	ValId one = contract_int(c, 1), most = contract_int(c, c->plan->block_tasks);
 	ValId n = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, nrow, row), tir_binary(k, OP_SUB, hi, task));
-	n = tir_binary(k, OP_MIN, n, contract_int(c, c->plan->block_tasks));
+	n = divide_up(k, n, divide_up(k, n, most, one), one);
 	c->row0 = block_start(c, row, c->rows.pieces, nrow);
 	c->row1 = block_start(c, tir_binary(k, OP_ADD, row, n), c->rows.pieces, nrow);
 	return tir_binary(k, OP_ADD, task, n);
@@ -219,11 +248,12 @@ take_columns(Contract *c, ValId group)
 	space_at(&c->l, &c->batch, tir_binary(k, OP_IDIV, group, ncolumn));
 	c->column0 = block_start(c, column, c->columns.pieces, ncolumn);
 	c->column1 = block_start(c, tir_binary(k, OP_ADD, column, contract_int(c, 1)), c->columns.pieces, ncolumn);
+	c->kept0 = tir_select(k, c->shares, contract_int(c, 0), c->column0);
 }
 
-/* A block of terms: packs what is not there yet, and adds it to all tiles. */
+/* Makes a block of terms the present one. */
 static void
-build_block(Contract *c, ValId block, ValId fresh)
+enter_terms(Contract *c, ValId block)
 {
 	Point *l = &c->l;
 	TirKernel *k = l->tir;
@@ -234,19 +264,55 @@ build_block(Contract *c, ValId block, ValId fresh)
 	c->slot = tir_binary(k, OP_MIN, block, tir_binary(k, OP_SUB, point_launch_expr(l, c->nslot), one));
 	c->first_block = tir_binary(k, OP_EQ, block, contract_int(c, 0));
 	c->last_block = tir_binary(k, OP_EQ, block, last);
-	bool pairs = c->plan->pairs != 0;
-	tir_if(k, fresh);
-	if (pairs)
+}
+
+static void
+pack_columns(Contract *c)
+{
+	if (c->plan->pairs)
 		contract_pack_pairs(c, true);
 	else
 		contract_pack_columns(c);
+}
+
+/* Packs the present block of terms, as far as it is not there yet, and adds it to all tiles. */
+static void
+add_block(Contract *c, ValId fresh)
+{
+	TirKernel *k = c->l.tir;
+	tir_if(k, fresh);
+	pack_columns(c);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
+	if (c->plan->pairs)
+		contract_dot_tiles(c);
+	else
+		contract_tiles(c);
+}
+
+/* A block of terms: added to all tiles; and what is made of these after the last one. */
+static void
+build_block(Contract *c, ValId block, ValId fresh)
+{
+	TirKernel *k = c->l.tir;
+	bool few = contract_reads_columns(c);
+	bool pairs = c->plan->pairs != 0;
+	enter_terms(c, block);
+	if (!pairs)
+		contract_pack_rows(c);
+	if (few) {
+		tir_if(k, contract_has_few_rows(c));
+		if (pairs)
+			contract_pack_rows(c);
+		contract_few_rows(c);
+		tir_else(k, NULL, 0);
+	}
 	if (pairs)
 		contract_pack_pairs(c, false);
-	else
-		contract_pack_rows(c);
-	contract_tiles(c);
+	add_block(c, fresh);
+	if (few)
+		tir_end_if(k, NULL, 0);
+	contract_finish(c);
 }
 
 /* The block of rows that begins with this task. */
@@ -264,10 +330,26 @@ build_rows(Contract *c, ValId task, ValId hi, ValId *carried)
 	ValId other = BUG(columns_kept_too_long) ? tir_binary(k, OP_LT, carried[PACKED], zero)
 	                                         : tir_binary(k, OP_NE, group, carried[PACKED]);
 	ValId fresh = tir_binary(k, OP_OR, partial, other);
-	ValId block = tir_for(k, zero, nblock, one, NULL, 0);
-	build_block(c, block, fresh);
+	fresh = tir_select(k, c->shares, tir_int(k, DT_BOOL, 0), fresh);
+	build_block(c, tir_for(k, zero, nblock, one, NULL, 0), fresh);
 	tir_end_for(k, NULL, 0);
-	carried[PACKED] = group;
+	/* few rows leave what is packed as it is */
+	carried[PACKED] = contract_reads_columns(c) ? tir_select(k, contract_has_few_rows(c), carried[PACKED], group) : group;
+}
+
+/* A task ahead: a strip of columns in one block of terms, packed for all. */
+static void
+build_strip(Contract *c, ValId task)
+{
+	TirKernel *k = c->l.tir;
+	ValId width = contract_int(c, CONTRACT_AHEAD_PIECES), one = contract_int(c, 1);
+	ValId strips = divide_up(k, c->columns.pieces, width, one);
+	c->column0 = tir_binary(k, OP_MUL, tir_binary(k, OP_IMOD, task, strips), width);
+	c->column1 = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, c->column0, width), c->columns.pieces);
+	c->kept0 = contract_int(c, 0);
+	space_at(&c->l, &c->batch, c->kept0); /* there is one */
+	enter_terms(c, tir_binary(k, OP_IDIV, task, strips));
+	pack_columns(c);
 }
 
 static void
@@ -277,10 +359,14 @@ build_tasks(Contract *c)
 	TirKernel *k = l->tir;
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
-	ValId zero = contract_int(c, 0), one = contract_int(c, 1);
+	ValId zero = contract_int(c, 0), one = contract_int(c, 1), nahead = point_launch_expr(l, c->nahead);
+	build_strip(c, tir_for(k, lo, tir_binary(k, OP_MIN, hi, nahead), one, NULL, 0));
+	tir_end_for(k, NULL, 0);
+	lo = tir_binary(k, OP_MAX, tir_binary(k, OP_SUB, lo, nahead), zero);
+	hi = tir_binary(k, OP_SUB, hi, nahead);
 	ValId packed = tir_binary(k, OP_SUB, tir_load(k, c->word, &zero, 0, 0, 0), one);
 	ValId carried[NCARRIED] = {packed, lo}, done[NCARRIED];
-	ValId task = tir_for(k, lo, hi, contract_int(c, 1), carried, NCARRIED);
+	ValId task = tir_for(k, lo, hi, one, carried, NCARRIED);
 	memcpy(done, carried, sizeof done);
 	tir_if(k, tir_binary(k, OP_LE, carried[UNTIL], task));
 	build_rows(c, task, hi, carried);
@@ -302,21 +388,22 @@ bind_start(Contract *c)
 	c->start = tir_emit(k, OP_SPLAT, tir_vector(type, c->plan->lanes), 0, &start, 1);
 }
 
-/* So many tasks that a call has enough rows that packing the columns for each call costs little, as long
- * as there are some calls; and some work. */
+/* So many tasks that a call has some work; and, where it packs columns itself, enough rows that these cost little, as
+ * long as there are some calls. */
 static ExprId
-grain(Contract *c)
+grain(Contract *c, ExprId ntask)
 {
 	enum { WORK = 8 << 20, ROWS = 512, CALLS = 4 }; /* WORK: products */
 	Graph *g = c->l.g;
 	const KernelPlan *p = c->plan;
-	int64_t tasks = (int64_t)p->block_tasks * ROWS / p->block_rows;
-	ExprId few = launch_ceil_div(g, c->l.kernel->ntask, CALLS), one = expr_int(g, DT_I64, 1);
+	ExprId few = launch_ceil_div(g, ntask, CALLS), one = expr_int(g, DT_I64, 1);
+	ExprId packs = expr_binary(g, OP_MIN, expr_int(g, DT_I64, ROWS / p->tile_rows), few);
+	packs = expr_binary(g, OP_MUL, packs, expr_binary(g, OP_SUB, one, c->ahead));
 	/* of one piece of rows: no task has less */
 	ExprId work = expr_binary(g, OP_MUL, c->columns.npiece, c->terms.npiece);
 	int64_t enough = WORK / ((int64_t)p->tile_rows * p->tile_columns * contract_term_width(p));
 	ExprId least = expr_binary(g, OP_IDIV, expr_int(g, DT_I64, enough), expr_binary(g, OP_ADD, work, one));
-	return expr_binary(g, OP_MAX, expr_binary(g, OP_MIN, expr_int(g, DT_I64, tasks), few), least);
+	return expr_binary(g, OP_MAX, packs, least);
 }
 
 void
@@ -327,6 +414,7 @@ contract_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	TensorId t = kernel->plan.node[0];
 	RemarkId why;
 	point_begin(l, g, scratch, places, kernel);
+	l->unit = true;
 	point_declare_node(l, t);
 	point_enter_node(l, t);
 	if (!contract_factors(g, scratch, places->faulty, t, &c.factors, &why))
@@ -336,7 +424,9 @@ contract_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	contract_bind_blocks(&c);
 	contract_bind_scratch(&c);
 	bind_start(&c);
-	kernel->ntask = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, c.batch.npiece, c.ncolumn_block), c.nrow_task);
-	kernel->grain = grain(&c);
+	ExprId ntask = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, c.batch.npiece, c.ncolumn_block), c.nrow_task);
+	kernel->grain = grain(&c, ntask);
+	kernel->ntask = expr_binary(g, OP_ADD, c.nahead, ntask);
+	kernel->ahead = c.nahead;
 	build_tasks(&c);
 }

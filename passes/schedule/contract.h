@@ -4,7 +4,7 @@
 
 #include "passes/schedule/schedule.h"
 
-enum { CONTRACT_MAX_TILE = 64 }; /* accumulators */
+enum { CONTRACT_MAX_TILE = 64, CONTRACT_AHEAD_PIECES = 4 }; /* accumulators; columns that a task ahead packs */
 
 /* The indices of some axes, in pieces of `width` for the registers: every index of the outer axes has
  * its own pieces of the innermost axis; where flat, all axes are counted through as if they were one. */
@@ -35,14 +35,17 @@ typedef struct {
 	Reduction fold;
 	ValId start;              /* what accumulators start from: a vector */
 	ValId some;               /* bool: there are terms */
-	bool strided;             /* this code is for memory that does not run along the lanes: keep it short */
+	ValId shares;             /* bool: all columns are packed ahead */
 	/* how many blocks, and tasks along the rows; at most how many pieces a block has */
 	ExprId nrow_task, ncolumn_block, nterm_block, row_pieces, column_pieces, term_pieces, nslot;
-	ValId packed_rows, packed_columns, tiles; /* views of scratch memory */
-	ValId row_least, column_least; /* with plan->pairs, there too: contract_pairs.c */
+	/* Whether tasks ahead pack all columns for all others, 1 or 0; how many tasks; how many pieces of columns are kept */
+	ExprId ahead, nahead, kept_pieces;
+	ValId packed_rows, packed_columns, tiles; /* views of scratch memory; with plan->pairs no packed columns */
+	ValId square;             /* where columns' memory runs along the terms, there too: lanes by lanes */
+	ValId row_pairs, column_pairs, row_least, column_least; /* with plan->pairs, there too: contract_pairs.c */
 	ValId word; /* there too: 1 + the group whose columns are packed; 0: none */
-	/* of the task and of its present block of terms */
-	ValId row0, row1, column0, column1, term0, term1, slot, first_block, last_block;
+	/* of the task and of its present block of terms; kept0: the first piece of columns that is kept */
+	ValId row0, row1, column0, column1, kept0, term0, term1, slot, first_block, last_block;
 } Contract;
 
 /* Leave to build, or why not; factors of the node. */
@@ -57,19 +60,41 @@ ValId space_enter(Point *l, const Space *s, ValId piece);
 /* Sets the inner axis, or all of a flat space, to index i. */
 void space_at(Point *l, const Space *s, ValId i);
 
+/* --- terms --- */
+/* The pieces lo..hi-1 of the present outer terms; piece q is number q + base of the block. */
+typedef struct {
+	ValId lo, hi, base;
+} Run;
+Run contract_open_run(Contract *c);        /* contract_pack.c: a loop, where there are outer terms */
+void contract_close_run(Contract *c);
+/* How many terms ahead of its use a factor's memory is fetched, where it runs along the terms and where they lie apart:
+ * what is packed in the time of a fetch. 0: it is not fetched. */
+enum { CONTRACT_TERMS_ALONG = 128, CONTRACT_TERMS_APART = 12 };
+void contract_look_ahead(Contract *c, unsigned terms); /* contract_pack.c */
+/* A factor at the point, a vector of it; reads nothing where the mask, if there is one, fails. */
+ValId contract_factor(Contract *c, ExprId factor, ValId mask);
+/* A term's products, added to a tile's sums: of the packed rows at (row, piece, 0.., term) with each of the columns'
+ * vectors: contract_tile.c. */
+void contract_add_products(Contract *c, ValId *acc, unsigned rows, unsigned vectors, ValId row, ValId piece, ValId term,
+                           const ValId *column);
+
 /* --- stages of a task --- */
 void contract_pack_rows(Contract *c);      /* contract_pack.c */
 void contract_pack_columns(Contract *c);
 void contract_tiles(Contract *c);          /* contract_tile.c */
-/* where plan->pairs: either panel, and whether DOT computes this tile as IEEE does (contract_pairs.c) */
-void contract_pack_pairs(Contract *c, bool columns);
-ValId contract_dot_is_exact(Contract *c, ValId row, ValId column);
+/* What is made of the block's sums, if the last block of terms is in. */
+void contract_finish(Contract *c);
+/* contract_few.c: columns and tiles in another way, if there are few rows; whether the code for that is worth it, and,
+ * as the kernel runs, whether there are few. That depends on the sizes alone where it says which way the terms are summed. */
+bool contract_reads_columns(const Contract *c);
+ValId contract_has_few_rows(Contract *c);
+void contract_few_rows(Contract *c);
+/* where plan->pairs: either panel */
+void contract_pack_pairs(Contract *c, bool columns); /* contract_pairs.c */
 void contract_dot_tiles(Contract *c);      /* contract_dot.c */
 /* Terms in a piece of them. */
 unsigned contract_term_width(const KernelPlan *p);
 
-/* Whether what e reads along the lanes is contiguous, as a test to run; 0 when that is not in question. */
-ValId contract_dense(Contract *c, ExprId e, bool with_output);
 ValId contract_int(Contract *c, int64_t v);
 /* i + 0, 1, … < end, a mask of the lanes */
 ValId contract_mask(Contract *c, ValId i, ValId end);

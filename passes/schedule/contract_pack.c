@@ -3,9 +3,9 @@
  * have computed is computed here, once for each block that needs it.
  *
  * Rows are packed (piece, piece of terms, row, term), the last two in the order in which the factor
- * lies in memory, columns (piece, piece of terms, term, column). The last piece of rows is filled up
- * with its last row, vectors along columns and terms with anything: tiles compute with the former
- * and never store what comes of it, and do not read the latter. */
+ * lies in memory, columns (piece, piece of terms, term, column), whichever way the factor lies. The
+ * last piece of rows is filled up with its last row, vectors along columns and terms with anything:
+ * tiles compute with the former and never store what comes of it, and do not read the latter. */
 #include "passes/schedule/contract.h"
 
 #include "passes/schedule/point_read.h"
@@ -24,56 +24,10 @@ contract_mask(Contract *c, ValId i, ValId end)
 	return tir_binary(k, OP_LT, tir_binary(k, OP_ADD, i, iota), end);
 }
 
-/* --- contiguous memory --- */
-
-typedef struct {
-	Contract *c;
-	ValId all;
-} Dense;
-
-static void
-ask_stride(Dense *d, const TensorArg *arg)
-{
-	TirKernel *k = d->c->l.tir;
-	unsigned last = d->c->l.g->tensor.at[arg->tensor].rank - 1u;
-	ValId is = tir_binary(k, OP_EQ, arg->stride[last], contract_int(d->c, 1));
-	d->all = d->all ? tir_binary(k, OP_AND, d->all, is) : is;
-}
-
-static void
-note_dense(void *user, ExprId e)
-{
-	Dense *d = user;
-	Point *l = &d->c->l;
-	const Expr *p = expr_get(l->g, e);
-	if (p->op != OP_READ || p->narg == 0)
-		return;
-	const TensorArg *arg = point_tensor(l, p->ref);
-	if (arg->dense && point_lane_subscript(l, e) == (int)p->narg - 1)
-		ask_stride(d, arg);
-}
-
-ValId
-contract_dense(Contract *c, ExprId e, bool with_output)
-{
-	Dense d = {.c = c};
-	Point *l = &c->l;
-	expr_walk(l->g, l->scratch, e, note_dense, &d);
-	TensorId out = l->node->out;
-	if (with_output && point_tensor(l, out)->dense && l->lane_axes >> (l->g->tensor.at[out].rank - 1u) & 1)
-		ask_stride(&d, point_tensor(l, out));
-	return d.all;
-}
-
 /* --- terms --- */
 
-/* The pieces lo..hi-1 of the present outer terms; piece q is number q + base of the block. */
-typedef struct {
-	ValId lo, hi, base;
-} Run;
-
-static Run
-open_run(Contract *c)
+Run
+contract_open_run(Contract *c)
 {
 	Point *l = &c->l;
 	TirKernel *k = l->tir;
@@ -92,8 +46,8 @@ open_run(Contract *c)
 		.base = tir_binary(k, OP_SUB, first, c->term0)};
 }
 
-static void
-close_run(Contract *c)
+void
+contract_close_run(Contract *c)
 {
 	if (c->terms.naxis > 1)
 		tir_end_for(c->l.tir, NULL, 0);
@@ -108,7 +62,7 @@ static Term
 open_terms(Contract *c)
 {
 	TirKernel *k = c->l.tir;
-	Run run = open_run(c);
+	Run run = contract_open_run(c);
 	ValId width = contract_int(c, c->terms.width), one = contract_int(c, 1);
 	ValId q = tir_for(k, run.lo, run.hi, one, NULL, 0);
 	ValId first = tir_binary(k, OP_MUL, q, width);
@@ -124,13 +78,13 @@ close_terms(Contract *c)
 {
 	tir_end_for(c->l.tir, NULL, 0);
 	tir_end_for(c->l.tir, NULL, 0);
-	close_run(c);
+	contract_close_run(c);
 }
 
 /* --- values --- */
 
-static ValId
-factor_vector(Contract *c, ExprId factor, ValId mask)
+ValId
+contract_factor(Contract *c, ExprId factor, ValId mask)
 {
 	Point *l = &c->l;
 	uint32_t mark = point_mark(l);
@@ -143,26 +97,12 @@ factor_vector(Contract *c, ExprId factor, ValId mask)
 	return v;
 }
 
-/* Builds `pack` for memory that is contiguous along the lanes, and for any. */
-static void
-either_way(Contract *c, ExprId factor, void (*pack)(Contract *c))
+/* What factors read is fetched so many terms ahead of the point, until this is called with 0. */
+void
+contract_look_ahead(Contract *c, unsigned terms)
 {
-	Point *l = &c->l;
-	ValId dense = contract_dense(c, factor, false);
-	l->dense = false;
-	if (!dense) {
-		pack(c);
-		return;
-	}
-	tir_if(l->tir, dense);
-	l->dense = true;
-	pack(c);
-	tir_else(l->tir, NULL, 0);
-	l->dense = false;
-	c->strided = true;
-	pack(c);
-	c->strided = false;
-	tir_end_if(l->tir, NULL, 0);
+	c->l.ahead = terms ? 1u + c->terms.axis[c->terms.naxis - 1] : 0;
+	c->l.ahead_by = terms;
 }
 
 /* --- rows --- */
@@ -180,7 +120,7 @@ pack_terms_of_rows(Contract *c, ValId p, ValId first, ValId q, ValId base, bool 
 	ValId r = tir_for(k, contract_int(c, 0), contract_int(c, c->rows.width), one, NULL, 0);
 	space_at(&c->l, &c->rows, tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, first, r), last));
 	const ValId at[4] = {p, tir_binary(k, OP_ADD, q, base), r, contract_int(c, 0)};
-	tir_store(k, c->packed_rows, factor_vector(c, c->factors.row, mask), at, 0, TIR_LANES_ALONG(3));
+	tir_store(k, c->packed_rows, contract_factor(c, c->factors.row, mask), at, 0, TIR_LANES_ALONG(3));
 	tir_end_for(k, NULL, 0);
 }
 
@@ -198,19 +138,16 @@ pack_rows_along_terms(Contract *c)
 {
 	TirKernel *k = c->l.tir;
 	ValId first, p = open_row_pieces(c, &first);
-	Run run = open_run(c);
+	Run run = contract_open_run(c);
 	ValId whole = tir_binary(k, OP_IDIV, c->terms.inner, contract_int(c, c->terms.width));
-	ValId hi = c->strided ? run.hi : tir_binary(k, OP_MIN, whole, run.hi);
-	ValId q = tir_for(k, run.lo, hi, contract_int(c, 1), NULL, 0);
-	pack_terms_of_rows(c, p, first, q, run.base, c->strided);
+	ValId q = tir_for(k, run.lo, tir_binary(k, OP_MIN, whole, run.hi), contract_int(c, 1), NULL, 0);
+	pack_terms_of_rows(c, p, first, q, run.base, false);
 	tir_end_for(k, NULL, 0);
-	if (!c->strided) {
-		tir_if(k, tir_binary(k, OP_LT, whole, run.hi));
-		pack_terms_of_rows(c, p, first, whole, run.base, true);
-		tir_else(k, NULL, 0);
-		tir_end_if(k, NULL, 0);
-	}
-	close_run(c);
+	tir_if(k, tir_binary(k, OP_LT, whole, run.hi));
+	pack_terms_of_rows(c, p, first, whole, run.base, true);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	contract_close_run(c);
 	tir_end_for(k, NULL, 0);
 }
 
@@ -222,7 +159,7 @@ pack_rows_of_term(Contract *c, ValId p, ValId first, Term t)
 	for (unsigned r = 0; r < c->rows.width; r += c->l.lanes) {
 		ValId row = contract_int(c, r), i = tir_binary(k, OP_ADD, first, row);
 		space_at(&c->l, &c->rows, i);
-		ValId v = factor_vector(c, c->factors.row, contract_mask(c, i, c->rows.inner));
+		ValId v = contract_factor(c, c->factors.row, contract_mask(c, i, c->rows.inner));
 		ValId mask = r + c->l.lanes > c->rows.width
 		                     ? contract_mask(c, row, contract_int(c, c->rows.width)) : 0;
 		const ValId at[4] = {p, t.piece, row, t.term};
@@ -256,7 +193,9 @@ contract_pack_rows(Contract *c)
 	bool along = c->factors.rows_along_terms;
 	const Space *s = along ? &c->terms : &c->rows;
 	point_set_lanes(&c->l, c->plan->lanes, s->axis[s->naxis - 1]);
-	either_way(c, c->factors.row, along ? pack_rows_along_terms : pack_rows_along_rows);
+	contract_look_ahead(c, along ? CONTRACT_TERMS_ALONG : CONTRACT_TERMS_APART);
+	(along ? pack_rows_along_terms : pack_rows_along_rows)(c);
+	contract_look_ahead(c, 0);
 }
 
 /* --- columns --- */
@@ -267,7 +206,7 @@ open_column_pieces(Contract *c, ValId *first)
 	TirKernel *k = c->l.tir;
 	ValId p = tir_for(k, c->column0, c->column1, contract_int(c, 1), NULL, 0);
 	*first = space_enter(&c->l, &c->columns, p);
-	return tir_binary(k, OP_SUB, p, c->column0);
+	return tir_binary(k, OP_SUB, p, c->kept0);
 }
 
 static void
@@ -279,7 +218,7 @@ pack_vectors(Contract *c, ValId p, ValId first, Term t, bool masked)
 		space_at(&c->l, &c->columns, i);
 		ValId mask = masked ? contract_mask(c, i, c->columns.inner) : 0;
 		const ValId at[5] = {c->slot, p, t.piece, t.term, column};
-		tir_store(k, c->packed_columns, factor_vector(c, c->factors.column, mask), at, 0,
+		tir_store(k, c->packed_columns, contract_factor(c, c->factors.column, mask), at, 0,
 		          TIR_LANES_ALONG(4));
 	}
 }
@@ -288,10 +227,6 @@ static void
 pack_column_piece(Contract *c, ValId p, ValId first, Term t)
 {
 	TirKernel *k = c->l.tir;
-	if (c->strided) {
-		pack_vectors(c, p, first, t, true);
-		return;
-	}
 	ValId end = tir_binary(k, OP_ADD, first, contract_int(c, c->columns.width));
 	tir_if(k, tir_binary(k, OP_LE, end, c->columns.inner));
 	pack_vectors(c, p, first, t, false);
@@ -306,8 +241,7 @@ pack_columns(Contract *c)
 {
 	ValId first, p;
 	Term t;
-	bool by_term = !c->factors.columns_along_terms && c->columns.naxis == 1;
-	if (by_term) {
+	if (c->columns.naxis == 1) {
 		t = open_terms(c);
 		p = open_column_pieces(c, &first);
 		pack_column_piece(c, p, first, t);
@@ -322,10 +256,91 @@ pack_columns(Contract *c)
 	tir_end_for(c->l.tir, NULL, 0);
 }
 
+/* --- columns whose memory runs along the terms --- */
+
+/* As many terms as lanes of the columns from piece p's column v on; of a column that is not there, the last one's. */
+static void
+fill_square(Contract *c, ValId first, ValId v, ValId q, bool masked)
+{
+	TirKernel *k = c->l.tir;
+	ValId one = contract_int(c, 1), i = tir_binary(k, OP_MUL, q, contract_int(c, c->terms.width));
+	ValId last = tir_binary(k, OP_SUB, c->columns.inner, one);
+	ValId mask = masked ? contract_mask(c, i, c->terms.inner) : 0;
+	space_at(&c->l, &c->terms, i);
+	ValId n = tir_for(k, contract_int(c, 0), contract_int(c, c->l.lanes), one, NULL, 0);
+	ValId column = tir_binary(k, OP_ADD, tir_binary(k, OP_ADD, first, v), n);
+	space_at(&c->l, &c->columns, tir_binary(k, OP_MIN, column, last));
+	const ValId at[2] = {n, contract_int(c, 0)};
+	tir_store(k, c->square, contract_factor(c, c->factors.column, mask), at, 0, TIR_LANES_ALONG(1));
+	tir_end_for(k, NULL, 0);
+}
+
+/* Swaps rows and lanes of a square of vectors: in each step, two rows the blocks of s by s that lie off its diagonal. */
+static void
+transpose(TirKernel *k, ValId *row, unsigned lanes)
+{
+	ValId lane = tir_cast(k, DT_U64, tir_emit(k, OP_IOTA, tir_vector(DT_I64, lanes), 0, NULL, 0));
+	for (unsigned s = 1; s < lanes; s *= 2) {
+		ValId low = tir_binary(k, OP_EQ, tir_binary(k, OP_BAND, lane, tir_int(k, DT_U64, s)), tir_int(k, DT_U64, 0));
+		for (unsigned r = 0; r < lanes; r++) {
+			if (r & s)
+				continue;
+			const ValId up[2] = {row[r], row[r]}, down[2] = {row[r + s], row[r + s]};
+			TirType type = tir_inst(k, row[r])->type;
+			ValId later = tir_emit(k, OP_SLIDE, type, s, up, 2);
+			ValId earlier = tir_emit(k, OP_SLIDE, type, lanes - s, down, 2);
+			ValId upper = tir_select(k, low, row[r], earlier);
+			row[r + s] = tir_select(k, low, later, row[r + s]);
+			row[r] = upper;
+		}
+	}
+}
+
+static void
+store_square(Contract *c, ValId p, ValId v, ValId piece)
+{
+	TirKernel *k = c->l.tir;
+	unsigned lanes = c->l.lanes;
+	ValId row[TIR_MAX_LANES];
+	for (unsigned n = 0; n < lanes; n++) {
+		const ValId at[2] = {contract_int(c, n), contract_int(c, 0)};
+		row[n] = tir_load(k, c->square, at, 0, TIR_LANES_ALONG(1), lanes);
+	}
+	transpose(k, row, lanes);
+	for (unsigned n = 0; n < lanes; n++) {
+		const ValId at[5] = {c->slot, p, piece, contract_int(c, n), v};
+		tir_store(k, c->packed_columns, row[n], at, 0, TIR_LANES_ALONG(4));
+	}
+}
+
+static void
+pack_turned_columns(Contract *c)
+{
+	TirKernel *k = c->l.tir;
+	ValId first, p = open_column_pieces(c, &first);
+	Run run = contract_open_run(c);
+	ValId one = contract_int(c, 1), whole = tir_binary(k, OP_IDIV, c->terms.inner, contract_int(c, c->terms.width));
+	ValId q = tir_for(k, run.lo, run.hi, one, NULL, 0);
+	ValId v = tir_for(k, contract_int(c, 0), contract_int(c, c->columns.width), contract_int(c, c->l.lanes), NULL, 0);
+	tir_if(k, tir_binary(k, OP_LT, q, whole));
+	fill_square(c, first, v, q, false);
+	tir_else(k, NULL, 0);
+	fill_square(c, first, v, q, true);
+	tir_end_if(k, NULL, 0);
+	store_square(c, p, v, tir_binary(k, OP_ADD, q, run.base));
+	tir_end_for(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+	contract_close_run(c);
+	tir_end_for(k, NULL, 0);
+}
+
 void
 contract_pack_columns(Contract *c)
 {
-	const Space *s = &c->columns;
+	bool along = c->factors.columns_along_terms;
+	const Space *s = along ? &c->terms : &c->columns;
 	point_set_lanes(&c->l, c->plan->lanes, s->axis[s->naxis - 1]);
-	either_way(c, c->factors.column, pack_columns);
+	contract_look_ahead(c, along ? CONTRACT_TERMS_ALONG : CONTRACT_TERMS_APART);
+	(along ? pack_turned_columns : pack_columns)(c);
+	contract_look_ahead(c, 0);
 }

@@ -2,14 +2,11 @@
  * follow one another, the earlier one low. Rows are packed (piece, group, row, pair), columns (slot,
  * piece, group, pair, column); a group is a piece of terms, filled up with 0.
  *
- * DOT takes subnormal operands for 0 and makes subnormal results 0, which the graph's mode does not
- * allow. So each piece keeps the least magnitude that is in it, or was in it in the blocks of terms
- * before: with a from one piece and b from the other, each sum is a multiple of the last bit of the
- * least a times that of the least b, and rounding keeps it one. Where that is no less than 2^-126, no
- * operand, product or sum on the way is subnormal, and DOT rounds as IEEE says. */
+ * Each piece keeps the least magnitude that is in it, or was in it in the blocks of terms before:
+ * dot_product.h says what for. */
 #include "passes/schedule/contract.h"
 
-#include "ir/bugs.h"
+#include "passes/schedule/dot_product.h"
 
 /* Either factor. */
 typedef struct {
@@ -17,7 +14,7 @@ typedef struct {
 	ExprId narrow;           /* the bf16 expression under the factor's widening */
 	const Space *space;
 	bool columns, along_terms;
-	ValId piece0, piece1;
+	ValId piece0, piece1, base; /* base: the first piece that is kept */
 } Side;
 
 static Side
@@ -31,7 +28,8 @@ side_of(Contract *c, bool columns)
 		.columns = columns,
 		.along_terms = columns ? f->columns_along_terms : f->rows_along_terms,
 		.piece0 = columns ? c->column0 : c->row0,
-		.piece1 = columns ? c->column1 : c->row1};
+		.piece1 = columns ? c->column1 : c->row1,
+		.base = columns ? c->kept0 : c->row0};
 }
 
 /* --- values --- */
@@ -57,7 +55,9 @@ put_pairs(const Side *s, ValId piece, ValId group, ValId n, ValId pair, ValId v,
 {
 	Contract *c = s->c;
 	const ValId row[4] = {piece, group, n, pair}, column[5] = {c->slot, piece, group, pair, n};
-	tir_store(c->l.tir, s->columns ? c->packed_columns : c->packed_rows, v, s->columns ? column : row, 0,
+	bool short_piece = along == 2 && s->space->width % c->l.lanes; /* rows that are no whole vectors */
+	ValId mask = short_piece ? contract_mask(c, n, contract_int(c, s->space->width)) : 0;
+	tir_store(c->l.tir, s->columns ? c->column_pairs : c->row_pairs, v, s->columns ? column : row, mask,
 	          TIR_LANES_ALONG(along));
 }
 
@@ -76,7 +76,7 @@ pack_group(const Side *s, ValId p, ValId first, ValId q, bool masked)
 	ValId n = tir_for(k, zero, contract_int(c, s->space->width), one, NULL, 0);
 	space_at(&c->l, s->space, tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, first, n), last));
 	ValId v = tir_recast(k, DT_U32, narrow_vector(s, mask, mask));
-	put_pairs(s, tir_binary(k, OP_SUB, p, s->piece0), tir_binary(k, OP_SUB, q, c->term0), n, zero, v, 3);
+	put_pairs(s, tir_binary(k, OP_SUB, p, s->base), tir_binary(k, OP_SUB, q, c->term0), n, zero, v, 3);
 	tir_end_for(k, NULL, 0);
 }
 
@@ -88,16 +88,13 @@ pack_along_terms(const Side *s)
 	ValId one = contract_int(c, 1);
 	ValId whole = tir_binary(k, OP_IDIV, c->terms.inner, contract_int(c, c->terms.width));
 	ValId p = tir_for(k, s->piece0, s->piece1, one, NULL, 0), first = space_enter(&c->l, s->space, p);
-	ValId hi = c->strided ? c->term1 : tir_binary(k, OP_MIN, whole, c->term1);
-	ValId q = tir_for(k, c->term0, hi, one, NULL, 0);
-	pack_group(s, p, first, q, c->strided);
+	ValId q = tir_for(k, c->term0, tir_binary(k, OP_MIN, whole, c->term1), one, NULL, 0);
+	pack_group(s, p, first, q, false);
 	tir_end_for(k, NULL, 0);
-	if (!c->strided) {
-		tir_if(k, tir_binary(k, OP_LT, whole, c->term1));
-		pack_group(s, p, first, whole, true);
-		tir_else(k, NULL, 0);
-		tir_end_if(k, NULL, 0);
-	}
+	tir_if(k, tir_binary(k, OP_LT, whole, c->term1));
+	pack_group(s, p, first, whole, true);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
 }
 
@@ -133,7 +130,7 @@ pack_pair(const Side *s, ValId p, ValId first, ValId q, ValId pair, bool masked)
 		space_at(&c->l, s->space, at);
 		ValId low = term_bits(s, i, at, masked), high = term_bits(s, tir_binary(k, OP_ADD, i, one), at, masked);
 		high = tir_binary(k, OP_SHL, high, tir_int(k, DT_U32, 16));
-		put_pairs(s, tir_binary(k, OP_SUB, p, s->piece0), tir_binary(k, OP_SUB, q, c->term0), n, pair,
+		put_pairs(s, tir_binary(k, OP_SUB, p, s->base), tir_binary(k, OP_SUB, q, c->term0), n, pair,
 		          tir_binary(k, OP_BOR, low, high), s->columns ? 4 : 2);
 	}
 }
@@ -143,11 +140,8 @@ pack_pair_either(const Side *s, ValId p, ValId first, ValId q, ValId pair)
 {
 	Contract *c = s->c;
 	TirKernel *k = c->l.tir;
-	if (c->strided) {
-		pack_pair(s, p, first, q, pair, true);
-		return;
-	}
-	ValId n1 = tir_binary(k, OP_ADD, first, contract_int(c, s->space->width));
+	unsigned vectors = (s->space->width + c->l.lanes - 1) / c->l.lanes;
+	ValId n1 = tir_binary(k, OP_ADD, first, contract_int(c, vectors * c->l.lanes));
 	ValId i1 = tir_binary(k, OP_MUL, tir_binary(k, OP_ADD, q, contract_int(c, 1)), contract_int(c, c->terms.width));
 	tir_if(k, tir_binary(k, OP_AND, tir_binary(k, OP_LE, n1, s->space->inner),
 	                     tir_binary(k, OP_LE, i1, c->terms.inner)));
@@ -178,27 +172,12 @@ pack_along_lanes(const Side *s)
 
 /* --- the least magnitudes --- */
 
-/* Twice the magnitude of the lesser of two bf16, as the high half of a u32, less 1: so that 0, which
- * does not count, is the most. */
-static ValId
-lesser(TirKernel *k, ValId pairs)
+/* Of the vectors that run along the columns, or along the pairs of a row. */
+static unsigned
+lanes_of(const Side *s)
 {
-	ValId one = tir_int(k, DT_U32, 1), signs = tir_int(k, DT_U32, 0xfffe0000);
-	ValId low = tir_binary(k, OP_SHL, pairs, tir_int(k, DT_U32, 17));
-	ValId high = tir_binary(k, OP_BAND, tir_binary(k, OP_SHL, pairs, one), signs);
-	return tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, low, one), tir_binary(k, OP_SUB, high, one));
-}
-
-static ValId
-across(TirKernel *k, ValId v, unsigned lanes)
-{
-	while (lanes > 1) {
-		lanes /= 2;
-		TirType half = {DT_U32, (uint16_t)(lanes > 1 ? lanes : 0)};
-		ValId low = tir_emit(k, OP_LANE, half, 0, &v, 1), high = tir_emit(k, OP_LANE, half, lanes, &v, 1);
-		v = tir_binary(k, OP_MIN, low, high);
-	}
-	return v;
+	const KernelPlan *p = s->c->plan;
+	return !s->columns && p->pairs < p->lanes ? p->pairs : p->lanes;
 }
 
 /* The least of the vectors of pairs of row n, or pair n, of a group, and of `least`. */
@@ -206,18 +185,18 @@ static ValId
 least_of(const Side *s, ValId piece, ValId group, ValId n, ValId least)
 {
 	Contract *c = s->c;
-	unsigned lanes = c->plan->lanes;
+	unsigned lanes = lanes_of(s);
 	for (unsigned v = 0; v < (s->columns ? c->columns.width : c->plan->pairs); v += lanes) {
 		ValId i = contract_int(c, v);
 		const ValId row[4] = {piece, group, n, i}, column[5] = {c->slot, piece, group, n, i};
-		ValId x = tir_load(c->l.tir, s->columns ? c->packed_columns : c->packed_rows, s->columns ? column : row, 0,
+		ValId x = tir_load(c->l.tir, s->columns ? c->column_pairs : c->row_pairs, s->columns ? column : row, 0,
 		                   TIR_LANES_ALONG(s->columns ? 4 : 3), lanes);
-		least = tir_binary(c->l.tir, OP_MIN, least, lesser(c->l.tir, x));
+		least = tir_binary(c->l.tir, OP_MIN, least, dot_lesser(c->l.tir, x));
 	}
 	return least;
 }
 
-/* What the piece had before this block of terms. */
+/* What the piece had before this block of terms; blocks that are packed ahead know of none but themselves. */
 static ValId
 least_before(const Side *s, ValId piece)
 {
@@ -226,7 +205,7 @@ least_before(const Side *s, ValId piece)
 	ValId least = tir_int(k, DT_U32, UINT32_MAX), zero = contract_int(c, 0);
 	ValId before = tir_binary(k, OP_MAX, tir_binary(k, OP_SUB, c->slot, contract_int(c, 1)), zero);
 	const ValId column[2] = {before, piece};
-	tir_if(k, c->first_block);
+	tir_if(k, s->columns ? tir_binary(k, OP_OR, c->first_block, c->shares) : c->first_block);
 	tir_else(k, &least, 1);
 	least = s->columns ? tir_load(k, c->column_least, column, 0, 0, 0) : tir_load(k, c->row_least, &piece, 0, 0, 0);
 	tir_end_if(k, &least, 1);
@@ -236,42 +215,25 @@ least_before(const Side *s, ValId piece)
 static void
 keep_least(const Side *s)
 {
-	enum { AT_ONCE = 4 };
+	enum { AT_ONCE = 2 };
 	Contract *c = s->c;
 	TirKernel *k = c->l.tir;
 	ValId one = contract_int(c, 1), zero = contract_int(c, 0), lines = contract_int(c, s->columns ? c->plan->pairs
 	                                                                                          : c->rows.width);
-	ValId p = tir_for(k, zero, tir_binary(k, OP_SUB, s->piece1, s->piece0), one, NULL, 0);
+	ValId p = tir_for(k, tir_binary(k, OP_SUB, s->piece0, s->base), tir_binary(k, OP_SUB, s->piece1, s->base), one, NULL, 0);
 	ValId most = tir_int(k, DT_U32, UINT32_MAX);
-	ValId least = tir_emit(k, OP_SPLAT, tir_vector(DT_U32, c->plan->lanes), 0, &most, 1);
+	ValId least = tir_emit(k, OP_SPLAT, tir_vector(DT_U32, lanes_of(s)), 0, &most, 1);
 	ValId q = tir_for(k, zero, tir_binary(k, OP_SUB, c->term1, c->term0), one, &least, 1);
 	ValId n = tir_for(k, zero, lines, contract_int(c, AT_ONCE), &least, 1);
 	for (unsigned i = 0; i < AT_ONCE; i++)
 		least = least_of(s, p, q, tir_binary(k, OP_ADD, n, contract_int(c, i)), least);
 	tir_end_for(k, &least, 1);
 	tir_end_for(k, &least, 1);
-	least = across(k, least, c->plan->lanes);
+	least = dot_across(k, least, lanes_of(s));
 	least = tir_binary(k, OP_MIN, least, least_before(s, p));
 	const ValId column[2] = {c->slot, p};
 	tir_store(k, s->columns ? c->column_least : c->row_least, least, s->columns ? column : &p, 0, 0);
 	tir_end_for(k, NULL, 0);
-}
-
-ValId
-contract_dot_is_exact(Contract *c, ValId row, ValId column)
-{
-	/* the least sum of two exponent fields: their last bits are 2^(field - 127 - 7) */
-	enum { EXPONENT_AT = 24, LEAST_SUM = 2 * (127 + 7) - 126 };
-	TirKernel *k = c->l.tir;
-	const ValId at[2] = {c->slot, column};
-	if (BUG(dot_flushes))
-		return tir_int(k, DT_BOOL, 1);
-	ValId down = tir_int(k, DT_U32, EXPONENT_AT), one = tir_int(k, DT_U32, 1);
-	ValId a = tir_binary(k, OP_SHR, tir_load(k, c->row_least, &row, 0, 0, 0), down);
-	ValId b = tir_binary(k, OP_SHR, tir_load(k, c->column_least, at, 0, 0, 0), down);
-	ValId sum = tir_int(k, DT_U32, LEAST_SUM);
-	ValId normal = tir_binary(k, OP_LE, one, tir_binary(k, OP_MIN, a, b));
-	return tir_binary(k, OP_AND, normal, tir_binary(k, OP_LE, sum, tir_binary(k, OP_ADD, a, b)));
 }
 
 /* --- both --- */
@@ -283,20 +245,8 @@ contract_pack_pairs(Contract *c, bool columns)
 	Side s = side_of(c, columns);
 	const Space *along = s.along_terms ? &c->terms : s.space;
 	point_set_lanes(l, s.along_terms ? c->terms.width : c->plan->lanes, along->axis[along->naxis - 1]);
-	ValId dense = contract_dense(c, s.narrow, false);
-	l->dense = dense != 0;
-	if (dense)
-		tir_if(l->tir, dense);
-	for (unsigned way = 0; way < (dense ? 2 : 1); way++) {
-		(s.along_terms ? pack_along_terms : pack_along_lanes)(&s);
-		if (!dense)
-			break;
-		if (way == 0)
-			tir_else(l->tir, NULL, 0);
-		else
-			tir_end_if(l->tir, NULL, 0);
-		l->dense = false;
-		c->strided = way == 0;
-	}
+	contract_look_ahead(c, s.along_terms ? CONTRACT_TERMS_ALONG : CONTRACT_TERMS_APART);
+	(s.along_terms ? pack_along_terms : pack_along_lanes)(&s);
+	contract_look_ahead(c, 0);
 	keep_least(&s);
 }

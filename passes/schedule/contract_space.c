@@ -8,6 +8,8 @@
 
 /* Packed columns that are kept from task to task: this many elements at most, 16 MB of f32. */
 enum { KEPT_ELEMENTS = 4 << 20, LEAST_COLUMN_PIECES = 4, NEAR_COLUMN_PIECES = 8 };
+/* So many elements, 256 MB of f32, are packed ahead at most; of so few rows one task has all. */
+enum { AHEAD_ELEMENTS = 64 << 20, NEAR_ROW_PIECES = 6 };
 
 static ExprId
 number(Graph *g, int64_t v)
@@ -135,6 +137,32 @@ share(Graph *g, ExprId a, ExprId b)
 	return expr_binary(g, OP_ADD, expr_binary(g, OP_IDIV, a, b), number(g, 1));
 }
 
+/* 1 where a >= b, else 0 */
+static ExprId
+reaches(Graph *g, ExprId a, int64_t b)
+{
+	return expr_binary(g, OP_MIN, expr_binary(g, OP_IDIV, a, number(g, b)), number(g, 1));
+}
+
+static ExprId
+complement(Graph *g, ExprId e)
+{
+	return expr_binary(g, OP_SUB, number(g, 1), e);
+}
+
+/* 1 where all columns are packed ahead, for all tasks: there are several with the same ones, and room. Of several
+ * batches, a thread packs what it needs and has it near. */
+static ExprId
+packs_ahead(Contract *c, ExprId several)
+{
+	Graph *g = c->l.g;
+	const KernelPlan *p = c->plan;
+	int64_t room = AHEAD_ELEMENTS / (int64_t)(contract_term_width(p) * p->tile_columns);
+	ExprId pieces = expr_binary(g, OP_MUL, c->columns.npiece, c->terms.npiece);
+	ExprId ahead = expr_binary(g, OP_MUL, several, complement(g, reaches(g, pieces, room + 1)));
+	return c->batch.naxis ? expr_binary(g, OP_MUL, ahead, complement(g, reaches(g, c->batch.npiece, 2))) : ahead;
+}
+
 /* The formulas are kept short: each launch evaluates them. */
 static void
 count_blocks(Contract *c)
@@ -142,31 +170,34 @@ count_blocks(Contract *c)
 	Graph *g = c->l.g;
 	const KernelPlan *p = c->plan;
 	ExprId rows = c->rows.npiece, columns = c->columns.npiece, terms = c->terms.npiece, one = number(g, 1);
-	unsigned most = p->block_rows / p->tile_rows;
-	c->row_pieces = expr_binary(g, OP_MIN, rows, number(g, most));
-	/* each block of rows is so many tasks */
-	ExprId tasks = expr_binary(g, OP_MUL, launch_ceil_div(g, rows, most), number(g, p->block_tasks));
-	c->nrow_task = expr_binary(g, OP_MIN, tasks, rows);
+	c->row_pieces = expr_binary(g, OP_MIN, rows, number(g, p->block_tasks));
+	/* a piece of rows is a task, unless there are so few that it pays to pack columns near by for all of them */
+	ExprId apart = expr_binary(g, OP_MAX, reaches(g, rows, NEAR_ROW_PIECES + 1),
+	                           complement(g, reaches(g, columns, NEAR_COLUMN_PIECES + 1)));
+	c->nrow_task = expr_binary(g, OP_MAX, expr_binary(g, OP_MUL, rows, apart), expr_binary(g, OP_MIN, rows, one));
+	ExprId several = reaches(g, c->nrow_task, 2);
+	c->ahead = packs_ahead(c, several);
 	c->nterm_block = expr_binary(g, OP_MAX, launch_ceil_div(g, terms, p->block_terms / contract_term_width(p)), one);
 	c->term_pieces = share(g, terms, c->nterm_block);
 	/* no more columns than can be kept, if that are not too few */
 	int64_t kept = KEPT_ELEMENTS / (int64_t)(contract_term_width(p) * p->tile_columns);
 	ExprId few = launch_ceil_div(g, columns, p->block_columns / p->tile_columns);
-	ExprId deep = launch_ceil_div(g, expr_binary(g, OP_MUL, columns, terms), kept);
-	/* 0 where one task has all rows: columns are packed for it alone, so only as many as stay in a near cache */
-	ExprId shared = expr_binary(g, OP_SUB, expr_binary(g, OP_MIN, expr_binary(g, OP_MAX, c->nrow_task, one), number(g, 2)),
-	                            one);
-	ExprId near = expr_binary(g, OP_MUL, launch_ceil_div(g, columns, NEAR_COLUMN_PIECES),
-	                          expr_binary(g, OP_SUB, one, shared));
+	ExprId deep = expr_binary(g, OP_MUL, launch_ceil_div(g, expr_binary(g, OP_MUL, columns, terms), kept),
+	                          complement(g, c->ahead));
+	/* where one task has all rows, columns are packed for it alone, so only as many as stay in a near cache */
+	ExprId near = expr_binary(g, OP_MUL, launch_ceil_div(g, columns, NEAR_COLUMN_PIECES), complement(g, several));
 	deep = expr_binary(g, OP_MAX, deep, near);
 	c->ncolumn_block = expr_binary(g, OP_MIN, expr_binary(g, OP_MAX, few, deep),
 	                               launch_ceil_div(g, columns, LEAST_COLUMN_PIECES));
 	c->column_pieces = share(g, columns, expr_binary(g, OP_MAX, c->ncolumn_block, one));
+	c->kept_pieces = expr_binary(g, OP_MAX, c->column_pieces, expr_binary(g, OP_MUL, c->ahead, columns));
 	ExprId size = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, c->column_pieces, terms), one);
 	ExprId fits = expr_binary(g, OP_MIN, expr_binary(g, OP_IDIV, number(g, 2 * kept), size), one);
 	ExprId more = expr_binary(g, OP_SUB, c->nterm_block, one);
-	fits = expr_binary(g, OP_MUL, fits, shared);
+	fits = expr_binary(g, OP_MAX, expr_binary(g, OP_MUL, fits, several), c->ahead);
 	c->nslot = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, fits, more), one);
+	ExprId strips = launch_ceil_div(g, columns, CONTRACT_AHEAD_PIECES);
+	c->nahead = expr_binary(g, OP_MUL, c->ahead, expr_binary(g, OP_MUL, strips, c->nterm_block));
 }
 
 void
@@ -175,19 +206,20 @@ contract_bind_blocks(Contract *c)
 	count_blocks(c);
 	/* so that every region sees them */
 	const ExprId all[] = {c->nrow_task, c->ncolumn_block, c->nterm_block, c->row_pieces, c->column_pieces,
-	                      c->term_pieces, c->nslot};
+	                      c->term_pieces, c->nslot, c->ahead, c->nahead, c->kept_pieces};
 	for (unsigned k = 0; k < sizeof all / sizeof *all; k++)
 		point_launch_expr(&c->l, all[k]);
+	c->shares = tir_binary(c->l.tir, OP_LT, contract_int(c, 0), point_launch_expr(&c->l, c->ahead));
 }
 
 /* --- scratch memory --- */
 
 static ValId
-scratch_view(Contract *c, DType dtype, unsigned rank, const ExprId *extent, const ValId *stride)
+scratch_view(Contract *c, BindKind kind, DType dtype, unsigned rank, const ExprId *extent, const ValId *stride)
 {
 	Point *l = &c->l;
 	ValId size[TIR_MAX_RANK];
-	BufferBind bind = {.kind = BIND_SCRATCH, .elements = product(l->g, extent, rank)};
+	BufferBind bind = {.kind = kind, .elements = product(l->g, extent, rank)};
 	unsigned k = tir_add_buffer(l->tir, 0, dtype, true);
 	vec_push(l->g->arena, &l->kernel->buffer, bind);
 	for (unsigned a = 0; a < rank; a++)
@@ -223,31 +255,42 @@ bind_pairs(Contract *c)
 	ValId stride[TIR_MAX_RANK];
 	ExprId a[4] = {c->row_pieces, c->term_pieces, rows, pairs};
 	strides(c, 4, a, false, stride);
-	c->packed_rows = scratch_view(c, DT_U32, 4, a, stride);
+	c->row_pairs = scratch_view(c, BIND_SCRATCH, DT_U32, 4, a, stride);
 	strides(c, 1, a, false, stride);
-	c->row_least = scratch_view(c, DT_U32, 1, a, stride);
-	ExprId b[5] = {c->nslot, c->column_pieces, c->term_pieces, pairs, columns};
+	c->row_least = scratch_view(c, BIND_SCRATCH, DT_U32, 1, a, stride);
+	ExprId b[5] = {c->nslot, c->kept_pieces, c->term_pieces, pairs, columns};
 	strides(c, 5, b, false, stride);
-	c->packed_columns = scratch_view(c, DT_U32, 5, b, stride);
+	c->column_pairs = scratch_view(c, BIND_SHARED, DT_U32, 5, b, stride);
 	strides(c, 2, b, false, stride);
-	c->column_least = scratch_view(c, DT_U32, 2, b, stride);
+	c->column_least = scratch_view(c, BIND_SHARED, DT_U32, 2, b, stride);
+}
+
+/* (piece, piece of terms, row, term) */
+static void
+bind_rows(Contract *c)
+{
+	Graph *g = c->l.g;
+	ValId stride[TIR_MAX_RANK];
+	ExprId a[4] = {c->row_pieces, c->term_pieces, number(g, c->plan->tile_rows), number(g, c->plan->lanes)};
+	strides(c, 4, a, !c->factors.rows_along_terms, stride);
+	c->packed_rows = scratch_view(c, BIND_SCRATCH, c->fold.type, 4, a, stride);
 }
 
 static void
-bind_panels(Contract *c)
+bind_columns(Contract *c)
 {
 	Graph *g = c->l.g;
 	const KernelPlan *p = c->plan;
-	ExprId rows = number(g, p->tile_rows), columns = number(g, p->tile_columns), lanes = number(g, p->lanes);
+	ExprId columns = number(g, p->tile_columns), lanes = number(g, p->lanes);
 	ValId stride[TIR_MAX_RANK];
-	/* (piece, piece of terms, row, term) */
-	ExprId a[4] = {c->row_pieces, c->term_pieces, rows, lanes};
-	strides(c, 4, a, !c->factors.rows_along_terms, stride);
-	c->packed_rows = scratch_view(c, c->fold.type, 4, a, stride);
 	/* (block of terms that is kept, piece, piece of terms, term, column) */
-	ExprId b[5] = {c->nslot, c->column_pieces, c->term_pieces, lanes, columns};
+	ExprId b[5] = {c->nslot, c->kept_pieces, c->term_pieces, lanes, columns};
 	strides(c, 5, b, false, stride);
-	c->packed_columns = scratch_view(c, c->fold.type, 5, b, stride);
+	c->packed_columns = scratch_view(c, BIND_SHARED, c->fold.type, 5, b, stride);
+	ExprId s[2] = {lanes, lanes};
+	strides(c, 2, s, false, stride);
+	if (c->factors.columns_along_terms)
+		c->square = scratch_view(c, BIND_SCRATCH, c->fold.type, 2, s, stride);
 }
 
 void
@@ -260,12 +303,14 @@ contract_bind_scratch(Contract *c)
 	if (p->pairs)
 		bind_pairs(c);
 	else
-		bind_panels(c);
+		bind_columns(c);
+	if (!p->pairs || contract_reads_columns(c))
+		bind_rows(c);
 	/* (tile, row, column) */
 	ExprId t[3] = {expr_binary(g, OP_MUL, c->row_pieces, c->column_pieces), rows, columns};
 	strides(c, 3, t, false, stride);
-	c->tiles = scratch_view(c, c->fold.type, 3, t, stride);
+	c->tiles = scratch_view(c, BIND_SCRATCH, c->fold.type, 3, t, stride);
 	ExprId w[1] = {one};
 	stride[0] = contract_int(c, 1);
-	c->word = scratch_view(c, DT_I64, 1, w, stride);
+	c->word = scratch_view(c, BIND_SCRATCH, DT_I64, 1, w, stride);
 }

@@ -8,12 +8,10 @@
 
 #include "ir/bugs.h"
 
-enum { UNROLLED = 4 }; /* terms: so that the loop's own instructions take few turns from the products */
-
 typedef struct {
 	Contract *c;
 	unsigned rows, vectors;
-	ValId row, column, tile; /* numbers of the pieces in their blocks, and of the tile in its */
+	ValId row, kept, tile; /* numbers of the pieces in their blocks, and of the tile in its */
 	ValId acc[CONTRACT_MAX_TILE];
 } Tile;
 
@@ -28,23 +26,32 @@ tile_at(const Tile *t, unsigned n, ValId *at)
 	at[2] = contract_int(c, n % t->vectors * c->plan->lanes);
 }
 
-/* From the block of terms before, or the start. */
+/* Puts the start where the tile waits, if no block of terms came before: so the registers take their values from
+ * one place, which costs less than the code to choose. */
+static void
+start_tile(const Tile *t)
+{
+	Contract *c = t->c;
+	TirKernel *k = c->l.tir;
+	tir_if(k, BUG(block_starts_afresh) ? tir_int(k, DT_BOOL, 1) : c->first_block);
+	ValId row = tir_for(k, contract_int(c, 0), contract_int(c, t->rows), contract_int(c, 1), NULL, 0);
+	for (unsigned v = 0; v < t->vectors; v++) {
+		const ValId at[3] = {t->tile, row, contract_int(c, v * c->plan->lanes)};
+		tir_store(k, c->tiles, c->start, at, 0, TIR_LANES_ALONG(2));
+	}
+	tir_end_for(k, NULL, 0);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+}
+
 static void
 load_tile(Tile *t)
 {
-	Contract *c = t->c;
-	unsigned n = t->rows * t->vectors;
 	ValId at[3];
-	for (unsigned k = 0; k < n; k++)
-		t->acc[k] = c->start;
-	tir_if(c->l.tir, c->first_block);
-	tir_else(c->l.tir, t->acc, n);
-	for (unsigned k = 0; k < n; k++) {
+	for (unsigned k = 0; k < t->rows * t->vectors; k++) {
 		tile_at(t, k, at);
-		if (!BUG(block_starts_afresh))
-			t->acc[k] = tir_load(c->l.tir, c->tiles, at, 0, TIR_LANES_ALONG(2), c->plan->lanes);
+		t->acc[k] = tir_load(t->c->l.tir, t->c->tiles, at, 0, TIR_LANES_ALONG(2), t->c->plan->lanes);
 	}
-	tir_end_if(c->l.tir, t->acc, n);
 }
 
 static void
@@ -68,7 +75,23 @@ add_term(Contract *c, ValId acc, ValId row, ValId column)
 	return tir_binary(k, OP_ADD, acc, tir_binary(k, OP_MUL, row, column));
 }
 
-/* One term: a column of the tile's rows times a row of its columns. */
+void
+contract_add_products(Contract *c, ValId *acc, unsigned rows, unsigned vectors, ValId row, ValId piece, ValId term,
+                      const ValId *column)
+{
+	TirKernel *k = c->l.tir;
+	for (unsigned r = 0; r < rows; r++) {
+		const ValId at[4] = {row, piece, contract_int(c, r), term};
+		ValId x = tir_load(k, c->packed_rows, at, 0, 0, 0);
+		x = tir_emit(k, OP_SPLAT, tir_vector(c->fold.type, c->plan->lanes), 0, &x, 1);
+		for (unsigned v = 0; v < vectors; v++)
+			acc[r * vectors + v] = add_term(c, acc[r * vectors + v], x, column[v]);
+	}
+}
+
+/* One term: a column of the tile's rows times a row of its columns. The columns of the next tile are fetched
+ * meanwhile: they may lie in a cache that many share. A loop of one term is enough: it has few instructions of its
+ * own, and of several terms the register allocator makes copies of all accumulators. */
 static void
 add_product(Tile *t, ValId piece, ValId term)
 {
@@ -77,18 +100,21 @@ add_product(Tile *t, ValId piece, ValId term)
 	unsigned lanes = c->plan->lanes;
 	ValId column[CONTRACT_MAX_TILE];
 	for (unsigned v = 0; v < t->vectors; v++) {
-		const ValId at[5] = {c->slot, t->column, piece, term, contract_int(c, v * lanes)};
-		column[v] = tir_load(k, c->packed_columns, at, 0, TIR_LANES_ALONG(4), lanes);
+		const ValId at[5] = {c->slot, t->kept, piece, term, contract_int(c, v * lanes)};
+		column[v] = tir_load(k, c->packed_columns, at, 0, TIR_LANES_ALONG(4) | TIR_AHEAD(1), lanes);
 	}
-	for (unsigned r = 0; r < t->rows; r++) {
-		const ValId at[4] = {t->row, piece, contract_int(c, r), term};
-		ValId x = tir_load(k, c->packed_rows, at, 0, 0, 0);
-		x = tir_emit(k, OP_SPLAT, tir_vector(c->fold.type, lanes), 0, &x, 1);
-		for (unsigned v = 0; v < t->vectors; v++) {
-			ValId *acc = &t->acc[r * t->vectors + v];
-			*acc = add_term(c, *acc, x, column[v]);
-		}
-	}
+	contract_add_products(c, t->acc, t->rows, t->vectors, t->row, piece, term, column);
+}
+
+/* A line of the next tile, which is far away if those that wait are many: a line for each piece of terms, since all
+ * at once would be waited for. */
+static void
+fetch_next(Tile *t, ValId piece)
+{
+	Contract *c = t->c;
+	TirKernel *k = c->l.tir;
+	ValId line = tir_binary(k, OP_MUL, piece, contract_int(c, c->plan->lanes));
+	tir_fetch(k, c->tiles, (ValId[]){tir_binary(k, OP_ADD, t->tile, contract_int(c, 1)), contract_int(c, 0), line});
 }
 
 /* The block's terms. A piece of terms that ends the innermost reduced range may be short; carried
@@ -105,14 +131,9 @@ add_terms(Tile *t)
 	t->acc[n] = ranges ? tir_binary(k, OP_IMOD, c->term0, s->per) : c->term0;
 	ValId piece = tir_for(k, zero, tir_binary(k, OP_SUB, c->term1, c->term0), one, t->acc, n + 1);
 	ValId number = t->acc[n];
+	fetch_next(t, piece);
 	ValId rest = tir_binary(k, OP_SUB, s->inner, tir_binary(k, OP_MUL, number, width));
-	ValId terms = tir_binary(k, OP_MIN, rest, width), step = contract_int(c, UNROLLED);
-	ValId whole = tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, terms, step), step);
-	ValId term = tir_for(k, zero, whole, step, t->acc, n);
-	for (unsigned i = 0; i < UNROLLED; i++)
-		add_product(t, piece, tir_binary(k, OP_ADD, term, contract_int(c, i)));
-	tir_end_for(k, t->acc, n);
-	term = tir_for(k, whole, terms, one, t->acc, n);
+	ValId term = tir_for(k, zero, tir_binary(k, OP_MIN, rest, width), one, t->acc, n);
 	add_product(t, piece, term);
 	tir_end_for(k, t->acc, n);
 	number = tir_binary(k, OP_ADD, number, one);
@@ -140,97 +161,75 @@ finish_vector(Contract *c, ValId tile, ValId row, ValId n, ValId first, bool mas
 	point_release(l, mark);
 }
 
-/* The row that the point is at, row r of piece `row`, in one piece of columns. */
+/* The row that the point is at, row r of its tile, in piece `column` of the block. */
 static void
-finish_columns(Contract *c, ValId row, ValId r, ValId column, ValId nrow)
+finish_columns(Contract *c, ValId r, ValId column, ValId tile)
 {
 	Point *l = &c->l;
 	TirKernel *k = l->tir;
 	ValId lanes = contract_int(c, l->lanes), zero = contract_int(c, 0);
-	ValId tile = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, column, nrow), row);
 	ValId column0 = space_enter(l, &c->columns, tir_binary(k, OP_ADD, c->column0, column));
 	ValId columns = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, c->columns.inner, column0),
 	                           contract_int(c, c->columns.width));
 	ValId whole = tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, columns, lanes), lanes);
-	ValId n = tir_for(k, zero, c->strided ? columns : whole, lanes, NULL, 0);
-	finish_vector(c, tile, r, n, column0, c->strided);
+	ValId n = tir_for(k, zero, whole, lanes, NULL, 0);
+	finish_vector(c, tile, r, n, column0, false);
 	tir_end_for(k, NULL, 0);
-	if (c->strided)
-		return;
 	tir_if(k, tir_binary(k, OP_LT, whole, columns));
 	finish_vector(c, tile, r, whole, column0, true);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
 }
 
-/* The whole block, row by row: so what finish reads, and the output, are met as they lie in memory. */
-static void
-finish_block(Contract *c)
+/* Opens the loop over the rows of piece `row` that exist; the point is at row r of it. */
+static ValId
+open_rows(Contract *c, ValId row)
 {
 	Point *l = &c->l;
 	TirKernel *k = l->tir;
-	ValId one = contract_int(c, 1), zero = contract_int(c, 0);
-	ValId nrow = tir_binary(k, OP_SUB, c->row1, c->row0);
-	ValId row = tir_for(k, zero, nrow, one, NULL, 0);
 	ValId row0 = space_enter(l, &c->rows, tir_binary(k, OP_ADD, c->row0, row));
 	ValId rows = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, c->rows.inner, row0),
 	                        contract_int(c, c->rows.width));
-	ValId r = tir_for(k, zero, rows, one, NULL, 0);
+	ValId r = tir_for(k, contract_int(c, 0), rows, contract_int(c, 1), NULL, 0);
 	space_at(l, &c->rows, tir_binary(k, OP_ADD, row0, r));
-	ValId column = tir_for(k, zero, tir_binary(k, OP_SUB, c->column1, c->column0), one, NULL, 0);
-	finish_columns(c, row, r, column, nrow);
-	for (unsigned n = 0; n < 3; n++)
-		tir_end_for(k, NULL, 0);
+	return r;
 }
 
-static void
-finish(Contract *c)
+/* Row by row through the block: so what finish reads, and the output, are met as they lie in memory. */
+void
+contract_finish(Contract *c)
 {
-	Point *l = &c->l;
-	point_set_lanes(l, c->plan->lanes, c->columns.axis[c->columns.naxis - 1]);
-	tir_if(l->tir, c->last_block);
-	ValId dense = contract_dense(c, l->node->finish, true);
-	l->dense = dense != 0;
-	if (dense)
-		tir_if(l->tir, dense);
-	finish_block(c);
-	if (dense) {
-		tir_else(l->tir, NULL, 0);
-		l->dense = false;
-		c->strided = true;
-		finish_block(c);
-		c->strided = false;
-		tir_end_if(l->tir, NULL, 0);
-	}
-	tir_else(l->tir, NULL, 0);
-	tir_end_if(l->tir, NULL, 0);
+	TirKernel *k = c->l.tir;
+	ValId one = contract_int(c, 1), zero = contract_int(c, 0);
+	ValId nrow = tir_binary(k, OP_SUB, c->row1, c->row0);
+	point_set_lanes(&c->l, c->plan->lanes, c->columns.axis[c->columns.naxis - 1]);
+	tir_if(k, c->last_block);
+	ValId row = tir_for(k, zero, nrow, one, NULL, 0), r = open_rows(c, row);
+	ValId column = tir_for(k, zero, tir_binary(k, OP_SUB, c->column1, c->column0), one, NULL, 0);
+	finish_columns(c, r, column, tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, column, nrow), row));
+	for (unsigned n = 0; n < 3; n++)
+		tir_end_for(k, NULL, 0);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
 }
 
 /* --- the block --- */
 
-static void
-vector_tiles(Contract *c)
+void
+contract_tiles(Contract *c)
 {
 	TirKernel *k = c->l.tir;
 	ValId one = contract_int(c, 1), zero = contract_int(c, 0);
 	ValId nrow = tir_binary(k, OP_SUB, c->row1, c->row0);
 	Tile t = {.c = c, .rows = c->rows.width, .vectors = c->columns.width / c->plan->lanes};
-	t.column = tir_for(k, zero, tir_binary(k, OP_SUB, c->column1, c->column0), one, NULL, 0);
+	ValId column = tir_for(k, zero, tir_binary(k, OP_SUB, c->column1, c->column0), one, NULL, 0);
+	t.kept = tir_binary(k, OP_ADD, column, tir_binary(k, OP_SUB, c->column0, c->kept0));
 	t.row = tir_for(k, zero, nrow, one, NULL, 0);
-	t.tile = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, t.column, nrow), t.row);
+	t.tile = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, column, nrow), t.row);
+	start_tile(&t);
 	load_tile(&t);
 	add_terms(&t);
 	store_tile(&t);
 	tir_end_for(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
-}
-
-void
-contract_tiles(Contract *c)
-{
-	if (c->plan->pairs)
-		contract_dot_tiles(c);
-	else
-		vector_tiles(c);
-	finish(c);
 }

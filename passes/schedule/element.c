@@ -180,3 +180,15 @@ element_value(Point *l)
 	Branch b = branch_open(l, domain.re);
 	return branch_close(l, b, l->g->tensor.at[n->out].dtype, demanded_value(l));
 }
+
+PointVal
+element_where(Point *l, PointVal v)
+{
+	ValId domain = point_value(l, l->node->domain, true).re, none = tir_int(l->tir, DT_U32, 0);
+	PointVal zero = point_zero(l, l->g->tensor.at[l->node->out].dtype);
+	v.re = tir_select(l->tir, domain, v.re, zero.re);
+	v.im = v.im ? tir_select(l->tir, domain, v.im, zero.im) : 0;
+	v.fail = v.fail ? tir_select(l->tir, domain, v.fail, none) : 0;
+	v.cut = v.cut ? tir_select(l->tir, domain, v.cut, none) : 0;
+	return v;
+}

@@ -6,7 +6,10 @@
 
 #include <string.h>
 
+#include "passes/expr_map.h"
 #include "passes/schedule/vary.h"
+
+enum { MOST_MULTIPLE = 64 }; /* elements: more than are ever accessed at once */
 
 void
 point_begin(Point *l, Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
@@ -23,7 +26,9 @@ point_begin(Point *l, Graph *g, Arena *scratch, const Places *places, Kernel *ke
 static ValId
 bind_scalar(Point *l, DType dtype, Name name, ScalarBind bind)
 {
-	unsigned k = tir_add_scalar(l->tir, name, dtype);
+	unsigned k = tir_add_scalar(l->tir, name, dtype), multiple = bind.expr ? expr_multiple(l->g, bind.expr, MOST_MULTIPLE) : 1;
+	if (multiple > 1)
+		l->tir->scalar.at[k].multiple = multiple;
 	vec_push(l->g->arena, &l->kernel->scalar, bind);
 	return tir_emit(l->tir, OP_SCALAR, tir_scalar(dtype), k, NULL, 0);
 }
@@ -184,13 +189,6 @@ bind_data(Point *l, TensorArg *arg, bool written)
 	unsigned buffer = bind_buffer(l, BIND_DATA, arg->tensor, dtype, written);
 	l->kernel->buffer.at[buffer].unit = takes_unit(l, arg->tensor);
 	arg->data = view_of(l, buffer, t.dtype, t.rank, arg->extent, arg->stride);
-	if (!l->unit && !in_workspace(l, arg->tensor) && t.rank && t.dtype != DT_C64) {
-		ValId stride[TG_MAX_RANK];
-		for (unsigned a = 0; a < t.rank; a++)
-			stride[a] = arg->stride[a];
-		stride[t.rank - 1] = tir_int(l->tir, DT_I64, 1);
-		arg->dense = tir_view(l->tir, buffer, t.rank, arg->extent, stride);
-	}
 }
 
 static ValId
@@ -259,6 +257,36 @@ ValId
 point_plane(Point *l, TensorId t, DType dtype)
 {
 	return row_major_view(l, bind_buffer(l, BIND_WORK, t, dtype, true), point_tensor(l, t));
+}
+
+/* --- blocks --- */
+
+ValId
+point_block_mask(Point *l, ValId base, ValId end)
+{
+	TirKernel *k = l->tir;
+	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I32, l->lanes), k->group > 1 ? k->group : 0, NULL, 0);
+	ValId left = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, end, base), tir_int(k, DT_I64, l->lanes));
+	return tir_binary(k, OP_LT, iota, tir_cast(k, DT_I32, tir_binary(k, OP_MAX, left, tir_int(k, DT_I64, 0))));
+}
+
+/* The tensor in whose memory t lives. */
+static TensorId
+memory_of(const Point *l, TensorId t)
+{
+	uint32_t r = l->places->result[t];
+	return r && l->g->result.at[r - 1].inout ? l->g->result.at[r - 1].inout : t;
+}
+
+void
+point_say_same_memory(Point *l)
+{
+	const Kernel *k = l->kernel;
+	for (uint32_t b = 0; b < k->buffer.n; b++)
+		for (uint32_t a = 0; a < b && !l->tir->buffer.at[b].same; a++)
+			if (k->buffer.at[a].kind == BIND_DATA && k->buffer.at[b].kind == BIND_DATA &&
+			    memory_of(l, k->buffer.at[a].tensor) == memory_of(l, k->buffer.at[b].tensor))
+				l->tir->buffer.at[b].same = a + 1;
 }
 
 /* --- expressions --- */

@@ -3,8 +3,10 @@
  *
  * A recurrence runs its sequential axes outermost, in their order and direction, and in each step
  * its members in order, each over its other axes; so every self-read finds its element stored. */
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/index.h"
 #include "ir/bugs.h"
+
+#include <string.h>
 
 ExprId
 element_count(Graph *g, TensorId t)
@@ -165,6 +167,8 @@ nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		build_elements(&l, t);
 		return;
 	}
+	IndexTask all = {.axes = {.lane = -1, .divided = -1}};
+	memset(all.axes.own, INDEX_AIMED, sizeof all.axes.own);
 	kernel->ntask = expr_int(g, DT_I64, 1);
 	kernel->serial = true;
 	if (n->recur) {
@@ -174,6 +178,6 @@ nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	point_declare_node(&l, t);
 	point_enter_node(&l, t);
 	open_tasks(&l);
-	scatter_build(&l, t);
+	scatter_build(&l, t, &all);
 	tir_end_for(l.tir, NULL, 0);
 }

@@ -6,7 +6,9 @@
  * looked at (rows_in_place.c). Then no reader can see a new value. All others are computed in the
  * workspace and copied when everything has run. */
 #include "passes/schedule/schedule.h"
+
 #include "ir/bugs.h"
+#include "passes/expr_map.h"
 
 /* A node that is t again. */
 static TensorId
@@ -42,34 +44,23 @@ own_results(Graph *g, PassCtx *cx)
 typedef struct {
 	const Graph *g;
 	TensorId old;
-	bool reads, elsewhere; /* old at all; old at another place than the point */
-} OldReads;
+	bool found;
+} Elsewhere;
 
 static void
-note_read(void *user, ExprId e)
+note_elsewhere(void *user, ExprId e)
 {
-	OldReads *o = user;
-	const Expr *p = expr_get(o->g, e);
-	if (p->op != OP_READ || p->ref != o->old)
-		return;
-	o->reads = true;
-	o->elsewhere |= !reads_own_point(o->g, e, o->old);
+	Elsewhere *x = user;
+	x->found |= !reads_own_point(x->g, e, x->old);
 }
 
-static OldReads
-reads_in(const Graph *g, Arena *scratch, TensorId old, ExprId e)
+/* Whether n reads old at another place than the point. */
+static bool
+reads_elsewhere(const Graph *g, Arena *scratch, const Node *n, TensorId old)
 {
-	OldReads o = {g, old, false, false};
-	expr_walk(g, scratch, e, note_read, &o);
-	return o;
-}
-
-static OldReads
-reads_of(const Graph *g, Arena *scratch, TensorId old, const Node *n)
-{
-	OldReads o = {g, old, false, false};
-	node_walk(g, scratch, n, note_read, &o);
-	return o;
+	Elsewhere x = {g, old, false};
+	node_each_read(g, scratch, n, old, note_elsewhere, &x);
+	return x.found;
 }
 
 /* A scatter that folds aside reads everything but finish and domain before it writes anything; one
@@ -77,11 +68,11 @@ reads_of(const Graph *g, Arena *scratch, TensorId old, const Node *n)
 static bool
 scatter_reads_safely(const Graph *g, Arena *scratch, TensorId old, const Node *n)
 {
-	if (!scatter_is_direct(g, n))
-		return !reads_in(g, scratch, old, n->finish).elsewhere && !reads_in(g, scratch, old, n->domain).elsewhere;
-	Node rest = *n;
+	Node last = {.finish = n->finish, .domain = n->domain}, start = {.init = n->init}, rest = *n;
 	rest.init = 0;
-	return !reads_in(g, scratch, old, n->init).elsewhere && !reads_of(g, scratch, old, &rest).reads;
+	if (!scatter_is_direct(g, n))
+		return !reads_elsewhere(g, scratch, &last, old);
+	return !reads_elsewhere(g, scratch, &start, old) && !node_reads(g, scratch, &rest, old);
 }
 
 static bool
@@ -89,8 +80,7 @@ reads_safely(const Graph *g, Arena *scratch, TensorId old, const Node *n)
 {
 	if (n->scatter)
 		return scatter_reads_safely(g, scratch, old, n);
-	OldReads o = reads_of(g, scratch, old, n);
-	return !o.elsewhere && !(n->recur && o.reads);
+	return n->recur ? !node_reads(g, scratch, n, old) : !reads_elsewhere(g, scratch, n, old);
 }
 
 static bool
@@ -104,9 +94,9 @@ may_write_in_place(const Graph *g, Arena *scratch, const Result *r, const uint32
 			continue;
 		if (at == own && ordered)
 			continue;
-		if (at == own && n->out != r->tensor && !n->recur && reads_of(g, scratch, r->inout, n).reads)
+		if (at == own && n->out != r->tensor && !n->recur && node_reads(g, scratch, n, r->inout))
 			return false;
-		if (at > own ? reads_of(g, scratch, r->inout, n).reads : !reads_safely(g, scratch, r->inout, n))
+		if (at > own ? node_reads(g, scratch, n, r->inout) : !reads_safely(g, scratch, r->inout, n))
 			return false;
 	}
 	return true;

@@ -48,7 +48,6 @@ typedef struct {
 	Where where;
 	ValId extent[TG_MAX_RANK], stride[TG_MAX_RANK]; /* as bound, in elements; a local one has no stride */
 	ValId data, fault; /* views; 0: not bound */
-	ValId dense;       /* data with a last stride of 1, when that is not known of `data` itself */
 	PointVal value[POINT_MAX_COPIES];
 	ValId panel;       /* memory of the call's own; a stored tensor may have it beside its place */
 	bool steps;                              /* IN_VALUE is only what is read at the point itself */
@@ -87,11 +86,12 @@ typedef struct Point {
 	Kernel *kernel;
 	TirKernel *tir;
 	bool unit;               /* last strides of parameters and results are 1: their binds say so */
-	bool dense;              /* use TensorArg.dense: tested by the template */
 	unsigned lanes;          /* 0: points */
 	uint32_t lane_axes;      /* with lanes: the axes that vary by lane when they are open, as bits */
-	unsigned ahead;          /* 1 + the axis that takes its next value when this one's loops are through; 0: none */
+	unsigned ahead;          /* 1 + an axis whose values to come will be read; 0: none */
+	unsigned ahead_by;       /* 1: the next one when this one's loops are through; more: so many turns from now */
 	unsigned copy;           /* which of several points, or vectors, lowered side by side is meant */
+	bool one;                /* with lanes: what is evaluated is the same in all of them, so a scalar */
 	ValId mask;              /* with lanes: the lanes that exist; 0: all */
 	/* the node whose expressions are lowered, and its point */
 	const Node *node;
@@ -144,6 +144,8 @@ void point_enter_node(Point *l, TensorId t);
 /* From here on vectors of `lanes` run along this axis (0 lanes: points). Vectors made before must have
  * been released. */
 void point_set_lanes(Point *l, unsigned lanes, unsigned axis);
+/* The same along all of these axes, as bits. */
+void point_set_lane_axes(Point *l, unsigned lanes, uint32_t axes);
 /* The IVAR e stands for v from here on, which varies by lane. What was made of it must have been released. */
 void point_place(Point *l, ExprId e, ValId v);
 /* e at the current point. always: whoever runs this code demands e. */
@@ -151,6 +153,8 @@ PointVal point_value(Point *l, ExprId e, bool always);
 /* Values made after a mark are forgotten by the release, at the end of a TIR region. */
 uint32_t point_mark(const Point *l);
 void point_release(Point *l, uint32_t mark);
+/* The same of those alone that depend on this axis, which is about to take another value. */
+void point_release_axis(Point *l, uint32_t mark, unsigned axis);
 
 /* The axis along the lanes, when there is one. */
 int point_lane_axis(const Point *l);
@@ -168,6 +172,12 @@ PointVal point_load(Point *l, ValId view, DType dtype, const ValId *p, unsigned 
 void point_put(Point *l, ValId view, DType dtype, PointVal v, const ValId *p, unsigned rank, ValId mask,
                int64_t flags);
 PointVal point_zero(Point *l, DType dtype);
+/* A scalar in all of the point's lanes; vectors, and 0, as they are. */
+ValId point_widen(Point *l, ValId v);
+/* Of a block's vector from base on: the lanes before end. Where groups are asked for, both are multiples of one. */
+ValId point_block_mask(Point *l, ValId base, ValId end);
+/* For a block: says which buffers may be one, an inout and the result that is written over it. */
+void point_say_same_memory(Point *l);
 
 /* --- pieces of expressions (point_complex.c, point_rand.c) --- */
 PointVal point_complex(Point *l, Op op, PointVal a, PointVal b);

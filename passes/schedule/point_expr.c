@@ -4,6 +4,8 @@
  * in the region that needs it. */
 #include "passes/schedule/point.h"
 
+#include "passes/expr_map.h"
+
 #include "passes/schedule/point_read.h"
 #include "passes/schedule/vary.h"
 
@@ -165,12 +167,40 @@ point_logic(Point *l, Op op, PointVal a, PointVal b)
 	return v;
 }
 
+static PointVal
+point_narrowed(Point *l, Op op, ValId a, DType to)
+{
+	return (PointVal){.re = tir_emit(l->tir, op, tir_inst(l->tir, a)->type, (int64_t)to, &a, 1)};
+}
+
 /* What is the same operation in TIR, on reals. */
 static PointVal
 point_plain(Point *l, Op op, const PointVal *arg, unsigned narg)
 {
 	return (PointVal){.re = narg == 1 ? tir_unary(l->tir, op, arg[0].re)
 	                                : tir_binary(l->tir, op, arg[0].re, arg[1].re)};
+}
+
+/* Whether e asks of an index that counts the lanes if it is, or is not, what is the same in all of them. */
+static bool
+is_lane_match(Point *l, ExprId e)
+{
+	const Expr *p = expr_get(l->g, e);
+	if ((p->op != OP_EQ && p->op != OP_NE) || expr_get(l->g, expr_arg(l->g, e, 0))->dtype != DT_I64)
+		return false;
+	uint8_t a = l->varies.at[number_of(l, expr_arg(l->g, e, 0))], b = l->varies.at[number_of(l, expr_arg(l->g, e, 1))];
+	return (a == VARY_UNIT && b == VARY_NOT) || (a == VARY_NOT && b == VARY_UNIT);
+}
+
+/* In 32 bits: the lane where it is, or one that there is not. */
+static PointVal
+lane_match(Point *l, ExprId e, const PointVal *arg)
+{
+	bool first = l->varies.at[number_of(l, expr_arg(l->g, e, 0))] == VARY_UNIT;
+	ValId lane = tir_binary(l->tir, OP_SUB, arg[first].re, arg[!first].re);
+	lane = tir_binary(l->tir, OP_MIN, tir_cast(l->tir, DT_U64, lane), tir_int(l->tir, DT_U64, l->lanes));
+	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_U32, l->lanes), 0, NULL, 0);
+	return (PointVal){.re = tir_binary(l->tir, (Op)expr_get(l->g, e)->op, iota, tir_cast(l->tir, DT_U32, lane))};
 }
 
 static PointVal
@@ -215,18 +245,26 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 	case OP_ROOT: return point_root(l, arg[0].re, arg[1].re);
 	case OP_RAND: case OP_RANDN: return point_random(l, (Op)p.op, arg, p.narg);
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_NEG: case OP_EQ: case OP_NE:
+		if (at == AT_VECTOR && is_lane_match(l, e))
+			return lane_match(l, e, arg);
 		if (complex)
 			return point_complex(l, (Op)p.op, arg[0], arg[p.narg - 1]);
 		return point_plain(l, (Op)p.op, arg, p.narg);
-	case OP_IDIV: case OP_IMOD: case OP_POW: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX:
-	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP:
-	case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF:
-	case OP_SIN: case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
+	case OP_EXP: case OP_EXP2:
+		if (expr_narrow_type(l->g, e) != DT_NONE)
+			return point_narrowed(l, (Op)p.op, arg[0].re, expr_narrow_type(l->g, e));
 		return point_plain(l, (Op)p.op, arg, p.narg);
-	case OP_NONE: case OP_FMA: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
+	case OP_IDIV: case OP_IMOD: case OP_POW: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX:
+	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXPM1:
+	case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
+	case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
+		return point_plain(l, (Op)p.op, arg, p.narg);
+	case OP_NONE: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
 	case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
-	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_VIEW: case OP_LOAD: case OP_STORE:
-	case OP_DOT: case OP_FAULT: case OP_FOR: case OP_IF: case OP_YIELD: case OP_RESULT:
+	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_JOIN: case OP_HALF: case OP_WEAVE:
+	case OP_THREAD: case OP_RANK: case OP_SHUFFLE: case OP_BARRIER: case OP_VIEW: case OP_LOAD: case OP_STORE:
+	case OP_FETCH: case OP_DOT: case OP_FAULT: case OP_TASK_STEP: case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE:
+	case OP_MMA: case OP_SETTLE: case OP_PIECE: case OP_ROLES: case OP_FOR: case OP_IF: case OP_YIELD: case OP_RESULT:
 		break;
 	}
 	bug(l->g->arena, "%s in a graph", op_info[p.op].text);
@@ -240,7 +278,7 @@ static PointAt
 operand_at(Point *l, ExprId e, unsigned k, PointAt at)
 {
 	ExprId x = expr_arg(l->g, e, k);
-	if (at == AT_BASE || l->varies.at[number_of(l, x)] == VARY_NOT)
+	if (at == AT_BASE || l->varies.at[number_of(l, x)] == VARY_NOT || is_lane_match(l, e))
 		return AT_BASE;
 	return expr_get(l->g, e)->op == OP_READ && point_lane_subscript(l, e) == (int)k ? AT_BASE : AT_VECTOR;
 }
@@ -288,7 +326,7 @@ mark_strict(Point *l, ExprId e)
 PointVal
 point_value(Point *l, ExprId e, bool always)
 {
-	PointAt top = l->varies.at[number_of(l, e)] == VARY_NOT ? AT_BASE : AT_VECTOR;
+	PointAt top = l->one || l->varies.at[number_of(l, e)] == VARY_NOT ? AT_BASE : AT_VECTOR;
 	l->root++;
 	if (always)
 		mark_strict(l, e);
@@ -327,6 +365,20 @@ point_release(Point *l, uint32_t mark)
 		PointUndo u = l->undo.at[--l->undo.n];
 		l->slot[u.at].at[u.number].done = false;
 	}
+}
+
+void
+point_release_axis(Point *l, uint32_t mark, unsigned axis)
+{
+	uint32_t kept = mark;
+	for (uint32_t k = mark; k < l->undo.n; k++) {
+		PointUndo u = l->undo.at[k];
+		if (expr_axes(l->g, l->scratch, l->numbered.at[u.number - 1]) >> axis & 1)
+			l->slot[u.at].at[u.number].done = false;
+		else
+			l->undo.at[kept++] = u;
+	}
+	l->undo.n = kept;
 }
 
 void

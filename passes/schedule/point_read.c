@@ -151,15 +151,15 @@ keep_panel_axes(Point *l, const TensorArg *arg, ReadAt *r)
 	r->flags = kept >= 0 ? TIR_LANES_ALONG(kept) : 0;
 }
 
-/* The hint that the element with the next value of the axis ahead follows soon; 0: it is not read there. */
+/* The hint that the element with a later value of the axis ahead follows soon; 0: it is not read there. */
 static int64_t
 ahead_of(const Point *l, ExprId e)
 {
 	const Expr *p = expr_get(l->g, e);
-	for (unsigned k = 0; l->ahead && k + 1u < p->narg; k++) {
+	for (unsigned k = 0; l->ahead && k < p->narg; k++) {
 		const Expr *sub = expr_get(l->g, expr_arg(l->g, e, k));
 		if (sub->op == OP_AXIS && sub->ref == l->ahead - 1)
-			return TIR_AHEAD(k);
+			return TIR_AHEAD(k) | (l->ahead_by > 1 ? TIR_AHEAD_BY((int64_t)l->ahead_by) : 0);
 	}
 	return 0;
 }
@@ -191,7 +191,7 @@ point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 	bool last = TIR_LANE_AXIS(r.flags) == (int)r.rank - 1;
 	if (arg->where == IN_MEMORY && last && r.lanes)
 		r.flags |= ahead_of(l, e);
-	ValId view = arg->where == IN_PANEL ? arg->panel : l->dense && arg->dense && last ? arg->dense : arg->data;
+	ValId view = arg->where == IN_PANEL ? arg->panel : arg->data;
 	PointVal v = point_load(l, view, (DType)p.dtype, r.index, r.rank, r.mask, r.flags, r.lanes);
 	for (unsigned k = 0; k < p.narg; k++)
 		point_join(l, &v, sub[k]);
@@ -199,12 +199,12 @@ point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 		v.fail = point_word(l, v.fail, tir_select(l->tir, r.ok, tir_int(l->tir, DT_U32, 0),
 		                                          tir_int(l->tir, DT_U32, p.access)));
 	if (arg->fault && !BUG(fault_not_passed_on))
-		point_join(l, &v, plane_words(l, tir_load(l->tir, arg->fault, r.index, r.mask, r.flags & ~(int64_t)0xf0, r.lanes)));
+		point_join(l, &v, plane_words(l, tir_load(l->tir, arg->fault, r.index, r.mask, r.flags & ~TIR_LOOKS_AHEAD, r.lanes)));
 	return v;
 }
 
-static ValId
-in_lanes(Point *l, ValId v)
+ValId
+point_widen(Point *l, ValId v)
 {
 	if (!v || !l->lanes || tir_inst(l->tir, v)->type.lanes)
 		return v;
@@ -218,17 +218,17 @@ point_store(Point *l, TensorId t, PointVal v, const ValId *p, int along)
 	const TensorArg *arg = point_tensor(l, t);
 	int64_t flags = along >= 0 ? TIR_LANES_ALONG(along) : 0;
 	bool last = along + 1 == (int)tensor->rank;
-	ValId view = l->dense && arg->dense && last ? arg->dense : arg->data, mask = along >= 0 ? l->mask : 0;
+	ValId mask = along >= 0 ? l->mask : 0;
 	if (arg->streams && along >= 0 && last)
 		flags |= TIR_STREAM;
 	if (along >= 0) {
-		v.re = in_lanes(l, v.re);
-		v.im = in_lanes(l, v.im);
+		v.re = point_widen(l, v.re);
+		v.im = point_widen(l, v.im);
 	}
-	point_put(l, view, tensor->dtype, v, p, tensor->rank, mask, flags);
+	point_put(l, arg->data, tensor->dtype, v, p, tensor->rank, mask, flags);
 	ValId w = point_pack(l, v), none = tir_int(l->tir, DT_U32, 0);
 	if (arg->fault)
-		tir_store(l->tir, arg->fault, along >= 0 ? in_lanes(l, w ? w : none) : w ? w : none, p, mask,
+		tir_store(l->tir, arg->fault, along >= 0 ? point_widen(l, w ? w : none) : w ? w : none, p, mask,
 		          flags & ~(int64_t)TIR_STREAM);
 	if (w && l->places->result[t])
 		tir_fault(l->tir, mask ? tir_select(l->tir, mask, w, none) : w);
@@ -252,8 +252,8 @@ point_put_panel(Point *l, TensorId t, PointVal v, const ValId *p, int along)
 		rank++;
 	}
 	if (lane >= 0) {
-		v.re = in_lanes(l, v.re);
-		v.im = in_lanes(l, v.im);
+		v.re = point_widen(l, v.re);
+		v.im = point_widen(l, v.im);
 	}
 	point_put(l, arg->panel, l->g->tensor.at[t].dtype, v, index, rank, lane >= 0 ? l->mask : 0,
 	          lane >= 0 ? TIR_LANES_ALONG(lane) : 0);

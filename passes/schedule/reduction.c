@@ -202,6 +202,8 @@ reduction_value(Point *l, Reduction *f, PointVal v, ValId position)
 		take_complex(l, f, v);
 	} else if (f->other) {
 		reduction_rank_term(l, f, tir_cast(l->tir, f->type, v.re));
+	} else if (f->searched) {
+		f->re = tir_cast(l->tir, f->type, v.re);
 	} else {
 		ValId x = tir_cast(l->tir, f->type, v.re);
 		switch (f->monoid) {
@@ -232,7 +234,8 @@ reduction_term(Point *l, Reduction *f, ValId position, bool always)
 	reduction_join(l, f, a);
 	reduction_join(l, f, b);
 	f->re = tir_fma(l->tir, a.re, b.re, f->re);
-	f->touched = tir_int(l->tir, DT_BOOL, 1);
+	if (f->wants_touched)
+		f->touched = tir_int(l->tir, DT_BOOL, 1);
 }
 
 PointVal

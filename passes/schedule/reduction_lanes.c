@@ -3,20 +3,12 @@
  * but for arg, which asks. */
 #include "passes/schedule/schedule.h"
 
-static ValId
-widened(Point *l, ValId v)
-{
-	if (!v || tir_inst(l->tir, v)->type.lanes)
-		return v;
-	return tir_emit(l->tir, OP_SPLAT, tir_vector((DType)tir_inst(l->tir, v)->type.dtype, l->lanes), 0, &v, 1);
-}
-
 void
 reduction_widen(Point *l, Reduction *f)
 {
 	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
-		*all[k] = widened(l, *all[k]);
+		*all[k] = point_widen(l, *all[k]);
 }
 
 void
@@ -31,7 +23,7 @@ reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bool al
 	const ValId old[REDUCTION_MAX_CARRIED] = {before.re, before.im, before.position, before.touched, before.fail,
 	                                          before.cut, before.other};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
-		if (*all[k])
+		if (*all[k] && !(f->searched && all[k] == &f->re)) /* touched tells which are terms */
 			*all[k] = tir_select(l->tir, keep, *all[k], old[k]);
 }
 
@@ -81,7 +73,7 @@ reduction_merge(Point *l, Reduction *f, const Reduction *g)
 	}
 	if (f->other)
 		reduction_rank_merge(l, f, g);
-	if (f->touched)
+	if (f->touched != g->touched)
 		f->touched = tir_binary(k, OP_OR, f->touched, g->touched);
 	f->fail = point_word(l, f->fail, g->fail);
 	f->cut = point_word(l, f->cut, g->cut);
@@ -103,15 +95,60 @@ lanes_of(Point *l, const Reduction *f, unsigned first, unsigned n)
 	return part;
 }
 
-/* The upper half onto the lower one, until one lane is left. */
-void
-reduction_across(Point *l, Reduction *f)
+/* Every accumulator of low, which high has as well, becomes the two halves of its lanes. */
+static void
+halve(Point *l, Reduction *low, Reduction *high)
 {
-	for (unsigned n = l->lanes / 2; n > 0; n /= 2) {
-		Reduction low = lanes_of(l, f, 0, n), high = lanes_of(l, f, n, n);
+	ValId *const lo[REDUCTION_MAX_CARRIED] = {&low->re, &low->im, &low->position, &low->touched, &low->fail, &low->cut,
+	                                          &low->other};
+	ValId *const hi[REDUCTION_MAX_CARRIED] = {&high->re, &high->im, &high->position, &high->touched, &high->fail,
+	                                          &high->cut, &high->other};
+	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
+		if (*lo[k] && tir_inst(l->tir, *lo[k])->type.lanes)
+			tir_halves(l->tir, *lo[k], lo[k], hi[k]);
+}
+
+/* One half onto the other, until so many lanes are left. */
+static void
+fold_halves(Point *l, Reduction *f, unsigned lanes, unsigned left)
+{
+	for (; lanes > left; lanes /= 2) {
+		Reduction low = *f, high = *f;
+		halve(l, &low, &high);
 		reduction_merge(l, &low, &high);
 		*f = low;
 	}
+}
+
+/* Of a block the threads' lanes side by side first: they have one mask, and what it leaves out is left out once. */
+void
+reduction_join_lanes(Point *l, Reduction *f, unsigned lanes)
+{
+	bool block = l->tir->form == TIR_BLOCK;
+	unsigned threads = block ? tir_all_threads(l->tir) : lanes, each = threads * l->tir->group, n = block ? lanes / each : 1;
+	if (n <= 1) {
+		fold_halves(l, f, lanes, 1);
+		return;
+	}
+	Reduction part[TIR_MAX_LANES];
+	for (unsigned p = 0; p < n; p++) {
+		part[p] = lanes_of(l, f, p * each, each);
+		fold_halves(l, &part[p], each, threads);
+	}
+	for (unsigned step = 1; step < n; step *= 2)
+		for (unsigned p = 0; p < n; p += 2 * step)
+			reduction_merge(l, &part[p], &part[p + step]);
+	*f = part[0];
+	fold_halves(l, f, threads, 1);
+}
+
+void
+reduction_across(Point *l, Reduction *f)
+{
+	if (f->searched)
+		reduction_search_across(l, f);
+	else
+		reduction_join_lanes(l, f, l->lanes);
 }
 
 /* --- prefixes --- */

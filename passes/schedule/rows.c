@@ -4,6 +4,7 @@
  * A task is a row or, with lanes along the last row axis, a strip of it. Inside, the phases run one
  * after the other. Where vectors run, several are lowered side by side (copies), so that their
  * operations overlap; what a whole number of them leaves is done one masked vector at a time. */
+#include "passes/schedule/blocks.h"
 #include "passes/schedule/rows_build.h"
 
 #include "ir/bugs.h"
@@ -11,7 +12,8 @@
 enum {
 	STRIP_POINTS = 4096,  /* elements of a strip without loops: some microseconds of work */
 	BLOCK_ROWS = 16,      /* values of the blocked axis a task: a cache line of the narrowest common type */
-	BLOCK_POINTS = 512    /* and of its strip */
+	BLOCK_POINTS = 512,   /* and of its strip */
+	SQUARE_POINTS = 64    /* of both, where squares are turned: lines that follow one another, on both sides */
 };
 
 /* --- tasks --- */
@@ -19,6 +21,10 @@ enum {
 static int64_t
 strip_points(const RowBuild *b)
 {
+	if (b->kernel->plan.threads)
+		return b->kernel->plan.lanes;
+	if (b->r->ntile)
+		return SQUARE_POINTS;
 	return b->r->block ? BLOCK_POINTS : b->r->tmpl == TMPL_MAP ? STRIP_POINTS : (int64_t)b->kernel->plan.unroll * b->kernel->plan.lanes;
 }
 
@@ -30,6 +36,15 @@ strip_count(RowBuild *b)
 	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, b->r->extent[rows_lane_axis(b)], one_less), size);
 }
 
+/* The values of the blocked axis that a task has. */
+static ExprId
+block_rows(RowBuild *b)
+{
+	if (b->r->nkept && !b->r->ntile)
+		return rows_kept_rows(b->l->g, b->r, strip_count(b));
+	return expr_int(b->l->g, DT_I64, b->r->ntile ? strip_points(b) : BLOCK_ROWS);
+}
+
 /* The values of row axis k that tasks are made for. */
 static ExprId
 task_extent(RowBuild *b, unsigned k)
@@ -37,8 +52,8 @@ task_extent(RowBuild *b, unsigned k)
 	Graph *g = b->l->g;
 	if (b->r->block != k + 1)
 		return b->r->extent[k];
-	ExprId up = expr_binary(g, OP_ADD, b->r->extent[k], expr_int(g, DT_I64, BLOCK_ROWS - 1));
-	return expr_binary(g, OP_IDIV, up, expr_int(g, DT_I64, BLOCK_ROWS));
+	ExprId rows = block_rows(b), up = expr_binary(g, OP_ADD, b->r->extent[k], expr_binary(g, OP_SUB, rows, expr_int(g, DT_I64, 1)));
+	return expr_binary(g, OP_IDIV, up, rows);
 }
 
 static ExprId
@@ -46,6 +61,8 @@ task_count(RowBuild *b)
 {
 	Graph *g = b->l->g;
 	unsigned whole = b->r->nrow - (b->r->lanes_by_row ? 1u : 0u);
+	if (b->r->across)
+		return b->r->loop[b->r->across - b->r->nrow].hi;
 	ExprId count = b->r->lanes_by_row ? strip_count(b) : expr_int(g, DT_I64, 1);
 	for (unsigned k = 0; k < whole; k++)
 		count = expr_binary(g, OP_MUL, count, task_extent(b, k));
@@ -67,7 +84,7 @@ task_elements(RowBuild *b)
 		return most;
 	ExprId strip = expr_binary(g, OP_MIN, expr_int(g, DT_I64, strip_points(b)), b->r->extent[rows_lane_axis(b)]);
 	strip = expr_binary(g, OP_MUL, strip, most);
-	return b->r->block ? expr_binary(g, OP_MUL, strip, expr_int(g, DT_I64, BLOCK_ROWS)) : strip;
+	return b->r->block ? expr_binary(g, OP_MUL, strip, block_rows(b)) : strip;
 }
 
 static void
@@ -103,7 +120,7 @@ open_block(RowBuild *b)
 	if (!b->r->block)
 		return;
 	unsigned k = b->r->block - 1u;
-	ValId rows = rows_int(b, BLOCK_ROWS);
+	ValId rows = point_launch_expr(l, block_rows(b));
 	b->block_lo = tir_binary(l->tir, OP_MUL, l->axis[k], rows);
 	b->block_hi = tir_binary(l->tir, OP_MIN, tir_binary(l->tir, OP_ADD, b->block_lo, rows),
 	                         point_launch_expr(l, b->r->extent[k]));
@@ -115,6 +132,23 @@ run_strip(RowBuild *b, ValId begin, ValId end)
 {
 	Point *l = b->l;
 	TirKernel *k = l->tir;
+	if (b->kernel->plan.threads) {
+		b->base = begin;
+		if (b->r->ntile) {
+			rows_run_tile(b, begin, end);
+			return;
+		}
+		l->mask = point_block_mask(l, begin, end);
+		if (b->r->nkept)
+			rows_load_kept(b);
+		run_rows(b, 1);
+		l->mask = 0;
+		return;
+	}
+	if (b->r->ntile) {
+		rows_run_squares(b, begin, end);
+		return;
+	}
 	ValId step = rows_int(b, (int64_t)(b->copies * l->lanes));
 	ValId whole = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, end, begin), step);
 	ValId rest = tir_binary(k, OP_ADD, begin, tir_binary(k, OP_MUL, whole, step));
@@ -145,6 +179,8 @@ run_tasks(RowBuild *b, ValId strips)
 		set_row(b, tir_binary(k, OP_IDIV, task, strips), rows_lane_axis(b));
 		open_block(b);
 		run_strip(b, begin, tir_binary(k, OP_MIN, end, extent));
+	} else if (b->r->across) {
+		rows_run_across(b, task);
 	} else {
 		set_row(b, task, b->r->nrow);
 		rows_run_phases(b, 1);
@@ -163,10 +199,11 @@ declare_stored(Point *l, const RowMember *m)
 }
 
 static void
-declare_steps(Point *l, const RowMember *m)
+declare_steps(RowBuild *b, const RowMember *m)
 {
+	Point *l = b->l;
 	TensorArg *arg = point_tensor(l, m->t);
-	arg->steps = m->steps;
+	arg->steps = m->steps || (b->kernel->plan.held && m->is_row);
 	for (unsigned a = 0; a < m->node.npar; a++)
 		arg->point_axis[a] = m->axis[a];
 }
@@ -176,6 +213,7 @@ declare(RowBuild *b)
 {
 	Point *l = b->l;
 	Rows *r = b->r;
+	rows_replace_reads(b);
 	if (r->lanes_by_row)
 		l->lane_axes = 1u << rows_lane_axis(b);
 	for (unsigned k = 0; k < r->nloop; k++) {
@@ -189,6 +227,8 @@ declare(RowBuild *b)
 		point_launch_expr(l, r->extent[k]);
 		point_launch_expr(l, task_extent(b, k));
 	}
+	if (r->block)
+		point_launch_expr(l, block_rows(b));
 	for (unsigned k = 0; k < r->nmember; k++) {
 		RowMember *m = &r->member[k];
 		if (m->stored)
@@ -198,7 +238,7 @@ declare(RowBuild *b)
 	}
 	for (unsigned k = 0; k < r->nmember; k++) {
 		point_declare_exprs(l, &r->member[k].node);
-		declare_steps(l, &r->member[k]);
+		declare_steps(b, &r->member[k]);
 		point_declare(l, r->member[k].position);
 		point_declare(l, r->member[k].first);
 		if (r->member[k].panel)
@@ -208,6 +248,7 @@ declare(RowBuild *b)
 	for (unsigned k = 0; k < r->nmember; k++)
 		for (unsigned a = 0; a < r->member[k].node.npar; a++)
 			point_launch_expr(l, l->g->tensor.at[r->member[k].t].extent[a]);
+	rows_declare_tiles(b);
 }
 
 void
@@ -218,17 +259,30 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	RemarkId why = REMARK_NONE;
 	const KernelPlan *plan = &kernel->plan;
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .streams = places->streams,
-	                   .lanes = plan->lanes};
+	                   .lanes = plan->lanes, .blocks = plan->threads > 0, .held = plan->held};
+	if (facts.blocks)
+		facts.lanes = ROWS_BLOCK_LANES;
 	if (!rows_plan(g, scratch, &facts, plan->node, plan->nnode, (Template)plan->tmpl, r, &why))
 		bug(g->arena, "rows: %%%u %s", plan->node[0], remark_info[why].text);
 	point_begin(&l, g, scratch, places, kernel);
 	l.lanes = plan->lanes;
 	l.unit = true;
+	if (plan->threads) {
+		kernel->tir->form = TIR_BLOCK;
+		kernel->tir->threads = plan->threads;
+		kernel->tir->group = plan->group;
+		kernel->tir->cluster = plan->cluster;
+		kernel->tir->resident = plan->resident;
+	}
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll};
 	declare(b);
 	ValId strips = r->lanes_by_row ? point_launch_expr(&l, strip_count(b)) : 0;
 	kernel->ntask = task_count(b);
+	if (plan->threads)
+		kernel->ntask = block_tasks(g, scratch, r, plan, kernel->ntask);
 	kernel->grain = task_grain(g, scratch, plan, task_elements(b));
 	run_tasks(b, strips);
+	if (plan->threads)
+		point_say_same_memory(&l);
 }

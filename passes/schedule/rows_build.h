@@ -12,9 +12,11 @@ typedef struct {
 	unsigned copies;              /* points or vectors side by side, where vectors run */
 	unsigned ncopy;               /* of them, at the place at work */
 	ValId block_lo, block_hi;     /* the values of the blocked axis of the task */
+	ValId tile[ROWS_MAX_TILES];   /* the shared memory of Rows.tile */
 	ValId base;                   /* with lanes by row: the first of the strip's vectors at work */
-	/* of what is folded, by copy; of a scan the fold so far, by copy with lanes by row */
-	Reduction fold[ROWS_MAX_MEMBERS][POINT_MAX_COPIES];
+	/* of what is folded, by copy and, of values side by side, by value (rows_fold); of a scan the fold so
+	 * far, by copy with lanes by row */
+	Reduction fold[ROWS_MAX_MEMBERS][POINT_MAX_COPIES * ROWS_MAX_SIDE];
 } RowBuild;
 
 static inline ValId
@@ -30,11 +32,18 @@ rows_lane_axis(const RowBuild *b)
 	return b->r->nrow - 1u;
 }
 
+/* The fold of member k in a copy, of the value'th side by side. */
+static inline Reduction *
+rows_fold(RowBuild *b, unsigned k, unsigned copy, unsigned value)
+{
+	unsigned side = b->r->member[k].side;
+	return &b->fold[k][side ? copy * side + value : copy];
+}
+
+
 /* --- members at a point (rows_member.c) --- */
 /* Makes m the node whose expressions are meant. */
 void rows_enter(RowBuild *b, RowMember *m);
-/* Whether m is folded by the loops of its phase into a value of the row. */
-bool rows_is_folded(const RowMember *m);
 /* Whether it has an accumulator for each lane. */
 bool rows_folds_by_lane(const RowBuild *b, const RowMember *m);
 Reduction rows_begin_fold(RowBuild *b, RowMember *m);
@@ -46,6 +55,37 @@ void rows_scan(RowBuild *b, RowMember *m, Reduction *carry);
 void rows_finish_member(RowBuild *b, RowMember *m, PointVal folded, ValId touched);
 /* The element of a row, or the value of one, at the point. */
 void rows_element(RowBuild *b, RowMember *m);
+
+/* --- tiles (rows_tile.c) --- */
+/* What is read by tiles, or kept for several rows, gets a name that stands for it, before anything is declared; then
+ * what it reads is declared, and the shared memory, which comes after all other buffers. */
+void rows_replace_reads(RowBuild *b);
+void rows_declare_tiles(RowBuild *b);
+/* What stands for the k-th of them; of what is kept, from ROWS_MAX_TILES on. */
+ExprId rows_stand_in(Graph *g, const Rows *r, unsigned k);
+/* A task, whose lanes are [begin, end): of a block of threads; of a processor (rows_turn.c). */
+void rows_run_squares(RowBuild *b, ValId begin, ValId end);
+void rows_run_tile(RowBuild *b, ValId begin, ValId end);
+
+/* --- what rows share (rows_keep.c) --- */
+/* How many values of the blocked axis a task has, of so many strips a row. */
+ExprId rows_kept_rows(Graph *g, const Rows *r, ExprId strips);
+/* Loads it, at the strip's vector. */
+void rows_load_kept(RowBuild *b);
+
+/* --- conditions that leave out one index (rows_hole.c) --- */
+/* The index of the loop over this axis that some fold of the phase leaves out; 0: none. */
+ExprId rows_hole(const RowBuild *b, unsigned phase, unsigned axis);
+/* The phase's conditions become what they are elsewhere; `kept` has them for later. */
+typedef struct {
+	ExprId guard[ROWS_MAX_MEMBERS], domain[ROWS_MAX_MEMBERS];
+} RowConditions;
+void rows_leave_hole(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, RowConditions *kept);
+void rows_mind_hole(RowBuild *b, const RowConditions *kept);
+
+/* --- folds across rows (rows_across.c) --- */
+/* All rows of a part, which is the task. */
+void rows_run_across(RowBuild *b, ValId part);
 
 /* --- phases (rows_phase.c) --- */
 /* All phases of the row, or of ncopy vectors of rows, at the point. */

@@ -6,12 +6,12 @@
 #include "passes/schedule/schedule.h"
 
 #include "ir/bugs.h"
+#include "passes/expr_map.h"
 #include "passes/schedule/rows.h"
 
 typedef struct {
 	const Graph *g;
 	const RowMember *writer;
-	TensorId old;
 	unsigned nrow;
 	bool reads, off_row, off_point;
 } OldReads;
@@ -21,8 +21,6 @@ note_read(void *user, ExprId e)
 {
 	OldReads *o = user;
 	const Expr *p = expr_get(o->g, e);
-	if (p->op != OP_READ || p->ref != o->old)
-		return;
 	o->reads = true;
 	for (unsigned a = 0; a < p->narg; a++) {
 		const Expr *sub = expr_get(o->g, expr_arg(o->g, e, a));
@@ -32,26 +30,13 @@ note_read(void *user, ExprId e)
 	}
 }
 
-static OldReads
-reads_by(const Graph *g, Arena *scratch, const Rows *r, unsigned writer, unsigned reader, TensorId old)
-{
-	OldReads o = {.g = g, .writer = &r->member[writer], .old = old, .nrow = r->nrow};
-	node_walk(g, scratch, &r->member[reader].node, note_read, &o);
-	return o;
-}
-
-static bool
-is_folded(const RowMember *m)
-{
-	return !m->is_row && m->node.nred > 0;
-}
-
 /* Whether reader has the old value at every place before writer is through with it. */
 static bool
 reads_before(const Graph *g, Arena *scratch, const Rows *r, unsigned writer, unsigned reader, TensorId old)
 {
 	const RowMember *w = &r->member[writer], *m = &r->member[reader];
-	OldReads o = reads_by(g, scratch, r, writer, reader, old);
+	OldReads o = {.g = g, .writer = w, .nrow = r->nrow};
+	node_each_read(g, scratch, &m->node, old, note_read, &o);
 	if (!o.reads)
 		return true;
 	if (m->scans || w->scans)
@@ -59,7 +44,7 @@ reads_before(const Graph *g, Arena *scratch, const Rows *r, unsigned writer, uns
 	if (m->phase != w->phase)
 		return m->phase < w->phase && !o.off_row;
 	/* what folds is finished when the loops have run, and what is written in them has gone */
-	bool later = is_folded(m) && !is_folded(w) && w->is_row;
+	bool later = rows_is_folded(m) && !rows_is_folded(w) && w->is_row;
 	return (reader <= writer || BUG(inout_read_late)) && !o.off_point && !later;
 }
 
@@ -70,7 +55,7 @@ rows_write_in_place(Graph *g, Arena *scratch, const RowsFacts *facts, const Tens
 	Rows *r = ARENA_NEW(scratch, Rows);
 	RemarkId why = REMARK_NONE;
 	unsigned writer = 0;
-	if (!rows_plan(g, scratch, facts, node, n, TMPL_NONE, r, &why))
+	if (!rows_plan(g, scratch, facts, node, n, TMPL_NONE, r, &why) || r->across)
 		return false;
 	while (writer < n && node[writer] != result->tensor)
 		writer++;

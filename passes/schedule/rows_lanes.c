@@ -89,9 +89,8 @@ note_fault(void *user, ExprId e)
 	f->found |= p->op == OP_READ && (p->access || f->faulty[p->ref]);
 }
 
-/* Whether the folded terms of member m may be joined by lane: in any order, and without faults. */
-static bool
-may_fold_by_lane(const RowsPlan *p, unsigned m)
+bool
+rows_may_fold_by_lane(const RowsPlan *p, unsigned m)
 {
 	const Node *n = &p->r->member[m].node;
 	DType body = (DType)expr_get(p->g, n->body)->dtype, t = dtype_info[body].arith;
@@ -122,30 +121,91 @@ ranges_differ_by(const RowsPlan *p, unsigned m, unsigned axis)
 	return false;
 }
 
-unsigned
-rows_inner_lane(const RowsPlan *p, unsigned m)
+typedef struct {
+	const RowsPlan *p;
+	unsigned m;
+	uint32_t ranges; /* of the node, along which it reads other members' rows as these have their lanes */
+} FoldedRows;
+
+static void
+note_folded_row(void *user, ExprId e)
 {
-	const Rows *r = p->r;
-	const Node *n = &r->member[m].node;
-	unsigned best = ROWS_NO_AXIS;
-	for (unsigned a = 0; a < n->npar; a++)
-		if (!rows_is_row_axis(r, m, a))
-			best = a;
-	if (r->member[m].steps)
-		return ROWS_NO_AXIS;
-	if (r->member[m].scans)
-		return may_fold_by_lane(p, m) ? best : ROWS_NO_AXIS;
-	if (best != ROWS_NO_AXIS && ranges_differ_by(p, m, best))
-		return ROWS_NO_AXIS;
-	if (best != ROWS_NO_AXIS || n->nred == 0 || !may_fold_by_lane(p, m))
-		return best;
-	unsigned most = 0;
+	FoldedRows *f = user;
+	const Graph *g = f->p->g;
+	const Expr *p = expr_get(g, e);
+	int from = p->op == OP_READ ? rows_member_of(f->p->r, p->ref) : -1;
+	if (from < 0 || from >= (int)f->m)
+		return;
+	unsigned lane = f->p->inner_lane[from];
+	if (lane >= p->narg || rows_is_row_axis(f->p->r, (unsigned)from, lane))
+		return;
+	const Expr *sub = expr_get(g, expr_arg(g, e, lane));
+	if (sub->op == OP_AXIS && sub->ref >= f->p->r->member[f->m].node.npar)
+		f->ranges |= 1u << sub->ref;
+}
+
+/* The one of these ranges of member m that vectors can run along and most reads lie along; ROWS_NO_AXIS: none. */
+static unsigned
+best_range(const RowsPlan *p, unsigned m, uint32_t ranges)
+{
+	const Node *n = &p->r->member[m].node;
+	unsigned best = ROWS_NO_AXIS, most = 0;
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
 		unsigned found = strides_along(p, n, a, UINT32_MAX).contiguous;
-		if (!ranges_differ_by(p, m, a) && (best == ROWS_NO_AXIS || found >= most))
+		if ((ranges >> a & 1) && !ranges_differ_by(p, m, a) && (best == ROWS_NO_AXIS || found >= most))
 			best = a, most = found;
 	}
 	return best;
+}
+
+/* The range along which a row of folds has its lanes, `own` being the axis that they would run along
+ * otherwise; ROWS_NO_AXIS: along that one. */
+static unsigned
+range_for_lanes(const RowsPlan *p, unsigned m, unsigned own)
+{
+	const Node *n = &p->r->member[m].node;
+	ExprId extent = p->g->tensor.at[p->r->member[m].t].extent[own];
+	FoldedRows f = {.p = p, .m = m};
+	if (n->nred == 0 || !rows_may_fold_by_lane(p, m))
+		return ROWS_NO_AXIS;
+	if (expr_get(p->g, extent)->op == OP_CONST && !is_short(p, extent))
+		return ROWS_NO_AXIS;
+	node_walk(p->g, p->scratch, n, note_folded_row, &f);
+	for (unsigned a = n->npar; is_short(p, extent) && a < (unsigned)n->npar + n->nred; a++)
+		if (!is_short(p, n->axis[a].hi))
+			f.ranges |= 1u << a;
+	return best_range(p, m, f.ranges);
+}
+
+/* Members before m have theirs. */
+static unsigned
+find_inner_lane(const RowsPlan *p, unsigned m)
+{
+	const Rows *r = p->r;
+	const Node *n = &r->member[m].node;
+	unsigned own = ROWS_NO_AXIS;
+	for (unsigned a = 0; a < n->npar; a++)
+		if (!rows_is_row_axis(r, m, a))
+			own = a;
+	if (r->member[m].steps)
+		return ROWS_NO_AXIS;
+	if (r->member[m].across)
+		return n->npar - 1u;
+	if (r->member[m].scans)
+		return rows_may_fold_by_lane(p, m) ? own : ROWS_NO_AXIS;
+	if (own == ROWS_NO_AXIS)
+		return rows_may_fold_by_lane(p, m) ? best_range(p, m, UINT32_MAX) : ROWS_NO_AXIS;
+	unsigned range = range_for_lanes(p, m, own);
+	if (range != ROWS_NO_AXIS)
+		return range;
+	return ranges_differ_by(p, m, own) ? ROWS_NO_AXIS : own;
+}
+
+void
+rows_find_inner_lanes(RowsPlan *p)
+{
+	for (unsigned m = 0; m < p->r->nmember; m++)
+		p->inner_lane[m] = (uint8_t)find_inner_lane(p, m);
 }
 
 enum { STRIDED_COST = 8, SCALAR_COST = 12 };
@@ -163,7 +223,9 @@ rows_choose_template(RowsPlan *p)
 		return;
 	for (unsigned m = 0; m < r->nmember; m++) {
 		const Node *n = &r->member[m].node;
-		unsigned last = r->row_axis[m][r->nrow - 1], lane = rows_inner_lane(p, m);
+		if (r->member[m].across)
+			continue;
+		unsigned last = r->row_axis[m][r->nrow - 1], lane = p->inner_lane[m];
 		uint32_t inner = 0;
 		for (unsigned a = 0; a < (unsigned)n->npar + n->nred; a++)
 			if (!rows_is_row_axis(r, m, a))
@@ -177,10 +239,10 @@ rows_choose_template(RowsPlan *p)
 		if (rows_own_axes(r, m) && last + 1u != n->npar && r->member[m].stored)
 			by_row += STRIDED_COST;
 		by_loop += lane == ROWS_NO_AXIS ? SCALAR_COST : STRIDED_COST * strides_along(p, n, lane, inner).strided;
-		if (rows_own_axes(r, m) && lane != ROWS_NO_AXIS && lane + 1u != n->npar && r->member[m].stored)
+		if (rows_own_axes(r, m) && lane < n->npar && lane + 1u != n->npar && r->member[m].stored)
 			by_loop += STRIDED_COST;
 	}
-	r->lanes_by_row = !loops || by_row < by_loop;
+	r->lanes_by_row = !r->across && (!loops || by_row < by_loop);
 	if (r->lanes_by_row && !r->scans)
 		r->tmpl = loops ? TMPL_COLRED : TMPL_MAP;
 }

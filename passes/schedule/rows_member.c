@@ -32,18 +32,6 @@ rows_enter(RowBuild *b, RowMember *m)
 	b->l->touched = 0;
 }
 
-static PointVal
-where_domain(Point *l, PointVal v)
-{
-	ValId domain = point_value(l, l->node->domain, true).re, none = tir_int(l->tir, DT_U32, 0);
-	PointVal zero = point_zero(l, l->g->tensor.at[l->node->out].dtype);
-	v.re = tir_select(l->tir, domain, v.re, zero.re);
-	v.im = v.im ? tir_select(l->tir, domain, v.im, zero.im) : 0;
-	v.fail = v.fail ? tir_select(l->tir, domain, v.fail, none) : 0;
-	v.cut = v.cut ? tir_select(l->tir, domain, v.cut, none) : 0;
-	return v;
-}
-
 /* Hands a member's value at the point on: to memory, to the panel, to later members. */
 static void
 deliver(RowBuild *b, RowMember *m, PointVal v)
@@ -64,16 +52,10 @@ rows_finish_member(RowBuild *b, RowMember *m, PointVal folded, ValId touched)
 {
 	bool always = expr_is_true(b->l->g, m->node.domain);
 	PointVal v = element_finish(b->l, folded, touched, always);
-	deliver(b, m, always ? v : where_domain(b->l, v));
+	deliver(b, m, always ? v : element_where(b->l, v));
 }
 
 /* --- folds --- */
-
-bool
-rows_is_folded(const RowMember *m)
-{
-	return !m->is_row && m->node.nred > 0;
-}
 
 /* Whether vectors run where member m is computed. */
 static bool
@@ -112,11 +94,43 @@ rows_begin_fold(RowBuild *b, RowMember *m)
 {
 	rows_enter(b, m);
 	Reduction f = reduction_begin(b->l);
+	if (m->scans && expr_is_true(b->l->g, m->node.guard) && !f.position) { /* each element has the term of its own step */
+		f.wants_touched = false;
+		f.touched = 0;
+	}
 	if (has_lanes(b, m)) {
-		reduction_rank(b->l, &f);
-		reduction_widen(b->l, &f);
+		if (!b->kernel->plan.threads) /* GPUs have such a max and min */
+			reduction_rank(b->l, &f);
+		else if (rows_is_folded(m) && !m->scans && !m->side && rows_phase_is_held(b->r, b->kernel->plan.held, m->phase))
+			reduction_search(&f); /* positions are numbers of lanes */
+		f.by_group = expr_is_true(b->l->g, m->node.guard);
+		if (!(m->scans && rows_folds_by_lane(b, m) && b->kernel->plan.threads)) /* a block carries scalars */
+			reduction_widen(b->l, &f);
 	}
 	return f;
+}
+
+static void fold_inside(RowBuild *b, RowMember *m, Reduction *f, unsigned a, ValId position);
+
+/* Whether a range is known to have very few terms. */
+static bool
+is_unrolled(const RowBuild *b, ValId lo, ValId hi)
+{
+	const TirInst *from = tir_inst(b->l->tir, lo), *to = tir_inst(b->l->tir, hi);
+	return from->op == OP_CONST && to->op == OP_CONST && from->imm.i >= 0 && to->imm.i <= ROWS_MAX_SIDE;
+}
+
+static void
+unroll_inside(RowBuild *b, RowMember *m, Reduction *f, unsigned a, ValId lo, ValId hi)
+{
+	Point *l = b->l;
+	int64_t end = tir_inst(l->tir, hi)->imm.i;
+	for (int64_t i = tir_inst(l->tir, lo)->imm.i; i < end; i++) {
+		uint32_t mark = point_mark(l);
+		l->axis[m->axis[a]] = rows_int(b, i);
+		fold_inside(b, m, f, a + 1, 0);
+		point_release(l, mark);
+	}
 }
 
 /* The value of a row's element with reduced axes of its own, whose loops are inside the phase's. */
@@ -132,6 +146,10 @@ fold_inside(RowBuild *b, RowMember *m, Reduction *f, unsigned a, ValId position)
 	}
 	element_range(l, a, &lo, &hi, &words, expr_is_true(l->g, m->node.domain));
 	reduction_join(l, f, words);
+	if (is_unrolled(b, lo, hi) && !f->position) {
+		unroll_inside(b, m, f, a, lo, hi);
+		return;
+	}
 	unsigned n = reduction_pack(f, carried);
 	uint32_t mark = point_mark(l);
 	ValId i = tir_for(l->tir, lo, hi, rows_int(b, 1), carried, n);

@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { ACROSS_NTH = 200 }; /* of RowLoop: the parts are no loop */
+
 /* --- loops: the region's axes --- */
 
 static bool
@@ -44,13 +46,19 @@ place_axes(RowsPlan *p, unsigned index)
 	Rows *r = p->r;
 	RowMember *m = &r->member[index];
 	Node *n = &m->node;
-	unsigned lane = r->lanes_by_row ? ROWS_NO_AXIS : rows_inner_lane(p, index), all = (unsigned)n->npar + n->nred;
+	unsigned lane = r->lanes_by_row ? ROWS_NO_AXIS : p->inner_lane[index], all = (unsigned)n->npar + n->nred;
 	ExprId lo[TG_MAX_AXES], hi[TG_MAX_AXES], zero = expr_int(p->g, DT_I64, 0);
-	for (unsigned k = 0; k < r->nrow; k++)
+	for (unsigned k = 0; k < r->nrow && !m->across; k++)
 		m->axis[r->row_axis[index][k]] = (uint8_t)k;
 	for (unsigned a = 0; a < all; a++) {
 		if (a < n->npar && rows_is_row_axis(r, index, a))
 			continue;
+		if (m->across && a == n->npar) { /* the rows of the part */
+			m->axis[a] = 0;
+			n->axis[a].lo = over_region(p, m, n->axis[a].lo);
+			n->axis[a].hi = over_region(p, m, n->axis[a].hi);
+			continue;
+		}
 		bool own = a < n->npar;
 		lo[a] = own ? zero : over_region(p, m, n->axis[a].lo);
 		hi[a] = own ? p->g->tensor.at[m->t].extent[a] : over_region(p, m, n->axis[a].hi);
@@ -60,14 +68,20 @@ place_axes(RowsPlan *p, unsigned index)
 				nth++;
 		if (n->axis[a].clamp && !own)
 			nth = 100 + index; /* a cut range is its member's alone */
+		if (m->across && a == 0)
+			nth = ACROSS_NTH;
 		if (!add_loop(p, lo[a], hi[a], nth, a == lane, &m->axis[a]))
 			return false;
+		if (m->across && a == 0)
+			r->across = m->axis[a];
 		if (!own) {
 			n->axis[a].lo = lo[a];
 			n->axis[a].hi = hi[a];
 			n->axis[a].clamp = over_region(p, m, n->axis[a].clamp);
 		}
 	}
+	for (unsigned a = 0; a < n->npar; a++)
+		m->side_axis = rows_is_row_axis(r, index, a) ? m->side_axis : m->axis[a];
 	n->domain = over_region(p, m, n->domain);
 	n->guard = over_region(p, m, n->guard);
 	n->body = over_region(p, m, n->body);
@@ -79,23 +93,26 @@ place_axes(RowsPlan *p, unsigned index)
 
 /* --- phases --- */
 
-/* The loops that member m shares with its phase: its own axes or, without, its ranges. */
+/* The loops that member m shares with its phase: its own axes or, without, its ranges; both where it folds
+ * along them. */
 static void
 phase_loops(const Rows *r, unsigned index, RowPhase *out)
 {
 	const RowMember *m = &r->member[index];
-	unsigned lo = m->is_row ? 0 : m->node.npar, hi = m->is_row ? m->node.npar : (unsigned)m->node.npar + m->node.nred;
+	bool folds = rows_is_folded(m);
+	unsigned lo = m->across ? 1 : m->is_row && !m->side ? 0 : m->node.npar, hi = folds ? (unsigned)m->node.npar + m->node.nred : m->node.npar;
 	*out = (RowPhase){0};
 	for (int lanes = 0; lanes < 2; lanes++)
 		for (unsigned a = lo; a < hi; a++) {
 			if (m->axis[a] < r->nrow || r->loop[m->axis[a] - r->nrow].lanes != (bool)lanes)
 				continue;
 			out->loop[out->nloop++] = m->axis[a];
+			out->nown += m->folds_along && a < m->node.npar;
 			out->lanes = lanes;
 		}
 	if (m->scans || m->steps)
 		out->dir = m->reverse ? -1 : 1;
-	else if (!m->is_row && out->nloop)
+	else if (folds && out->nloop)
 		out->dir = 1;
 }
 
@@ -103,7 +120,7 @@ phase_loops(const Rows *r, unsigned index, RowPhase *out)
 static bool
 shares_loops(const RowPhase *phase, const RowPhase *loops)
 {
-	return phase->nloop == loops->nloop && memcmp(phase->loop, loops->loop, loops->nloop) == 0 &&
+	return phase->late == loops->late && phase->nloop == loops->nloop && phase->nown == loops->nown && memcmp(phase->loop, loops->loop, loops->nloop) == 0 &&
 	       (!phase->dir || !loops->dir || phase->dir == loops->dir);
 }
 
@@ -138,8 +155,7 @@ order_read(void *user, ExprId e)
 	RowMember *from = &r->member[at];
 	if (from->steps) /* of earlier steps, or by an earlier member of the step */
 		return;
-	bool folded = !from->is_row && from->node.nred > 0;
-	bool same = !folded && !p->access && reads_same_point(o->p->g, from, e);
+	bool same = !rows_is_folded(from) && !p->access && reads_same_point(o->p->g, from, e);
 	unsigned phase = from->phase + (same ? 0u : 1u);
 	if (phase > o->earliest)
 		o->earliest = phase;
@@ -152,6 +168,7 @@ place_member(RowsPlan *p, unsigned index)
 	RowPhase loops;
 	Order o = {p, index, 0};
 	phase_loops(r, index, &loops);
+	loops.late = r->member[index].across && !p->facts->held;
 	node_walk(p->g, p->scratch, &r->member[index].node, order_read, &o);
 	for (unsigned f = o.earliest; f < r->nphase; f++)
 		if (shares_loops(&r->phase[f], &loops)) {
@@ -183,9 +200,15 @@ keep_read(void *user, ExprId e)
 	Rows *r = o->p->r;
 	const Expr *p = expr_get(o->p->g, e);
 	int at = p->op == OP_READ ? rows_member_of(r, p->ref) : -1;
-	if (at < 0 || !r->member[at].is_row)
+	if (at < 0)
 		return;
 	RowMember *from = &r->member[at];
+	bool late = r->phase[r->member[o->m].phase].late && !r->phase[from->phase].late;
+	from->panel |= late; /* of other rows than the last one, too */
+	if (!from->is_row)
+		return;
+	if (rows_phase_is_held(r, o->p->facts->held, from->phase) && reads_same_point(o->p->g, from, e))
+		return;
 	if (from->phase != r->member[o->m].phase && (!from->stored || may_stream(o->p, (unsigned)at)))
 		from->panel = true;
 	else if (from->phase != r->member[o->m].phase)
@@ -206,6 +229,12 @@ find_panels(RowsPlan *p)
 		RowMember *m = &r->member[index];
 		if (!m->panel)
 			continue;
+		if (p->facts->blocks) { /* threads have no memory of their own: it has a place as if another kernel read it */
+			m->panel = false;
+			m->parked = !m->stored;
+			m->stored = true;
+			continue;
+		}
 		if (rows_own_axes(r, index) > 1)
 			return rows_refuse(p, REMARK_rows_large_panel);
 		if (p->facts->faulty[m->t])
@@ -217,12 +246,29 @@ find_panels(RowsPlan *p)
 	return true;
 }
 
+/* How many values of its own axis member m folds side by side; 0: it has other axes, or it is a loop. */
+static unsigned
+count_side(const RowsPlan *p, unsigned index)
+{
+	const Rows *r = p->r;
+	const RowMember *m = &r->member[index];
+	if (!m->folds_along || rows_own_axes(r, index) != 1)
+		return 0;
+	unsigned own = 0;
+	while (rows_is_row_axis(r, index, own))
+		own++;
+	const Expr *extent = expr_get(p->g, p->g->tensor.at[m->t].extent[own]);
+	return extent->op == OP_CONST && extent->imm.i > 0 && extent->imm.i <= ROWS_MAX_SIDE ? (unsigned)extent->imm.i : 0;
+}
+
 bool
 rows_order_members(RowsPlan *p)
 {
 	Rows *r = p->r;
 	for (unsigned m = 0; m < r->nmember; m++) {
 		r->member[m].is_row = rows_own_axes(r, m) > 0;
+		r->member[m].folds_along = r->member[m].is_row && !r->lanes_by_row && rows_folds_inner_lane(p, m);
+		r->member[m].side = (uint8_t)count_side(p, m);
 		if (!place_axes(p, m))
 			return false;
 	}

@@ -2,18 +2,34 @@
  *
  * A fold by lane keeps an accumulator for each lane of each copy; they are joined after the loops, in
  * ascending order of copies. */
+#include "passes/schedule/blocks.h"
 #include "passes/schedule/rows_build.h"
 
-/* For how many copies member k of the phase carries what it folds. */
+#include "ir/bugs.h"
+#include "passes/expr_map.h"
+
+enum {
+	MAX_CARRIED = ROWS_MAX_MEMBERS * POINT_MAX_COPIES * ROWS_MAX_SIDE * REDUCTION_MAX_CARRIED,
+	ROWS_AHEAD = 32 /* rows of some hundred bytes each: what takes the time of a fetch from memory, and fits into a cache */
+};
+
+/* The values that m folds at once. */
 static unsigned
-carried_copies(const RowBuild *b, unsigned phase, unsigned k)
+folded_values(const RowMember *m)
+{
+	return !rows_is_folded(m) ? 0 : m->side ? m->side : 1;
+}
+
+/* How many folds of member k the phase carries. */
+static unsigned
+carried_folds(const RowBuild *b, unsigned phase, unsigned k)
 {
 	const RowMember *m = &b->r->member[k];
 	if (m->phase != phase)
 		return 0;
 	if (m->scans && !b->r->lanes_by_row)
 		return 1;
-	return m->scans || rows_is_folded(m) ? b->ncopy : 0;
+	return b->ncopy * (m->scans ? 1 : folded_values(m));
 }
 
 /* All accumulators of a phase as the values that its loops carry, and back. */
@@ -22,7 +38,7 @@ pack_phase(RowBuild *b, unsigned phase, ValId *carried)
 {
 	unsigned n = 0;
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_copies(b, phase, k); c++)
+		for (unsigned c = 0; c < carried_folds(b, phase, k); c++)
 			n += reduction_pack(&b->fold[k][c], carried + n);
 	return n;
 }
@@ -32,13 +48,15 @@ unpack_phase(RowBuild *b, unsigned phase, ValId *carried)
 {
 	ValId scratch[REDUCTION_MAX_CARRIED];
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_copies(b, phase, k); c++) {
+		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
 			reduction_unpack(&b->fold[k][c], carried);
 			carried += reduction_pack(&b->fold[k][c], scratch);
 		}
 }
 
 /* The first member of a phase, and its own number of one of the phase's loops. */
+enum { FEW_TURNS = 4 }; /* of a loop that may run seldom */
+
 static RowMember *
 loop_owner(const RowBuild *b, unsigned phase, unsigned axis, unsigned *own)
 {
@@ -67,8 +85,46 @@ loop_ends(RowBuild *b, unsigned phase, unsigned axis, ValId *lo, ValId *hi)
 	}
 	element_range(b->l, own, lo, hi, &words, expr_is_true(b->l->g, m->node.domain));
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; b->r->member[k].phase == phase && rows_is_folded(&b->r->member[k]) && c < b->ncopy; c++)
+		for (unsigned c = 0; rows_is_folded(&b->r->member[k]) && c < carried_folds(b, phase, k); c++)
 			reduction_join(b->l, &b->fold[k][c], words);
+}
+
+/* Whether what m folds side by side takes its terms from the same points: then one of them knows if there were
+ * any. */
+static bool
+touched_together(const RowBuild *b, const RowMember *m)
+{
+	return m->side && m->node.monoid == MON_SUM && !(expr_axes(b->l->g, b->l->scratch, m->node.guard) >> m->side_axis & 1);
+}
+
+/* Whether there was a term is known of those that nothing leaves out, and needs no fold. */
+static bool
+range_tells(const RowBuild *b, const RowMember *m, const Reduction *f)
+{
+	const RowPhase *p = &b->r->phase[m->phase];
+	bool in_terms = monoid_info[m->node.monoid].index || (m->node.monoid == MON_PROD && f->type == DT_C64);
+	return f->touched && p->nloop == p->nown + 1u && !m->scans && !m->side && !in_terms &&
+	       expr_is_true(b->l->g, m->node.guard);
+}
+
+/* A term of each of a member's values side by side. What they have in common is lowered once. */
+static void
+take_terms(RowBuild *b, unsigned k, ValId position)
+{
+	RowMember *m = &b->r->member[k];
+	uint32_t mark = point_mark(b->l);
+	for (unsigned v = 0; v < m->side; v++) {
+		b->l->axis[m->side_axis] = rows_int(b, v);
+		rows_take_term(b, m, rows_fold(b, k, b->l->copy, v), position);
+		if (!BUG(side_value_kept))
+			point_release_axis(b->l, mark, m->side_axis);
+	}
+}
+
+static bool
+is_held(const RowBuild *b, unsigned phase)
+{
+	return rows_phase_is_held(b->r, b->kernel->plan.held, phase);
 }
 
 /* One iteration: every member, for each of the copies. */
@@ -92,15 +148,33 @@ phase_point(RowBuild *b, unsigned phase, unsigned lane_axis, ValId base, ValId p
 			if (m->phase != phase)
 				continue;
 			rows_enter(b, m);
-			if (m->scans)
+			if (m->across)
+				rows_take_term(b, m, &b->fold[k][0], 0);
+			else if (m->scans)
 				rows_scan(b, m, &b->fold[k][b->r->lanes_by_row ? c : 0]);
+			else if (m->side)
+				take_terms(b, k, at);
 			else if (rows_is_folded(m))
 				rows_take_term(b, m, &b->fold[k][c], at);
 			else
 				rows_element(b, m);
 		}
-		point_release(l, mark);
+		if (!is_held(b, phase))
+			point_release(l, mark);
 	}
+}
+
+/* Nor is what the range tells carried: it is put in when the loop is behind. */
+static void
+put_touched(RowBuild *b, unsigned phase, ValId lo, ValId hi)
+{
+	ValId some = 0;
+	for (unsigned k = 0; k < b->r->nmember; k++)
+		for (unsigned c = 0; c < carried_folds(b, phase, k); c++)
+			if (b->fold[k][c].range_tells) {
+				some = some ? some : BUG(range_untold) ? tir_int(b->l->tir, DT_BOOL, 1) : tir_binary(b->l->tir, OP_LT, lo, hi);
+				b->fold[k][c].touched = some;
+			}
 }
 
 static bool
@@ -126,25 +200,153 @@ next_position(RowBuild *b, unsigned phase, ValId outer, ValId i, ValId lo, ValId
 	             : inner;
 }
 
+/* Columns side by side that are gone through row by row: a row's piece is short and the next one far away,
+ * so that processors don't see the pattern. */
 static void
-scalar_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
+look_ahead(RowBuild *b, unsigned phase, unsigned level)
+{
+	const RowPhase *p = &b->r->phase[phase];
+	if (!b->r->lanes_by_row || b->kernel->plan.threads || p->dir < 0 || level + 1u != p->nloop || b->l->mask)
+		return;
+	b->l->ahead = 1u + p->loop[level];
+	b->l->ahead_by = ROWS_AHEAD;
+}
+
+/* Whether how often the loop runs is known without data: else it may well be seldom. */
+static bool
+range_known(RowBuild *b, unsigned phase, unsigned axis)
+{
+	unsigned own;
+	const Point *l = b->l;
+	const RowMember *m = loop_owner(b, phase, axis, &own);
+	const Axis *a = &m->node.axis[own];
+	return own < m->node.npar || (expr_is_index(l->g, l->scratch, a->lo) && expr_is_index(l->g, l->scratch, a->hi));
+}
+
+/* How many iterations of a loop are lowered side by side: of columns of a block, the rows that a thread has on
+ * their way at once. */
+static unsigned
+turns_at_once(RowBuild *b, unsigned phase, unsigned level)
+{
+	const RowPhase *p = &b->r->phase[phase];
+	bool columns = b->kernel->plan.threads && b->r->lanes_by_row && !b->r->scans;
+	unsigned some = b->kernel->plan.threads == TIR_WARP ? 4 * b->r->turns : b->r->turns; /* few warps, many registers */
+	if (!columns || p->dir < 0 || level + 1u < p->nloop)
+		return 1;
+	return some < FEW_TURNS || range_known(b, phase, p->loop[level]) ? some : FEW_TURNS;
+}
+
+/* Iterations from..to of a loop from lo to hi, some at a time. */
+static void
+scalar_turns(RowBuild *b, unsigned phase, unsigned level, ValId position, const ValId *range, unsigned turns)
 {
 	Point *l = b->l;
-	ValId carried[ROWS_MAX_MEMBERS * POINT_MAX_COPIES * REDUCTION_MAX_CARRIED], lo, hi;
-	unsigned axis = b->r->phase[phase].loop[level];
-	loop_ends(b, phase, axis, &lo, &hi);
-	unsigned n = pack_phase(b, phase, carried);
+	ValId carried[MAX_CARRIED], lo = range[2], hi = range[3];
+	unsigned axis = b->r->phase[phase].loop[level], n = pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(l);
-	ValId i = tir_for(l->tir, lo, hi, rows_int(b, 1), carried, n);
-	if (b->r->phase[phase].dir < 0)
-		i = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, lo, hi), rows_int(b, 1)), i);
-	l->axis[axis] = i;
+	ValId first = tir_for(l->tir, range[0], range[1], rows_int(b, turns), carried, n);
 	unpack_phase(b, phase, carried);
-	phase_loops_from(b, phase, level + 1, next_position(b, phase, position, i, lo, hi));
+	for (unsigned t = 0; t < turns; t++) {
+		uint32_t turn = point_mark(l);
+		ValId i = t && !BUG(turns_alike) ? tir_binary(l->tir, OP_ADD, first, rows_int(b, t)) : first;
+		if (b->r->phase[phase].dir < 0)
+			i = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, lo, hi), rows_int(b, 1)), i);
+		l->axis[axis] = i;
+		unsigned ahead = l->ahead;
+		look_ahead(b, phase, level);
+		phase_loops_from(b, phase, level + 1, next_position(b, phase, position, i, lo, hi));
+		l->ahead = ahead;
+		point_release(l, turn);
+	}
 	pack_phase(b, phase, carried);
 	tir_end_for(l->tir, carried, n);
 	unpack_phase(b, phase, carried);
 	point_release(l, mark);
+}
+
+static void
+scalar_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
+{
+	TirKernel *k = b->l->tir;
+	unsigned turns = turns_at_once(b, phase, level);
+	ValId lo, hi;
+	loop_ends(b, phase, b->r->phase[phase].loop[level], &lo, &hi);
+	ValId rest = lo;
+	if (turns > 1) {
+		ValId step = rows_int(b, turns), count = tir_binary(k, OP_SUB, tir_binary(k, OP_MAX, hi, lo), lo);
+		rest = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, count, step), step));
+		const ValId whole[4] = {lo, rest, lo, hi};
+		scalar_turns(b, phase, level, position, whole, turns);
+	}
+	const ValId range[4] = {rest, hi, lo, hi};
+	scalar_turns(b, phase, level, position, range, 1);
+	put_touched(b, phase, lo, hi);
+}
+
+/* One vector, of all iterations or at the place of a loop. */
+static void
+block_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId *range, ValId outer)
+{
+	b->l->mask = point_block_mask(b->l, base, range[1]);
+	phase_point(b, phase, axis, base, next_position(b, phase, outer, base, range[0], range[1]));
+	b->l->mask = 0;
+}
+
+/* With blocks: the vectors of from..to, of a loop over range; back: from the last, which is whole, to the first. */
+static void
+block_vectors(RowBuild *b, unsigned phase, unsigned axis, ValId from, ValId to, const ValId *range, ValId outer, bool masked,
+              bool back)
+{
+	Point *l = b->l;
+	ValId carried[ROWS_MAX_MEMBERS * POINT_MAX_COPIES * REDUCTION_MAX_CARRIED];
+	unsigned n = pack_phase(b, phase, carried);
+	uint32_t mark = point_mark(l);
+	ValId step = rows_int(b, l->lanes), base = tir_for(l->tir, from, to, step, carried, n);
+	unpack_phase(b, phase, carried);
+	if (back)
+		base = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, from, to), step), base);
+	if (masked)
+		block_point(b, phase, axis, base, range, outer);
+	else
+		phase_point(b, phase, axis, base, next_position(b, phase, outer, base, range[0], range[1]));
+	pack_phase(b, phase, carried);
+	tir_end_for(l->tir, carried, n);
+	unpack_phase(b, phase, carried);
+	point_release(l, mark);
+}
+
+/* Whole vectors without a mask, and what is left. */
+static void
+block_parts(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer)
+{
+	TirKernel *k = b->l->tir;
+	ValId step = rows_int(b, b->l->lanes), lo = range[0], hi = range[1];
+	ValId count = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, tir_binary(k, OP_MAX, hi, lo), lo), step);
+	ValId rest = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, count, step));
+	block_vectors(b, phase, axis, lo, rest, range, outer, false, false);
+	if (!BUG(last_block_missing))
+		block_vectors(b, phase, axis, rest, hi, range, outer, true, false);
+}
+
+/* With blocks: by vectors, or the only one. */
+static void
+block_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer)
+{
+	TirKernel *k = b->l->tir;
+	ValId lo = range[0], hi = range[1];
+	if (b->kernel->plan.held) {
+		block_point(b, phase, axis, lo, range, outer);
+	} else if (b->r->scans && b->r->phase[phase].dir < 0) { /* from the last vector, which is not whole, to the first */
+		ValId step = rows_int(b, b->l->lanes), up = tir_binary(k, OP_ADD, hi, tir_binary(k, OP_SUB, step, rows_int(b, 1)));
+		ValId count = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, up, lo), step);
+		ValId to = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, count, step));
+		block_vectors(b, phase, axis, lo, to, range, outer, true, true);
+	} else if (b->r->scans) {
+		block_vectors(b, phase, axis, lo, hi, range, outer, true, false);
+	} else {
+		block_parts(b, phase, axis, range, outer);
+	}
+	put_touched(b, phase, lo, hi);
 }
 
 /* Iterations from..to in steps of `copies` vectors. */
@@ -152,7 +354,7 @@ static void
 vector_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer, bool masked)
 {
 	Point *l = b->l;
-	ValId carried[ROWS_MAX_MEMBERS * POINT_MAX_COPIES * REDUCTION_MAX_CARRIED];
+	ValId carried[MAX_CARRIED];
 	ValId from = range[0], to = range[1], lo = range[2], hi = range[3];
 	b->ncopy = copies;
 	unsigned n = pack_phase(b, phase, carried);
@@ -182,6 +384,37 @@ phase_folds(const RowBuild *b, unsigned phase)
 	return false;
 }
 
+/* As vectors of the range and a masked end, twice: up to the vectors that hold the hole, which are the first
+ * part's end, and beyond. */
+static void
+loop_around(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, const ValId *range, unsigned copies, ValId outer)
+{
+	TirKernel *k = b->l->tir;
+	ValId carried[MAX_CARRIED], lo = range[0], rest = range[1], hi = range[3], zero = rows_int(b, 0);
+	RowConditions kept;
+	ValId step = rows_int(b, (int64_t)(copies * b->l->lanes));
+	ValId at = tir_binary(k, OP_MIN, tir_binary(k, OP_MAX, point_value(b->l, hole, true).re, lo), rest);
+	ValId whole = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, at, lo), step);
+	ValId first = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, whole, step));
+	ValId next = BUG(hole_filled) ? first : tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, first, step), rest);
+	b->ncopy = copies;
+	unsigned n = pack_phase(b, phase, carried);
+	uint32_t mark = point_mark(b->l);
+	ValId before = tir_binary(k, OP_EQ, tir_for(k, zero, rows_int(b, 2), rows_int(b, 1), carried, n), zero);
+	unpack_phase(b, phase, carried);
+	ValId from = tir_select(k, before, lo, next), to = tir_select(k, before, first, rest);
+	const ValId vectors[4] = {from, to, lo, hi}, end[4] = {to, tir_select(k, before, next, hi), lo, hi};
+	rows_leave_hole(b, phase, axis, hole, &kept);
+	vector_loop(b, phase, axis, vectors, copies, outer, false);
+	rows_mind_hole(b, &kept);
+	vector_loop(b, phase, axis, end, 1, outer, true);
+	b->ncopy = copies;
+	pack_phase(b, phase, carried);
+	tir_end_for(k, carried, n);
+	unpack_phase(b, phase, carried);
+	point_release(b->l, mark);
+}
+
 static void
 lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 {
@@ -189,6 +422,11 @@ lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 	unsigned axis = b->r->phase[phase].loop[level];
 	ValId lo, hi;
 	loop_ends(b, phase, axis, &lo, &hi);
+	if (b->kernel->plan.threads) {
+		const ValId range[2] = {lo, hi};
+		block_loop(b, phase, axis, range, position);
+		return;
+	}
 	hi = tir_binary(l->tir, OP_MAX, hi, lo);
 	unsigned copies = phase_folds(b, phase) ? b->copies : 1; /* else its iterations overlap by themselves */
 	ValId step = rows_int(b, (int64_t)(copies * l->lanes));
@@ -196,9 +434,15 @@ lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 	ValId rest = tir_binary(l->tir, OP_ADD, lo, tir_binary(l->tir, OP_MUL, whole, step));
 	const ValId vectors[4] = {lo, rest, lo, hi}, tail[4] = {rest, hi, lo, hi};
 	bool down = b->r->phase[phase].dir < 0;
-	vector_loop(b, phase, axis, down ? tail : vectors, copies, position, down);
-	vector_loop(b, phase, axis, down ? vectors : tail, 1, position, !down);
+	ExprId hole = down ? 0 : rows_hole(b, phase, axis);
+	if (hole) {
+		loop_around(b, phase, axis, hole, vectors, copies, position);
+	} else {
+		vector_loop(b, phase, axis, down ? tail : vectors, copies, position, down);
+		vector_loop(b, phase, axis, down ? vectors : tail, 1, position, !down);
+	}
 	b->ncopy = b->copies;
+	put_touched(b, phase, lo, hi);
 }
 
 static void
@@ -213,23 +457,31 @@ phase_loops_from(RowBuild *b, unsigned phase, unsigned level, ValId position)
 		scalar_loop(b, phase, level, position);
 }
 
+/* The value'th of those side by side, if there are several. */
 static void
-finish_fold(RowBuild *b, unsigned k)
+finish_fold(RowBuild *b, unsigned k, unsigned value)
 {
 	RowMember *m = &b->r->member[k];
 	Point *l = b->l;
 	bool by_lane = rows_folds_by_lane(b, m);
 	for (unsigned c = 1; by_lane && c < b->ncopy; c++)
-		reduction_merge(l, &b->fold[k][0], &b->fold[k][c]);
+		reduction_merge(l, rows_fold(b, k, 0, value), rows_fold(b, k, c, value));
 	if (by_lane)
-		reduction_across(l, &b->fold[k][0]);
+		reduction_across(l, rows_fold(b, k, 0, value));
+	if (value && touched_together(b, m))
+		rows_fold(b, k, 0, value)->touched = rows_fold(b, k, 0, 0)->touched;
 	for (unsigned c = 0; c < (by_lane ? 1 : b->ncopy); c++) {
 		uint32_t mark = point_mark(l);
+		const Reduction *f = rows_fold(b, k, c, value);
 		l->copy = c;
+		if (m->side)
+			l->axis[m->side_axis] = rows_int(b, value);
 		if (b->r->lanes_by_row)
 			l->axis[rows_lane_axis(b)] = c ? tir_binary(l->tir, OP_ADD, b->base, rows_int(b, (int64_t)(c * l->lanes))) : b->base;
 		rows_enter(b, m);
-		rows_finish_member(b, m, reduction_end(l, &b->fold[k][c]), b->fold[k][c].touched);
+		l->one = !b->r->lanes_by_row;
+		rows_finish_member(b, m, reduction_end(l, f), f->touched);
+		l->one = false;
 		point_release(l, mark);
 	}
 	TensorArg *arg = point_tensor(l, m->t);
@@ -237,13 +489,55 @@ finish_fold(RowBuild *b, unsigned k)
 		arg->value[c] = arg->value[0];
 }
 
+/* The folds of a phase, at one point of its outer loops. */
+static void
+run_folds(RowBuild *b, unsigned phase)
+{
+	const Rows *r = b->r;
+	for (unsigned k = 0; k < r->nmember; k++)
+		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
+			RowMember *m = &b->r->member[k];
+			Reduction *f = &b->fold[k][c];
+			*f = rows_begin_fold(b, m);
+			f->range_tells = range_tells(b, m, f);
+			if (f->range_tells || (touched_together(b, m) && c % m->side)) {
+				f->wants_touched = false;
+				f->touched = 0;
+			}
+		}
+	phase_loops_from(b, phase, r->phase[phase].nown, 0);
+	for (unsigned k = 0; k < r->nmember; k++)
+		for (unsigned v = 0; v < folded_values(&r->member[k]) && r->member[k].phase == phase; v++)
+			finish_fold(b, k, v);
+}
+
+/* The loops at each of whose points a phase folds anew, from this one on. */
+static void
+own_loops_from(RowBuild *b, unsigned phase, unsigned level)
+{
+	Point *l = b->l;
+	ValId lo, hi;
+	if (level == b->r->phase[phase].nown) {
+		run_folds(b, phase);
+		return;
+	}
+	unsigned axis = b->r->phase[phase].loop[level];
+	loop_ends(b, phase, axis, &lo, &hi);
+	uint32_t mark = point_mark(l);
+	l->axis[axis] = tir_for(l->tir, lo, hi, rows_int(b, 1), NULL, 0);
+	own_loops_from(b, phase, level + 1);
+	tir_end_for(l->tir, NULL, 0);
+	point_release(l, mark);
+}
+
 static void
 set_where(RowBuild *b, unsigned phase, bool inside)
 {
 	for (unsigned k = 0; k < b->r->nmember; k++) {
 		const RowMember *m = &b->r->member[k];
+		bool value = inside || !m->is_row || is_held(b, phase);
 		if (m->phase == phase)
-			point_tensor(b->l, m->t)->where = inside || !m->is_row ? IN_VALUE : m->panel ? IN_PANEL : IN_MEMORY;
+			point_tensor(b->l, m->t)->where = value ? IN_VALUE : m->panel ? IN_PANEL : IN_MEMORY;
 	}
 }
 
@@ -254,17 +548,21 @@ run_phase(RowBuild *b, unsigned phase)
 	unsigned ncopy = b->ncopy;
 	if (r->phase[phase].lanes)
 		b->ncopy = b->copies;
-	for (unsigned k = 0; k < r->nmember; k++)
-		for (unsigned c = 0; c < carried_copies(b, phase, k); c++)
-			b->fold[k][c] = rows_begin_fold(b, &r->member[k]);
 	set_where(b, phase, true);
 	/* the first phase waits for memory, the others compute on what it brought */
-	b->l->ahead = phase > 0 && r->phase[phase].lanes && !r->lanes_by_row ? r->nrow : 0;
-	phase_loops_from(b, phase, 0, 0);
+	b->l->ahead_by = 1;
+	b->l->ahead = phase > 0 && r->phase[phase].lanes && !r->lanes_by_row && !b->kernel->plan.threads ? r->nrow : 0;
+	unsigned rows = is_held(b, phase) ? block_rows_ahead(b->l->g, b->l->scratch, r, &b->kernel->plan) : 0;
+	if (rows) {
+		b->l->ahead = r->nrow;
+		b->l->ahead_by = rows;
+	}
+	if (r->ahead) {
+		b->l->ahead = 1u + rows_lane_axis(b);
+		b->l->ahead_by = r->ahead;
+	}
+	own_loops_from(b, phase, 0);
 	b->l->ahead = 0;
-	for (unsigned k = 0; k < r->nmember; k++)
-		if (r->member[k].phase == phase && rows_is_folded(&r->member[k]))
-			finish_fold(b, k);
 	set_where(b, phase, false);
 	b->l->copy = 0;
 	b->ncopy = ncopy;
@@ -289,6 +587,8 @@ rows_run_phases(RowBuild *b, unsigned ncopy)
 	uint32_t mark = point_mark(b->l);
 	b->ncopy = ncopy;
 	for (unsigned f = 0; f < b->r->nphase; f++) {
+		if (b->r->phase[f].late)
+			continue;
 		run_phase(b, f);
 		share_values(b, f);
 	}

@@ -27,8 +27,16 @@ typedef struct {
 	RowsPlan *p;
 	unsigned m;      /* the member at work; its axes are those of its node */
 	bool linked;     /* it reads a member */
+	bool parts;      /* that is parts, and others than its own */
 	uint32_t broken; /* row axes that a read does not hand on, as bits */
 } Link;
+
+static bool
+hands_on(const Link *l, ExprId sub)
+{
+	const Expr *p = expr_get(l->p->g, sub);
+	return p->op == OP_AXIS && p->ref < l->p->r->member[l->m].node.npar;
+}
 
 static void
 link_read(void *user, ExprId e)
@@ -41,6 +49,7 @@ link_read(void *user, ExprId e)
 	if (from < 0 || from >= (int)l->m)
 		return;
 	l->linked = true;
+	l->parts |= r->member[from].node.parts && !hands_on(l, expr_arg(g, e, 0));
 	for (unsigned k = 0; k < r->nrow; k++) {
 		unsigned a = r->row_axis[from][k];
 		const Expr *sub = expr_get(g, expr_arg(g, e, a));
@@ -94,7 +103,7 @@ scanned_rows(const Rows *r, unsigned m, unsigned scanned)
 }
 
 static bool
-find_rows(RowsPlan *p, const uint8_t *scanned)
+find_rows(RowsPlan *p, const uint8_t *scanned, unsigned nrows)
 {
 	Rows *r = p->r;
 	const Tensor *first = &p->g->tensor.at[r->member[0].t];
@@ -107,10 +116,12 @@ find_rows(RowsPlan *p, const uint8_t *scanned)
 		r->row_axis[0][k] = (uint8_t)k;
 	}
 	drop_rows(r, scanned_rows(r, 0, scanned[0]), 0);
-	for (unsigned m = 1; m < r->nmember; m++) {
+	for (unsigned m = 1; m < nrows; m++) {
 		Link l = {.p = p, .m = m};
 		memset(r->row_axis[m], ROWS_NO_AXIS, sizeof r->row_axis[m]);
 		node_walk(p->g, p->scratch, &r->member[m].node, link_read, &l);
+		if (l.parts)
+			return rows_refuse(p, REMARK_rows_parts);
 		if (!l.linked)
 			link_sibling(&l);
 		for (unsigned k = 0; k < r->nrow; k++)
@@ -119,13 +130,19 @@ find_rows(RowsPlan *p, const uint8_t *scanned)
 					l.broken |= 1u << k;
 		drop_rows(r, l.broken | scanned_rows(r, m, scanned[m]), m);
 	}
-	for (unsigned m = 0; m < r->nmember; m++) {
+	if (nrows < r->nmember) /* one row at a time */
+		drop_rows(r, ~UINT32_C(1), nrows - 1);
+	for (unsigned m = 0; m < nrows; m++) {
+		if (r->member[m].node.parts && !rows_is_row_axis(r, m, 0))
+			return rows_refuse(p, REMARK_rows_parts);
 		if (r->member[m].scans && rows_own_axes(r, m) > 1)
 			return rows_refuse(p, REMARK_rows_scan_inside);
 		if (r->nrow == 0 && r->nmember > 1 && r->member[m].node.npar > 0 && !r->scans)
 			return rows_refuse(p, REMARK_rows_differ);
 	}
-	return true;
+	for (unsigned m = nrows; m < r->nmember; m++)
+		memset(r->row_axis[m], ROWS_NO_AXIS, sizeof r->row_axis[m]);
+	return nrows == r->nmember || rows_find_across(p);
 }
 
 /* A recurrence is one only with all of its nodes, and as rows_find_recurrence finds it. */
@@ -172,9 +189,12 @@ rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node
 		if (ok)
 			out->member[m] = new_member(&p, node[m], &scanned[m]);
 	}
-	ok = ok && (out->member[0].node.recur ? rows_find_recurrence(&p) : find_rows(&p, scanned));
-	if (ok)
+	unsigned nrows = ok ? n - rows_part_across(&p) : 0;
+	ok = ok && (out->member[0].node.recur ? rows_find_recurrence(&p) : find_rows(&p, scanned, nrows));
+	if (ok) {
 		rows_order_axes(&p);
+		rows_find_inner_lanes(&p);
+	}
 	out->tmpl = tmpl;
 	out->lanes_by_row = out->tmpl == TMPL_MAP || out->tmpl == TMPL_COLRED;
 	if (ok && (tmpl == TMPL_NONE || tmpl == TMPL_SCAN))
@@ -182,8 +202,13 @@ rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node
 	if (ok)
 		out->block = (uint8_t)rows_choose_block(&p);
 	ok = ok && rows_order_members(&p);
-	if (ok)
+	if (ok) {
 		out->copies = rows_choose_copies(&p);
+		out->turns = rows_choose_turns(&p);
+		rows_find_tiles(&p);
+		rows_find_kept(&p);
+		out->ahead = rows_choose_ahead(&p);
+	}
 	*why = p.why;
 	return ok;
 }

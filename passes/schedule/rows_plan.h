@@ -13,6 +13,9 @@ typedef struct {
 	const RowsFacts *facts;
 	Rows *r;
 	RemarkId why;
+	/* by member: the node's axis along which its loops would be vectors, its own or one of its ranges;
+	 * ROWS_NO_AXIS: none */
+	uint8_t inner_lane[ROWS_MAX_MEMBERS];
 } RowsPlan;
 
 static inline bool
@@ -42,6 +45,13 @@ rows_axis_of(const Rows *r, unsigned m, unsigned a)
 	return k;
 }
 
+/* Whether member m's lanes would be along one of its ranges. */
+static inline bool
+rows_folds_inner_lane(const RowsPlan *p, unsigned m)
+{
+	return p->inner_lane[m] != ROWS_NO_AXIS && p->inner_lane[m] >= p->r->member[m].node.npar;
+}
+
 static inline bool
 rows_is_row_axis(const Rows *r, unsigned m, unsigned a)
 {
@@ -59,18 +69,38 @@ rows_own_axes(const Rows *r, unsigned m)
 /* The rows of the members of a recurrence. */
 bool rows_find_recurrence(RowsPlan *p);
 
+/* --- folds across rows (rows_across.c) --- */
+/* Puts the members last that may be such folds, and says how many they are. */
+unsigned rows_part_across(RowsPlan *p);
+/* Whether they are, now that the other members' rows are known. */
+bool rows_find_across(RowsPlan *p);
+
 /* --- lanes (rows_lanes.c) --- */
+/* Whether the folded terms of member m may be joined by lane: in any order, and without faults. */
+bool rows_may_fold_by_lane(const RowsPlan *p, unsigned m);
 /* Puts the row axis last that vectors by row run along. */
 void rows_order_axes(RowsPlan *p);
 /* The template whose reads cost least. */
 void rows_choose_template(RowsPlan *p);
-/* The node's axis along which member m's own loops would be vectors; ROWS_NO_AXIS: none. */
-unsigned rows_inner_lane(const RowsPlan *p, unsigned m);
+/* RowsPlan.inner_lane, while the members' expressions are still over their nodes' axes. */
+void rows_find_inner_lanes(RowsPlan *p);
 
 /* --- work (rows_work.c) --- */
-/* Rows.block, and, once the phases are known, Rows.copies. */
+/* Rows.block, and, once the phases are known, Rows.copies and Rows.turns. */
 unsigned rows_choose_block(const RowsPlan *p);
 unsigned rows_choose_copies(const RowsPlan *p);
+unsigned rows_choose_turns(const RowsPlan *p);
+unsigned rows_choose_ahead(const RowsPlan *p);
+
+/* --- tiles (rows_tile.c) --- */
+/* Rows.tile, once the members' expressions are over the region's axes. */
+void rows_find_tiles(RowsPlan *p);
+/* Whether e is a read that may be done before it is known to be wanted. */
+bool rows_may_read_early(const RowsPlan *p, ExprId e);
+
+/* --- what rows share (rows_keep.c) --- */
+/* Rows.kept and Rows.block, after the tiles. */
+void rows_find_kept(RowsPlan *p);
 
 /* --- order (rows_order.c) --- */
 /* The loops of every member, its expressions over the region's axes, its phase, and the panels. */

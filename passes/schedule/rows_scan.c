@@ -15,10 +15,25 @@ static void
 finish(RowBuild *b, RowMember *m, const Reduction *f)
 {
 	Point *l = b->l;
-	PointVal v = reduction_end(l, f);
+	Reduction all = *f;
+	if (!all.touched)
+		all.touched = tir_int(l->tir, DT_BOOL, 1);
+	PointVal v = reduction_end(l, &all);
 	if (f->position)
 		v.re = tir_binary(l->tir, OP_SUB, v.re, point_value(l, m->first, true).re);
-	rows_finish_member(b, m, v, f->touched);
+	rows_finish_member(b, m, v, all.touched);
+}
+
+/* A vector of a block, which keeps the fold so far as scalars. */
+static void
+take_block(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
+{
+	Point *l = b->l;
+	Reduction unit = rows_begin_fold(b, m), terms = unit;
+	reduction_widen(l, &terms);
+	rows_take_term(b, m, &terms, position);
+	reduction_prefix_block(l, &terms, &unit, carry, m->reverse);
+	finish(b, m, &terms);
 }
 
 static void
@@ -48,6 +63,10 @@ void
 rows_scan(RowBuild *b, RowMember *m, Reduction *carry)
 {
 	ValId position = carry->position ? point_value(b->l, m->position, true).re : 0;
+	if (rows_folds_by_lane(b, m) && b->kernel->plan.threads) {
+		take_block(b, m, carry, position);
+		return;
+	}
 	if (rows_folds_by_lane(b, m)) {
 		take_vector(b, m, carry, position);
 		return;

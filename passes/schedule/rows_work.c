@@ -84,7 +84,8 @@ phase_ops(const RowsPlan *p, unsigned phase)
 	return folds ? c.ops : 0;
 }
 
-enum { FEW_OPS = 6, SOME_OPS = 14, SHORT_LOOP = 256 };
+enum { FEW_OPS = 6, MANY_OPS = 10, SOME_OPS = 14, SHORT_LOOP = 256, AHEAD_ELEMENTS = 512, MANY_TURNS = 8,
+       SOME_TURNS = 4 };
 
 static bool
 is_at_most(const Graph *g, ExprId e, int64_t most)
@@ -123,4 +124,29 @@ rows_choose_copies(const RowsPlan *p)
 	if (r->lanes_by_row && ops <= FEW_OPS)
 		return 8;
 	return ops <= FEW_OPS ? 4 : ops <= SOME_OPS || r->lanes_by_row ? 2 : 1;
+}
+
+/* A thread waits for memory about as long as it takes to add a hundred times: so many rows of its columns are on their
+ * way at once, fewer where what is made of each has to be kept. */
+unsigned
+rows_choose_turns(const RowsPlan *p)
+{
+	unsigned ops = 0;
+	for (unsigned f = 0; f < p->r->nphase; f++)
+		ops = phase_ops(p, f) > ops ? phase_ops(p, f) : ops;
+	return ops <= SOME_OPS ? MANY_TURNS : SOME_TURNS;
+}
+
+/* Of a body that computes, few iterations are begun at a time, and what they fetch covers no more than a part of the
+ * way to memory. */
+unsigned
+rows_choose_ahead(const RowsPlan *p)
+{
+	const Rows *r = p->r;
+	BodyOps c = {.g = p->g};
+	if (r->tmpl != TMPL_MAP || !r->lanes_by_row || p->facts->blocks || r->ntile)
+		return 0;
+	for (unsigned m = 0; m < r->nmember; m++)
+		expr_walk(p->g, p->scratch, r->member[m].node.body, count_op, &c);
+	return c.ops >= MANY_OPS ? AHEAD_ELEMENTS : 0;
 }

@@ -1,20 +1,19 @@
-/* scatter.c: NEST's scatters: elements get their start, then each term in ascending order of its
- * indices is folded into the element it goes to, then finish makes the elements of the output.
+/* scatter.c: scatters: elements get their start, then each term in ascending order of its indices is
+ * folded into the element it goes to, then finish makes the elements of the output. NEST does that in
+ * one task; of INDEX (index.c) each task does it for the elements that are its own.
+ *
+ * Whether a term goes there is asked of SKIMMED terms side by side, whose loads overlap; where one may,
+ * they are taken one by one. A block makes lists (scatter_list.c).
  *
  * The fold runs in a plane of its own, in the type in which the monoid accumulates, unless the
  * output can hold it as it is; an inout that starts from its old value in place then needs no start
  * at all. What a term's body met is kept with the element it went to; a guard, range or target that
  * met a fault, or a target outside, is no one element's and goes to the launch. */
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/scatter.h"
+#include "passes/schedule/vary.h"
 #include "ir/bugs.h"
 
-typedef struct {
-	Point *l;
-	TensorId t;
-	DType type;               /* of the accumulators */
-	bool direct;
-	ValId acc, acc_im, touched, words; /* views; all but acc may be 0 */
-} Scatter;
+enum { SKIMMED = 8 };
 
 bool
 scatter_is_direct(const Graph *g, const Node *n)
@@ -36,60 +35,145 @@ reads_own_point(const Graph *g, ExprId e, TensorId t)
 	return true;
 }
 
-/* Loops over all elements; l->axis is the point inside. */
-static void
-open_points(Scatter *s)
-{
-	const TensorArg *arg = point_tensor(s->l, s->t);
-	for (unsigned a = 0; a < s->l->node->npar; a++)
-		s->l->axis[a] = tir_for(s->l->tir, tir_int(s->l->tir, DT_I64, 0), arg->extent[a],
-		                        tir_int(s->l->tir, DT_I64, 1), NULL, 0);
-}
-
-static void
-close_points(Scatter *s, uint32_t mark)
-{
-	point_release(s->l, mark);
-	for (unsigned a = s->l->node->npar; a-- > 0;) {
-		tir_end_for(s->l->tir, NULL, 0);
-		s->l->axis[a] = 0;
-	}
-}
-
 static unsigned
 rank_of(const Scatter *s)
 {
 	return s->l->node->npar;
 }
 
+/* --- elements and vectors --- */
+
+typedef void AtFn(Scatter *s);
+
+static void
+at_vector(Scatter *s, ValId base, ValId mask, AtFn *at)
+{
+	Point *l = s->l;
+	int lane = s->task->axes.lane;
+	uint32_t mark = point_mark(l);
+	l->axis[lane] = l->axis[s->task->axes.own[lane]] = s->to[lane] = base;
+	l->mask = mask;
+	at(s);
+	l->mask = 0;
+	point_release(l, mark);
+}
+
+/* At the point, or at each vector of the task's strip. */
+static void
+each_vector(Scatter *s, AtFn *at)
+{
+	Point *l = s->l;
+	TirKernel *k = l->tir;
+	if (s->task->axes.lane < 0) {
+		at(s);
+		return;
+	}
+	ValId begin = s->task->begin, end = s->task->end;
+	if (k->form == TIR_BLOCK) {
+		at_vector(s, begin, point_block_mask(l, begin, end), at);
+		return;
+	}
+	ValId step = scatter_int(s, l->lanes), whole = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, end, begin), step);
+	ValId rest = tir_binary(k, OP_ADD, begin, tir_binary(k, OP_MUL, whole, step));
+	at_vector(s, tir_for(k, begin, rest, step, NULL, 0), 0, at);
+	tir_end_for(k, NULL, 0);
+	ValId base = tir_for(k, rest, end, step, NULL, 0), iota = tir_emit(k, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
+	at_vector(s, base, tir_binary(k, OP_LT, tir_binary(k, OP_ADD, base, iota), end), at);
+	tir_end_for(k, NULL, 0);
+}
+
+/* At each of the task's elements; l->axis is the point. */
+static void
+each_element(Scatter *s, AtFn *at)
+{
+	const TensorArg *arg = point_tensor(s->l, s->t);
+	const IndexAxes *x = &s->task->axes;
+	unsigned rank = rank_of(s), opened = 0;
+	uint32_t mark = point_mark(s->l);
+	for (unsigned a = 0; a < rank; a++) {
+		if (x->own[a] != INDEX_AIMED) {
+			s->l->axis[a] = s->l->axis[x->own[a]];
+			continue;
+		}
+		bool part = (int)a == x->divided;
+		s->l->axis[a] = tir_for(s->l->tir, part ? s->task->lo : scatter_int(s, 0), part ? s->task->hi : arg->extent[a],
+		                        part && s->task->classes ? s->task->classes : scatter_int(s, 1), NULL, 0);
+		opened++;
+	}
+	each_vector(s, at);
+	point_release(s->l, mark);
+	while (opened--)
+		tir_end_for(s->l->tir, NULL, 0);
+	for (unsigned a = 0; a < rank; a++)
+		s->l->axis[a] = 0;
+}
+
+/* --- accumulators: at `p`, or from there on along the lanes --- */
+
+static int64_t
+lane_flags(const Scatter *s)
+{
+	return s->task->axes.lane >= 0 ? TIR_LANES_ALONG(s->task->axes.lane) : 0;
+}
+
+static ValId
+load_plane(Scatter *s, ValId view, const ValId *p)
+{
+	return tir_load(s->l->tir, view, p, s->l->mask, lane_flags(s), s->task->axes.lane >= 0 ? s->l->lanes : 0);
+}
+
+/* mask: of the lanes that are stored, 0: all. */
+static void
+store_plane(Scatter *s, ValId view, ValId v, const ValId *p, ValId mask)
+{
+	tir_store(s->l->tir, view, s->task->axes.lane >= 0 ? point_widen(s->l, v) : v, p, mask, lane_flags(s));
+}
+
 static PointVal
 load_acc(Scatter *s, const ValId *p)
 {
+	unsigned lanes = s->task->axes.lane >= 0 ? s->l->lanes : 0;
 	if (s->direct || s->type != DT_C64)
-		return point_load(s->l, s->acc, s->type, p, rank_of(s), 0, 0, 0);
-	return (PointVal){.re = tir_load(s->l->tir, s->acc, p, 0, 0, 0),
-	                .im = tir_load(s->l->tir, s->acc_im, p, 0, 0, 0)};
+		return point_load(s->l, s->acc, s->type, p, rank_of(s), s->l->mask, lane_flags(s), lanes);
+	return (PointVal){.re = load_plane(s, s->acc, p), .im = load_plane(s, s->acc_im, p)};
 }
 
 static void
 put_acc(Scatter *s, PointVal v, const ValId *p)
 {
 	if (s->direct || s->type != DT_C64) {
-		point_put(s->l, s->acc, s->type, v, p, rank_of(s), 0, 0);
+		if (lane_flags(s)) {
+			v.re = point_widen(s->l, v.re);
+			v.im = point_widen(s->l, v.im);
+		}
+		point_put(s->l, s->acc, s->type, v, p, rank_of(s), s->l->mask, lane_flags(s));
 		return;
 	}
-	tir_store(s->l->tir, s->acc, v.re, p, 0, 0);
-	tir_store(s->l->tir, s->acc_im, v.im, p, 0, 0);
+	store_plane(s, s->acc, v.re, p, s->l->mask);
+	store_plane(s, s->acc_im, v.im, p, s->l->mask);
 }
 
 /* --- the start --- */
 
+/* Whether elements start with what the output's memory has, in the type in which they accumulate. */
+static bool
+starts_from_old(const Scatter *s)
+{
+	const Graph *g = s->l->g;
+	uint32_t r = s->l->places->result[s->t];
+	TensorId old = r ? g->result.at[r - 1].inout : 0;
+	ExprId init = s->l->node->init;
+	if (!old || !init)
+		return false;
+	if (expr_get(g, init)->op == OP_CAST && expr_get(g, init)->dtype == s->type)
+		init = expr_arg(g, init, 0);
+	return reads_own_point(g, init, old);
+}
+
 static bool
 starts_in_place(const Scatter *s)
 {
-	uint32_t r = s->l->places->result[s->t];
-	TensorId old = r ? s->l->g->result.at[r - 1].inout : 0;
-	return s->direct && old && s->l->node->init && reads_own_point(s->l->g, s->l->node->init, old);
+	return s->direct && starts_from_old(s);
 }
 
 static PointVal
@@ -109,23 +193,25 @@ start_value(Scatter *s)
 }
 
 static void
-build_start(Scatter *s)
+start_at(Scatter *s)
 {
 	Point *l = s->l;
-	if (starts_in_place(s) && !s->touched && !s->words)
-		return;
-	uint32_t mark = point_mark(l);
-	open_points(s);
 	PointVal v = start_value(s);
 	if (!starts_in_place(s))
 		put_acc(s, v, l->axis);
 	if (s->touched)
-		tir_store(l->tir, s->touched, tir_int(l->tir, DT_BOOL, 0), l->axis, 0, 0);
+		store_plane(s, s->touched, tir_int(l->tir, DT_BOOL, 0), l->axis, l->mask);
 	if (s->words) {
 		ValId w = point_pack(l, v);
-		tir_store(l->tir, s->words, w ? w : tir_int(l->tir, DT_U32, 0), l->axis, 0, 0);
+		store_plane(s, s->words, w ? w : tir_int(l->tir, DT_U32, 0), l->axis, l->mask);
 	}
-	close_points(s, mark);
+}
+
+static void
+build_start(Scatter *s)
+{
+	if (!starts_in_place(s) || s->touched || s->words)
+		each_element(s, start_at);
 }
 
 /* --- the terms --- */
@@ -133,9 +219,9 @@ build_start(Scatter *s)
 static void
 report(Point *l, PointVal words)
 {
-	ValId w = point_pack(l, words);
+	ValId w = point_pack(l, words), none = tir_int(l->tir, DT_U32, 0);
 	if (w)
-		tir_fault(l->tir, w);
+		tir_fault(l->tir, l->mask ? tir_select(l->tir, l->mask, w, none) : w);
 }
 
 static PointVal
@@ -145,50 +231,124 @@ unpack_words(Point *l, ValId w)
 	                .cut = tir_binary(l->tir, OP_SHR, w, tir_int(l->tir, DT_U32, 16))};
 }
 
-/* Folds the body into the element at `to`. */
+/* Whether the guard is asked of every lane. */
+static bool
+guard_varies(const Scatter *s)
+{
+	ExprId guard = s->l->node->guard;
+	return !expr_is_true(s->l->g, guard) && s->l->varies.at[number_of(s->l, guard)] != VARY_NOT;
+}
+
+/* Folds the body into the element, or the vector of them, that the term goes to. */
 static void
-build_update(Scatter *s, const ValId *to)
+update_at(Scatter *s)
 {
 	Point *l = s->l;
 	Reduction f = reduction_begin(l);
-	PointVal old = load_acc(s, to);
+	bool vector = s->task->axes.lane >= 0;
+	ValId keep = 0;
+	if (vector && guard_varies(s)) {
+		PointVal guard = point_value(l, l->node->guard, true);
+		report(l, guard);
+		keep = guard.re;
+	}
+	PointVal old = load_acc(s, s->to);
 	f.re = old.re;
 	f.im = old.im;
-	f.fail = f.cut = 0;
 	f.wants_touched = false;
-	reduction_term(l, &f, 0, true);
-	put_acc(s, (PointVal){.re = f.re, .im = f.im}, to);
+	if (vector) {
+		reduction_widen(l, &f);
+		reduction_term_where(l, &f, 0, keep, !keep);
+	} else {
+		f.fail = f.cut = 0;
+		reduction_term(l, &f, 0, true);
+	}
+	put_acc(s, (PointVal){.re = f.re, .im = f.im}, s->to);
+	ValId taken = keep && l->mask ? tir_binary(l->tir, OP_AND, keep, l->mask) : keep ? keep : l->mask;
 	if (s->touched && !BUG(arrival_forgotten))
-		tir_store(l->tir, s->touched, tir_int(l->tir, DT_BOOL, 1), to, 0, 0);
+		store_plane(s, s->touched, tir_int(l->tir, DT_BOOL, 1), s->to, taken);
 	if (f.fail || f.cut) {
-		PointVal words = unpack_words(l, tir_load(l->tir, s->words, to, 0, 0, 0));
+		PointVal words = unpack_words(l, load_plane(s, s->words, s->to));
 		point_join(l, &words, (PointVal){.fail = f.fail, .cut = f.cut});
-		tir_store(l->tir, s->words, point_pack(l, words), to, 0, 0);
+		store_plane(s, s->words, point_pack(l, words), s->to, l->mask);
 	}
 }
 
-/* Where the term goes; the condition that it is inside, or 0 when that is known. */
+/* What the guard met, and in the lanes that have the term what the subscripts did. */
+static void
+report_at(Scatter *s)
+{
+	Point *l = s->l;
+	PointVal guard = point_value(l, l->node->guard, true);
+	report(l, guard);
+	ValId none = tir_int(l->tir, DT_U32, 0), met = tir_select(l->tir, guard.re, s->met, none);
+	tir_fault(l->tir, l->mask ? tir_select(l->tir, l->mask, met, none) : met);
+}
+
+/* What the subscripts met of a term that is there. */
+static void
+report_target(Scatter *s, PointVal words)
+{
+	Point *l = s->l;
+	s->met = s->task->axes.lane >= 0 && guard_varies(s) ? point_pack(l, words) : 0;
+	if (!s->met) {
+		report(l, words);
+		return;
+	}
+	tir_if(l->tir, tir_binary(l->tir, OP_NE, s->met, tir_int(l->tir, DT_U32, 0)));
+	each_vector(s, report_at);
+	tir_else(l->tir, NULL, 0);
+	tir_end_if(l->tir, NULL, 0);
+}
+
+/* lo <= v < hi */
 static ValId
-build_target(Scatter *s, ValId *to)
+within(Scatter *s, ValId v, ValId lo, ValId hi)
+{
+	TirKernel *k = s->l->tir;
+	return tir_binary(k, OP_LT, tir_cast(k, DT_U64, tir_binary(k, OP_SUB, v, lo)),
+	                  tir_cast(k, DT_U64, tir_binary(k, OP_SUB, hi, lo)));
+}
+
+/* Whether v, of the divided axis, is the task's. */
+static ValId
+is_own(Scatter *s, ValId v)
+{
+	TirKernel *k = s->l->tir;
+	if (!s->task->classes)
+		return within(s, v, s->task->lo, s->task->hi);
+	ValId mask = tir_binary(k, OP_SUB, tir_cast(k, DT_U64, s->task->classes), tir_int(k, DT_U64, 1));
+	ValId rest = tir_binary(k, OP_BAND, tir_cast(k, DT_U64, v), mask);
+	return tir_binary(k, OP_EQ, rest, tir_cast(k, DT_U64, s->task->lo));
+}
+
+ValId
+scatter_target(Scatter *s)
 {
 	Point *l = s->l;
 	const TensorArg *arg = point_tensor(l, s->t);
 	PointVal words = {0};
 	ValId ok = 0;
 	for (unsigned a = 0; a < rank_of(s); a++) {
+		if (s->task->axes.own[a] != INDEX_AIMED) {
+			s->to[a] = l->axis[s->task->axes.own[a]];
+			continue;
+		}
 		PointVal v = point_value(l, l->node->target[a], true);
 		point_join(l, &words, v);
-		to[a] = v.re;
+		s->to[a] = v.re;
+		ValId here = (int)a == s->task->axes.divided ? is_own(s, v.re) : 0;
+		if (here && !BUG(owner_ignored))
+			ok = ok ? tir_binary(l->tir, OP_AND, ok, here) : here;
 		if (!l->node->target_access[a])
 			continue;
-		ValId here = tir_binary(l->tir, OP_LT, tir_cast(l->tir, DT_U64, v.re),
-		                        tir_cast(l->tir, DT_U64, arg->extent[a]));
+		here = within(s, v.re, scatter_int(s, 0), arg->extent[a]);
 		ValId id = tir_select(l->tir, here, tir_int(l->tir, DT_U32, 0),
 		                      tir_int(l->tir, DT_U32, l->node->target_access[a]));
 		words.fail = point_word(l, words.fail, id);
 		ok = ok ? tir_binary(l->tir, OP_AND, ok, here) : here;
 	}
-	report(l, words);
+	report_target(s, words);
 	return ok;
 }
 
@@ -208,46 +368,119 @@ close_if(Point *l, ValId cond)
 	tir_end_if(l->tir, NULL, 0);
 }
 
-static void
-build_term(Scatter *s)
+void
+scatter_term(Scatter *s)
 {
 	Point *l = s->l;
-	ValId to[TG_MAX_RANK], present = 0;
-	if (!expr_is_true(l->g, l->node->guard)) {
+	ValId present = 0;
+	if (!expr_is_true(l->g, l->node->guard) && !guard_varies(s)) {
 		PointVal guard = point_value(l, l->node->guard, true);
 		report(l, guard);
 		present = guard.re;
 	}
 	open_if(l, present);
-	ValId inside = build_target(s, to);
+	ValId inside = scatter_target(s);
 	open_if(l, inside);
-	build_update(s, to);
+	each_vector(s, update_at);
 	close_if(l, inside);
 	close_if(l, present);
+}
+
+ValId
+scatter_may_take(Scatter *s)
+{
+	Point *l = s->l;
+	int a = s->task->axes.divided;
+	PointVal v = point_value(l, l->node->target[a], expr_is_true(l->g, l->node->guard));
+	ValId wanted = is_own(s, v.re), none = tir_int(l->tir, DT_U32, 0), words = point_pack(l, v);
+	if (l->node->target_access[a]) {
+		ValId outside = tir_unary(l->tir, OP_NOT, within(s, v.re, scatter_int(s, 0), point_tensor(l, s->t)->extent[a]));
+		wanted = tir_binary(l->tir, OP_OR, wanted, outside);
+	}
+	return words ? tir_binary(l->tir, OP_OR, wanted, tir_binary(l->tir, OP_NE, words, none)) : wanted;
+}
+
+/* The innermost loop's terms from lo to hi, one after the other. */
+static void
+take_terms(Scatter *s, unsigned axis, ValId lo, ValId hi)
+{
+	Point *l = s->l;
+	uint32_t mark = point_mark(l);
+	l->axis[axis] = tir_for(l->tir, lo, hi, scatter_int(s, 1), NULL, 0);
+	if (BUG(scatter_reversed))
+		l->axis[axis] = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, lo, hi),
+		                           tir_binary(l->tir, OP_ADD, l->axis[axis], scatter_int(s, 1)));
+	scatter_term(s);
+	point_release(l, mark);
+	tir_end_for(l->tir, NULL, 0);
+}
+
+/* The same, SKIMMED at a time; fewer than these, at the end, are taken without a look. */
+static void
+skim_terms(Scatter *s, unsigned axis, ValId lo, ValId hi)
+{
+	Point *l = s->l;
+	TirKernel *k = l->tir;
+	ValId some = 0, yes = tir_int(k, DT_BOOL, 1);
+	ValId from = tir_for(k, lo, hi, scatter_int(s, SKIMMED), NULL, 0), to = tir_binary(k, OP_ADD, from, scatter_int(s, SKIMMED));
+	tir_if(k, tir_binary(k, OP_LE, to, hi));
+	for (int64_t n = 0; n < SKIMMED; n++) {
+		uint32_t mark = point_mark(l);
+		l->axis[axis] = n ? tir_binary(k, OP_ADD, from, scatter_int(s, n)) : from;
+		ValId one = scatter_may_take(s);
+		some = some ? tir_binary(k, OP_OR, some, one) : one;
+		point_release(l, mark);
+	}
+	tir_else(k, &some, 1);
+	tir_end_if(k, &yes, 1);
+	tir_if(k, yes);
+	take_terms(s, axis, from, tir_binary(k, OP_MIN, to, hi));
+	close_if(l, yes);
+	tir_end_for(k, NULL, 0);
+}
+
+unsigned
+scatter_loops(const Scatter *s, unsigned *loop)
+{
+	const Node *n = s->l->node;
+	unsigned count = 0;
+	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
+		bool own = false;
+		for (unsigned p = 0; p < n->npar; p++)
+			own |= s->task->axes.own[p] == a;
+		if (!own)
+			loop[count++] = a;
+	}
+	return count;
 }
 
 static void
 build_terms(Scatter *s)
 {
 	Point *l = s->l;
-	const Node *n = l->node;
+	unsigned loop[TG_MAX_AXES], n = scatter_loops(s, loop);
 	uint32_t mark = point_mark(l);
-	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
+	for (unsigned k = 0; k < n; k++) {
 		ValId lo, hi;
 		PointVal words = {0};
-		element_range(l, a, &lo, &hi, &words, true);
+		element_range(l, loop[k], &lo, &hi, &words, true);
 		report(l, words);
-		l->axis[a] = tir_for(l->tir, lo, hi, tir_int(l->tir, DT_I64, 1), NULL, 0);
-		if (BUG(scatter_reversed))
-			l->axis[a] = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, lo, hi),
-			                        tir_binary(l->tir, OP_ADD, l->axis[a], tir_int(l->tir, DT_I64, 1)));
+		if (k + 1 == n && s->list.asked)
+			scatter_take_lists(s, loop[k], lo, hi);
+		else if (k + 1 == n && s->task->axes.divided >= 0)
+			skim_terms(s, loop[k], lo, hi);
+		else if (k + 1 == n)
+			take_terms(s, loop[k], lo, hi);
+		else
+			l->axis[loop[k]] = tir_for(l->tir, lo, hi, scatter_int(s, 1), NULL, 0);
 	}
-	build_term(s);
+	if (n == 0)
+		scatter_term(s);
 	point_release(l, mark);
-	for (unsigned a = n->npar + n->nred; a-- > n->npar;) {
+	for (unsigned k = n; k-- > 1;)
 		tir_end_for(l->tir, NULL, 0);
-		l->axis[a] = 0;
-	}
+	for (unsigned k = 0; k < n; k++)
+		l->axis[loop[k]] = 0;
 }
 
 /* --- the end --- */
@@ -256,30 +489,36 @@ static PointVal
 end_value(Scatter *s)
 {
 	Point *l = s->l;
+	bool always = expr_is_true(l->g, l->node->domain) || s->task->axes.lane < 0;
 	PointVal v = load_acc(s, l->axis);
-	ValId touched = s->touched ? tir_load(l->tir, s->touched, l->axis, 0, 0, 0) : 0;
+	ValId touched = s->touched ? load_plane(s, s->touched, l->axis) : 0;
 	if (s->words)
-		point_join(l, &v, unpack_words(l, tir_load(l->tir, s->words, l->axis, 0, 0, 0)));
-	return element_finish(l, v, touched, true);
+		point_join(l, &v, unpack_words(l, load_plane(s, s->words, l->axis)));
+	return element_finish(l, v, touched, always);
+}
+
+static void
+end_at(Scatter *s)
+{
+	Point *l = s->l;
+	DType dtype = l->g->tensor.at[s->t].dtype;
+	PointVal v;
+	if (expr_is_true(l->g, l->node->domain)) {
+		v = end_value(s);
+	} else if (s->task->axes.lane >= 0) {
+		v = element_where(l, end_value(s));
+	} else {
+		Branch b = branch_open(l, point_value(l, l->node->domain, true).re);
+		v = branch_close(l, b, dtype, end_value(s));
+	}
+	point_store(l, s->t, v, l->axis, s->task->axes.lane);
 }
 
 static void
 build_end(Scatter *s)
 {
-	Point *l = s->l;
-	if (s->direct && !s->words && !point_tensor(l, s->t)->fault)
-		return;
-	uint32_t mark = point_mark(l);
-	open_points(s);
-	if (expr_is_true(l->g, l->node->domain)) {
-		point_store(l, s->t, end_value(s), l->axis, -1);
-	} else {
-		PointVal domain = point_value(l, l->node->domain, true);
-		Branch b = branch_open(l, domain.re);
-		PointVal v = branch_close(l, b, l->g->tensor.at[s->t].dtype, end_value(s));
-		point_store(l, s->t, v, l->axis, -1);
-	}
-	close_points(s, mark);
+	if (!s->direct || s->words || point_tensor(s->l, s->t)->fault)
+		each_element(s, end_at);
 }
 
 static void
@@ -298,13 +537,72 @@ open_planes(Scatter *s, TensorId t, const Reduction *needs)
 		s->words = point_plane(l, t, DT_U32);
 }
 
-void
-scatter_build(Point *l, TensorId t)
+static void
+build_by_terms(Scatter *s)
 {
-	Scatter s = {.l = l, .t = t, .type = reduction_type(l->g, l->node), .direct = scatter_is_direct(l->g, l->node)};
+	build_start(s);
+	build_terms(s);
+	build_end(s);
+}
+
+/* Whether the output can hold what elements start with, and a task's terms are those of one loop. */
+static bool
+one_list(const Scatter *s)
+{
+	unsigned loop[TG_MAX_AXES];
+	const Node *n = s->l->node;
+	return scatter_loops(s, loop) == 1 && (starts_from_old(s) || (!n->init && n->monoid == MON_SUM));
+}
+
+static void
+zero_at(Scatter *s)
+{
+	PointVal zero = point_zero(s->l, s->l->g->tensor.at[s->t].dtype);
+	point_put(s->l, point_tensor(s->l, s->t)->data, DT_NONE, (PointVal){.re = point_widen(s->l, zero.re)}, s->l->axis, rank_of(s),
+	          s->l->mask, lane_flags(s));
+}
+
+/* With accumulators in registers, if a list holds all of the task's terms. */
+static void
+build_by_list(Scatter *s)
+{
+	Point *l = s->l;
+	unsigned loop[TG_MAX_AXES];
+	ValId lo, hi, fits;
+	PointVal words = {0};
+	uint32_t mark = point_mark(l);
+	scatter_loops(s, loop);
+	element_range(l, loop[0], &lo, &hi, &words, true);
+	report(l, words);
+	ValId n = scatter_list_all(s, loop[0], lo, hi, &fits);
+	tir_if(l->tir, fits);
+	uint32_t inner = point_mark(l);
+	if (!starts_from_old(s))
+		each_element(s, zero_at);
+	scatter_take_runs(s, loop[0], lo, n);
+	point_release(l, inner);
+	tir_else(l->tir, NULL, 0);
+	s->runs = false;
+	build_by_terms(s);
+	point_release(l, inner);
+	tir_end_if(l->tir, NULL, 0);
+	point_release(l, mark);
+}
+
+void
+scatter_build(Point *l, TensorId t, const IndexTask *task)
+{
+	Scatter s = {.l = l, .task = task, .t = t, .type = reduction_type(l->g, l->node),
+	             .direct = scatter_is_direct(l->g, l->node)};
 	Reduction needs = reduction_begin(l);
+	if (l->tir->form == TIR_BLOCK && task->axes.divided >= 0)
+		s.list = scatter_list_size(l->tir->threads);
 	open_planes(&s, t, &needs);
-	build_start(&s);
-	build_terms(&s);
-	build_end(&s);
+	s.runs = scatter_has_runs(&s) && (s.direct || one_list(&s));
+	if (s.list.asked)
+		scatter_open_list(&s);
+	if (s.runs && !s.direct)
+		build_by_list(&s);
+	else
+		build_by_terms(&s);
 }

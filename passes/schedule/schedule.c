@@ -6,6 +6,8 @@
 #include "passes/fuse/group.h"
 #include "passes/schedule/schedule.h"
 
+#include "passes/schedule/contract_roles.h"
+#include "passes/schedule/index.h"
 #include "passes/schedule/rows.h"
 #include "passes/schedule/stream.h"
 #include "passes/scratch.h"
@@ -23,21 +25,6 @@ typedef struct {
 	uint32_t *first;
 	VEC(TensorId) reads;
 } Schedule;
-
-void
-node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user)
-{
-	const ExprId single[] = {n->domain, n->guard, n->body, n->finish, n->init};
-	for (unsigned k = 0; k < sizeof single / sizeof *single; k++)
-		expr_walk(g, scratch, single[k], visit, user);
-	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
-		expr_walk(g, scratch, n->axis[a].lo, visit, user);
-		expr_walk(g, scratch, n->axis[a].hi, visit, user);
-		expr_walk(g, scratch, n->axis[a].clamp, visit, user);
-	}
-	for (unsigned a = 0; n->scatter && a < n->npar; a++)
-		expr_walk(g, scratch, n->target[a], visit, user);
-}
 
 /* --- order --- */
 
@@ -209,7 +196,7 @@ place_inouts(Schedule *s)
 {
 	Places places = find_places(s);
 	InPlace p = {s, {.stored = places.stored, .faulty = places.faulty, .streams = places.streams,
-	                  .lanes = s->cx->options->lanes}};
+	                  .lanes = s->cx->options->lanes, .blocks = s->cx->options->blocks}};
 	stage_inouts(s->g, s->cx, s->unit, write_in_place, &p);
 }
 
@@ -224,21 +211,22 @@ kernel_name(const Schedule *s, uint32_t index, TensorId t)
 
 /* The shape of a kernel by rows; false when t is not for one. */
 static bool
-choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
+choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan, BlockShapes *shapes, RemarkId *why)
 {
-	RemarkId why = REMARK_NONE;
 	uint16_t lanes = s->cx->options->lanes;
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .streams = places->streams,
-	                   .lanes = lanes};
+	                   .lanes = lanes, .blocks = s->cx->options->blocks};
 	Rows *rows = ARENA_NEW(s->cx->scratch, Rows);
-	if (!rows_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, TMPL_NONE, rows, &why)) {
+	if (!rows_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, TMPL_NONE, rows, why)) {
 		if (tensor_node(s->g, t)->recur)
-			remark(s->cx, why, t);
+			remark(s->cx, *why, t);
 		return false;
 	}
 	plan->tmpl = (uint8_t)rows->tmpl;
 	plan->lanes = lanes;
 	plan->unroll = (uint16_t)rows->copies;
+	if (facts.blocks)
+		*shapes = block_shapes(s->g, s->cx->scratch, s->cx->options, rows);
 	return true;
 }
 
@@ -259,7 +247,7 @@ choose_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 }
 
 static void
-choose_plan(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
+choose_plan(Schedule *s, const Places *places, TensorId t, KernelPlan *plan, BlockShapes *shapes)
 {
 	uint32_t n;
 	const TensorId *m = members(s, &t, &n);
@@ -275,28 +263,83 @@ choose_plan(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 			return;
 		remark(s->cx, why, t);
 	}
+	if (n == 1 && index_takes(s->g, s->cx->scratch, places, t, s->cx->options, plan, shapes))
+		return;
 	if (choose_stream(s, places, t, plan))
 		return;
-	if (!choose_rows(s, places, t, plan) && n > 1 && !tensor_node(s->g, t)->recur)
-		bug(s->g->arena, "the group of %%%u has no kernel", t);
+	if (!choose_rows(s, places, t, plan, shapes, &why) && n > 1 && !tensor_node(s->g, t)->recur)
+		bug(s->g->arena, "the group of %%%u has no kernel: %s", t, remark_info[why].text);
 }
 
 static void
-build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
+build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan *plan, Arena *scratch)
 {
 	vec_grow(s->g->arena, &p->kernel, 1);
 	uint32_t index = p->kernel.n - 1;
 	Kernel *k = &p->kernel.at[index];
-	choose_plan(s, places, t, &k->plan);
+	TensorId t = plan->node[0];
+	k->plan = *plan;
 	k->tir = tir_new(s->g->arena, s->g->names, kernel_name(s, index, t));
 	switch ((Template)k->plan.tmpl) {
 	case TMPL_NEST: nest_build(s->g, scratch, places, k); break;
 	case TMPL_MAP: case TMPL_ROWRED: case TMPL_COLRED: case TMPL_FULLRED: case TMPL_SCAN:
 		rows_build(s->g, scratch, places, k);
 		break;
-	case TMPL_CONTRACT: contract_build(s->g, scratch, places, k); break;
+	case TMPL_INDEX: index_build(s->g, scratch, places, k); break;
+	case TMPL_CONTRACT:
+		if (k->plan.threads)
+			contract_roles_build(s->g, scratch, places, k);
+		else
+			contract_build(s->g, scratch, places, k);
+		break;
 	case TMPL_STREAM: stream_build(s->g, scratch, places, k); break;
 	case TMPL_NONE: bug(s->g->arena, "%%%u has no template", t);
+	}
+}
+
+/* The kernel of roles that goes before the others of node t, if there is one. */
+static bool
+build_roles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
+{
+	KernelPlan plan;
+	uint32_t n;
+	members(s, &t, &n);
+	if (n != 1 || !contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, &plan))
+		return false;
+	build_from_plan(s, p, places, &plan, scratch);
+	p->kernel.at[p->kernel.n - 1].aligned = true;
+	arena_free(scratch);
+	return true;
+}
+
+static void
+build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
+{
+	KernelPlan plan;
+	BlockShapes shapes = {0};
+	bool roles = build_roles(s, p, places, t, scratch);
+	choose_plan(s, places, t, &plan, &shapes);
+	if (!shapes.n) {
+		build_from_plan(s, p, places, &plan, scratch);
+		Kernel *k = &p->kernel.at[p->kernel.n - 1];
+		k->otherwise = k->alternative = roles;
+	}
+	for (unsigned n = 0; n < shapes.n; n++) {
+		const BlockShape *b = &shapes.at[n];
+		plan.threads = b->threads;
+		plan.group = b->group;
+		plan.lanes = b->lanes;
+		plan.cluster = b->cluster;
+		plan.resident = b->resident;
+		plan.held = b->held;
+		plan.short_axis = b->short_axis;
+		plan.unroll = 1;
+		build_from_plan(s, p, places, &plan, scratch);
+		Kernel *k = &p->kernel.at[p->kernel.n - 1];
+		k->aligned = n + 1 < shapes.n;
+		k->otherwise = (n > 0 || roles) && n + 1 == shapes.n;
+		k->alternative = n > 0 || roles;
+		arena_free(scratch);
 	}
 }
 
@@ -308,16 +351,51 @@ check_limits(const Graph *g)
 		             g->access.n - 1, (unsigned)ACCESS_MAX);
 }
 
+static const bool *
+find_results(const Schedule *s)
+{
+	bool *results = ARENA_ARRAY(s->cx->scratch, bool, s->g->tensor.n);
+	for (uint32_t r = 0; r < s->g->result.n; r++)
+		results[s->g->result.at[r].tensor] = true;
+	return results;
+}
+
+/* Computes nodes in several kernels, if these are then predicted to take less; what is not used is deleted. */
+static bool
+recompute(Schedule *s, const bool *results)
+{
+	Graph *g = s->g;
+	Node *before = ARENA_ARRAY(s->cx->scratch, Node, g->node.n);
+	for (uint32_t i = 0; i < g->node.n; i++)
+		before[i] = g->node.at[i];
+	if (recompute_points(g, s->cx, &s->groups, results) == 0)
+		return false;
+	Groups after = group_nodes(g, s->cx, graph_may_fault(g, s->cx->scratch), results);
+	if (after.us < s->groups.us * (1 - 1e-9)) {
+		pass_dce(g, s->cx);
+		return true;
+	}
+	for (uint32_t i = 0; i < g->node.n; i++)
+		g->node.at[i] = before[i];
+	return false;
+}
+
 static void
 group(Schedule *s)
 {
 	Arena *scratch = s->cx->scratch;
-	bool *results = ARENA_ARRAY(scratch, bool, s->g->tensor.n);
-	for (uint32_t r = 0; r < s->g->result.n; r++)
-		results[s->g->result.at[r].tensor] = true;
-	const bool *faulty = graph_may_fault(s->g, scratch);
+	const bool *faulty = graph_may_fault(s->g, scratch), *results = find_results(s);
 	s->groups = group_nodes(s->g, s->cx, faulty, results);
+	if (s->cx->options->fuse == FUSE_ALL && recompute(s, results)) {
+		faulty = graph_may_fault(s->g, scratch);
+		results = find_results(s);
+		s->groups = group_nodes(s->g, s->cx, faulty, results);
+	}
+	for (uint32_t k = 0; k < s->groups.note.n; k++)
+		remark_text(s->cx, s->groups.note.at[k].why, s->groups.note.at[k].about, s->groups.note.at[k].text);
 	share_in_groups(s->g, s->cx, faulty, results, &s->groups);
+	faulty = graph_may_fault(s->g, scratch);
+	transpose_reads_of_groups(s->g, s->cx, faulty, find_results(s), &s->groups);
 	s->ngrouped = s->g->tensor.n;
 }
 
@@ -341,7 +419,7 @@ plan_schedule(Graph *g, PassCtx *cx)
 	scratch_arena_init(&pool, &scratch);
 	for (uint32_t k = 0; k < s.groups.unfused.n; k++) {
 		Unfused u = s.groups.unfused.at[k];
-		vec_push(g->arena, &p->unfused, ((UnfusedEdge){u.from, u.to, remark_info[u.why].id, remark_info[u.why].text}));
+		vec_push(g->arena, &p->unfused, ((UnfusedEdge){u.from, u.to, remark_info[u.why].id, unfused_text(g->arena, &u)}));
 	}
 	for (uint32_t k = 0; k < s.order.n; k++) {
 		build_kernel(&s, p, &places, s.order.at[k], &scratch);

@@ -2,13 +2,16 @@
 #ifndef TEXO_PASSES_SCHEDULE_SCHEDULE_H
 #define TEXO_PASSES_SCHEDULE_SCHEDULE_H
 
+#include "passes/expr_map.h"
 #include "passes/pass_ctx.h"
 #include "passes/schedule/point.h"
 
 /* Each template fills kernel->tir (made by the caller), its binds, ntask, serial and grain, from
  * kernel->plan. */
 void nest_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
-void scatter_build(Point *l, TensorId t);
+struct IndexTask;
+void scatter_build(Point *l, TensorId t, const struct IndexTask *task);
+void index_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 void rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 void contract_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 void stream_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
@@ -40,10 +43,6 @@ ExprId launch_ceil_div(Graph *g, ExprId a, int64_t b);
 /* The product of t's extents. */
 ExprId element_count(Graph *g, TensorId t);
 
-/* Calls visit for each expression that node n evaluates, operands first; one that several roots
- * share may come again. */
-void node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user);
-
 /* --- folds (reduction.c) --- */
 typedef struct {
 	Monoid monoid;
@@ -51,7 +50,10 @@ typedef struct {
 	bool fma;         /* strict mode: a sum of products takes one fma a term */
 	bool asks_touched;  /* finish asks whether a term arrived */
 	bool wants_touched, may_fail, may_cut;
+	bool range_tells; /* touched is what the range says: nothing carries it (rows_phase.c) */
 	ValId re, im, position, touched, fail, cut;
+	bool searched;    /* re is the lanes' terms, and touched whether they have one (reduction_search.c) */
+	bool by_group;    /* a thread's lanes side by side have terms together */
 	ValId other;      /* with ranks: re is the extreme's, other that of the other end; else 0 */
 } Reduction;
 
@@ -76,9 +78,14 @@ void reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bo
 void reduction_merge(Point *l, Reduction *f, const Reduction *g);
 /* The lanes of f joined into one accumulator. */
 void reduction_across(Point *l, Reduction *f);
+/* The same where they have so many lanes. */
+void reduction_join_lanes(Point *l, Reduction *f, unsigned lanes);
 /* The lanes of f as folds of themselves and all lanes before them, or after them with reverse; unit is
  * f without terms. */
 void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse);
+/* The same of a block's vector, from what came before it, `carry`, on, which becomes what came in all; carry and unit
+ * are scalars (reduction_block.c). */
+void reduction_prefix_block(Point *l, Reduction *f, const Reduction *unit, Reduction *carry, bool reverse);
 /* Lane k of every accumulator, in all lanes. */
 Reduction reduction_spread(Point *l, const Reduction *f, unsigned k);
 /* --- max and min of floats by the terms' ranks (reduction_rank.c) --- */
@@ -87,6 +94,12 @@ void reduction_rank(Point *l, Reduction *f);
 void reduction_rank_term(Point *l, Reduction *f, ValId x);
 void reduction_rank_merge(Point *l, Reduction *f, const Reduction *g);
 ValId reduction_rank_end(Point *l, const Reduction *f);
+
+/* --- arg by a search for the extreme (reduction_search.c) --- */
+/* Makes the fold, at its start, one that searches, if it is an arg: of a block's lanes that have a term each at most,
+ * at the position that is the lane's number. */
+void reduction_search(Reduction *f);
+void reduction_search_across(Point *l, Reduction *f);
 
 /* Takes v as one more term. */
 void reduction_value(Point *l, Reduction *f, PointVal v, ValId position);
@@ -114,5 +127,7 @@ typedef struct {
 Branch branch_open(Point *l, ValId cond);
 /* v of the branch, or zero of the dtype without a fault. */
 PointVal branch_close(Point *l, Branch b, DType dtype, PointVal v);
+/* v of the node entered where its domain holds, else zero: for vectors. */
+PointVal element_where(Point *l, PointVal v);
 
 #endif

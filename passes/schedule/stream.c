@@ -152,7 +152,7 @@ add_columns(StreamBuild *b, bool absent)
 	}
 }
 
-/* The strip's share, where it has a range of its own. */
+/* The strip's share, where it has a range of its own: what of the tile comes behind it is not looked at. */
 static void
 fold_ragged(StreamBuild *b)
 {
@@ -166,6 +166,8 @@ fold_ragged(StreamBuild *b)
 	if (BUG(stream_edge_unmasked))
 		whole = meets;
 	tir_if(k, meets);
+	ValId count = b->count;
+	b->count = tir_binary(k, OP_SUB, tir_binary(k, OP_MIN, end, hull[MOST_HI]), b->first);
 	stream_scores(b);
 	b->masked = true;
 	if (!b->s->rest) {
@@ -179,6 +181,7 @@ fold_ragged(StreamBuild *b)
 	if (!b->s->rest)
 		tir_end_if(k, NULL, 0);
 	add_columns(b, true);
+	b->count = count;
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
 }
@@ -253,6 +256,7 @@ run_task(StreamBuild *b, ValId task)
 	uint32_t mark = point_mark(&b->l);
 	open_task(b, task);
 	stream_pack_queries(b);
+	stream_clear_values(b);
 	b->strip = tir_for(k, zero, b->nstrip, one, NULL, 0);
 	stream_start(b);
 	tir_end_for(k, NULL, 0);

@@ -29,6 +29,7 @@ typedef struct {
 typedef struct {
 	ExprId term;       /* narrow: as in the cascade, with kept terms as IVARs */
 	ExprId weight, value; /* wide: term = weight * value; weight of row and element, value of element and column */
+	ExprId factor;     /* wide: moving to a new anchor is a multiplication by this; 0: it is something else, or nothing */
 	bool wide, kept;
 } StreamAcc;
 
@@ -55,6 +56,7 @@ typedef struct {
 	ExprId lo, hi;            /* of the streamed axis, for a row */
 	ExprId rest;              /* what else must hold for a term to exist; 0: nothing */
 	bool ragged;              /* lo and hi vary along the lanes */
+	bool narrow;              /* all factors of both products are bf16, or may be rounded to it: DOT takes them */
 } Stream;
 
 /* Plans the kernel of these nodes, in topological order: sums of products and pointwise nodes of them that are
@@ -88,16 +90,29 @@ typedef struct {
 	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
 	/* views of scratch memory */
 	ValId query[STREAM_MAX_SCORES]; /* (strip, term, row) */
+	ValId unturned[STREAM_MAX_SCORES]; /* of a strip (row, term), where memory has it so; 0: it has not */
 	ValId key[STREAM_MAX_SCORES];   /* (piece of elements, piece of terms, element, term) */
 	ValId panel[STREAM_MAX_SCORES]; /* (element, row) */
 	ValId value[MAX_ACCS];          /* wide: (element, column) */
 	ValId weight[MAX_ACCS];         /* wide: (element, row); kept: the same */
 	ValId state[MAX_ACCS];          /* (strip, row); wide: (strip, column, row) */
+	ValId factor[MAX_ACCS];         /* wide: (row), by which the columns move when they are loaded next */
 	ValId value_tiles[MAX_ACCS], state_tiles[MAX_ACCS]; /* the same with columns as pieces of a tile's */
+	ValId turned[STREAM_MAX_OUT];   /* of a strip (column, row), where memory has rows of columns; else 0 */
 	ValId ends;                     /* (lo or hi, strip, row) */
 	ValId hull;                     /* (strip, least lo, most hi, most lo, least hi) */
 	ValId scaled[STREAM_MAX_SCORES]; /* bool: the divisor is a power of two, so its reciprocal gives the same bits */
 	ValId finite;                   /* bool: the values of the tile are */
+	/* with plan->pairs, there too: pairs of bf16 and least magnitudes (stream_pairs.c) */
+	ValId query_pairs[STREAM_MAX_SCORES];  /* (strip, group, pair, row) */
+	ValId key_pairs[STREAM_MAX_SCORES];    /* (piece of elements, group, element, pair) */
+	ValId panel_tiles[STREAM_MAX_SCORES];  /* the panel with elements as pieces of a tile's */
+	ValId value_pairs[MAX_ACCS];           /* (pair of elements, column), or as value_dot */
+	ValId value_dot[MAX_ACCS];             /* the same (piece of columns, group, column, pair) */
+	ValId weight_pairs, weight_dot;        /* of a strip: (pair of elements, row), (group, pair, row) */
+	ValId product;                         /* of a tile: (column, row) */
+	ValId query_least[STREAM_MAX_SCORES];  /* (strip) */
+	ValId key_least[STREAM_MAX_SCORES], value_least[MAX_ACCS];
 	/* at work */
 	ValId row0, row1, strip, nstrip; /* the task's rows; the strip, and how many there are */
 	ValId first, count;       /* the tile's first element, and how many it has */
@@ -125,19 +140,44 @@ void stream_bind_divisors(StreamBuild *b);
 ValId stream_finished(StreamBuild *b, unsigned k, ValId sum);
 /* --- stream_memory.c --- */
 void stream_bind_memory(StreamBuild *b);
+/* --- stream_turn.c --- */
+/* Whether vectors of rows lie across the memory of the factor, or of the result, and others do not. */
+bool stream_turns_query(StreamBuild *b, unsigned score);
+bool stream_turns_out(const StreamBuild *b, const StreamOut *out);
+/* unturned to query, for the strip; turned to the result itself. */
+void stream_turn_query(StreamBuild *b, unsigned score);
+void stream_turn_out(StreamBuild *b, unsigned out);
 /* --- stream_pack.c --- */
 void stream_pack_queries(StreamBuild *b);
 void stream_pack_keys(StreamBuild *b);
+void stream_clear_values(StreamBuild *b);
 void stream_pack_values(StreamBuild *b);
+ValId stream_below(StreamBuild *b, ValId i, ValId end); /* i + 0, 1, … < end, a mask of the lanes */
+ValId stream_term_at(StreamBuild *b, unsigned score, ValId t); /* term t as an index of its axis */
 /* --- stream_tile.c: register tiles --- */
 void stream_scores(StreamBuild *b);
 void stream_columns(StreamBuild *b, unsigned acc);
+void stream_vector_columns(StreamBuild *b, unsigned acc);
+/* Rows of a register tile of vectors, a divisor of the plan's. */
+unsigned stream_vector_rows(const KernelPlan *p);
+/* --- stream_pairs.c: the same by DOT, where plan->pairs --- */
+/* Pairs of elements in a group of the columns' product, and the terms in one of a score's. */
+unsigned stream_element_pairs(const StreamBuild *b);
+unsigned stream_group_terms(const StreamBuild *b);
+/* A strip's queries and a tile's values, from the panels that are packed already; a tile's keys as they are. */
+void stream_pair_queries(StreamBuild *b, unsigned score);
+void stream_pair_keys(StreamBuild *b, unsigned score);
+void stream_pair_values(StreamBuild *b, unsigned acc);
+void stream_dot_scores(StreamBuild *b, unsigned score);
+void stream_dot_columns(StreamBuild *b, unsigned acc);
 /* --- stream_fold.c --- */
 void stream_start(StreamBuild *b);
 void stream_load_state(StreamBuild *b);
 /* One tile into the strip's state, but for the columns; then those, with absent terms left out one by one. */
 void stream_fold(StreamBuild *b);
 void stream_columns_where(StreamBuild *b, unsigned acc);
+/* What a wide accumulator's columns are multiplied by before the tile's are added. */
+ValId stream_factor(StreamBuild *b, unsigned acc, unsigned v);
 /* IVARs of the state at this vector of rows: run or old, and wide ones at the column where there is one. */
 void stream_place_state(StreamBuild *b, ValId (*narrow)[STREAM_MAX_VECTORS], unsigned v, ValId column);
 /* --- stream_finish.c --- */

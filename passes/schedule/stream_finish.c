@@ -3,9 +3,10 @@
 
 /* The element at the point; the state it is made of has been placed. */
 static void
-store_out(StreamBuild *b, const StreamOut *m)
+store_out(StreamBuild *b, unsigned n, ValId column, unsigned v)
 {
 	Point *l = &b->l;
+	const StreamOut *m = &b->s->out[n];
 	TirKernel *k = l->tir;
 	unsigned rank = l->g->tensor.at[m->t].rank;
 	PointVal x = {.re = stream_vector(b, point_value(l, m->value, !m->domain).re)};
@@ -14,6 +15,11 @@ store_out(StreamBuild *b, const StreamOut *m)
 	if (m->domain) {
 		ValId zero = point_zero(l, l->g->tensor.at[m->t].dtype).re;
 		x.re = tir_select(k, stream_vector(b, point_value(l, m->domain, true).re), x.re, stream_vector(b, zero));
+	}
+	if (b->turned[n]) {
+		const ValId at[2] = {column, stream_int(b, v * b->plan->lanes)};
+		tir_store(k, b->turned[n], x.re, at, 0, TIR_LANES_ALONG(1));
+		return;
 	}
 	for (unsigned a = 0; a < rank; a++) {
 		p[a] = l->axis[m->axis[a]];
@@ -32,7 +38,7 @@ store_outs(StreamBuild *b, bool columns, ValId column)
 		stream_place_state(b, b->run, v, column);
 		for (unsigned k = 0; k < b->s->nout; k++)
 			if (l->places->stored[b->s->out[k].t] && b->s->out[k].wide == columns)
-				store_out(b, &b->s->out[k]);
+				store_out(b, k, column, v);
 		point_release(l, mark);
 	}
 }
@@ -72,4 +78,7 @@ stream_finish(StreamBuild *b)
 	b->l.axis[b->s->wide] = column;
 	store_outs(b, true, column);
 	tir_end_for(k, NULL, 0);
+	for (unsigned n = 0; n < b->s->nout; n++)
+		if (b->turned[n])
+			stream_turn_out(b, n);
 }

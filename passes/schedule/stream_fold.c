@@ -306,7 +306,31 @@ move_narrow(StreamBuild *b, unsigned stage)
 	}
 }
 
-/* All wide accumulators: one may be made of others at the same column. */
+/* Those of wide accumulators that a factor moves, which waits for their columns to be loaded. */
+static void
+keep_factors(StreamBuild *b)
+{
+	Point *l = &b->l;
+	TirKernel *k = l->tir;
+	for (unsigned v = 0; v < b->vectors; v++) {
+		uint32_t mark = point_mark(l);
+		stream_at_vector(b, v);
+		stream_place_state(b, b->old, v, 0);
+		place_anchors(b, ANCHOR_OLD, b->anchor_old, v);
+		place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
+		for (unsigned n = 0; n < b->s->pass->nacc; n++) {
+			if (!b->factor[n])
+				continue;
+			ValId one = stream_vector(b, tir_float(k, b->s->type, 1)), seen = was_seen(b, v);
+			ValId x = stream_vector(b, point_value(l, b->s->acc[n].factor, true).re), at = stream_int(b, v * l->lanes);
+			x = BUG(stream_not_moved) ? one : seen ? tir_select(k, seen, x, one) : x;
+			tir_store(k, b->factor[n], x, &at, 0, TIR_LANES_ALONG(0));
+		}
+		point_release(l, mark);
+	}
+}
+
+/* All others, before any columns are added: one may be made of others at the same column. */
 static void
 move_wide(StreamBuild *b)
 {
@@ -315,7 +339,7 @@ move_wide(StreamBuild *b)
 	const CascadePass *p = b->s->pass;
 	bool any = false;
 	for (unsigned n = 0; n < p->nacc; n++)
-		any |= b->s->acc[n].wide && p->acc[n].rebase;
+		any |= b->s->acc[n].wide && p->acc[n].rebase && !b->factor[n];
 	if (!any)
 		return;
 	ValId column = tir_for(k, stream_int(b, 0), point_launch_expr(l, b->columns), stream_int(b, 1), NULL, 0);
@@ -329,10 +353,10 @@ move_wide(StreamBuild *b)
 		place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
 		column_at(b, column, v, at);
 		for (unsigned n = 0; n < p->nacc; n++)
-			if (b->s->acc[n].wide)
+			if (b->s->acc[n].wide && !b->factor[n])
 				x[n] = moved(b, n, v, tir_load(k, b->state[n], at, 0, TIR_LANES_ALONG(2), b->plan->lanes));
 		for (unsigned n = 0; n < p->nacc; n++)
-			if (b->s->acc[n].wide && p->acc[n].rebase)
+			if (b->s->acc[n].wide && p->acc[n].rebase && !b->factor[n])
 				tir_store(k, b->state[n], x[n], at, 0, TIR_LANES_ALONG(2));
 		point_release(l, mark);
 	}
@@ -361,6 +385,7 @@ stream_fold(StreamBuild *b)
 		fold_elements(b, stage);
 		make_anchors(b, stage);
 	}
+	keep_factors(b);
 	move_wide(b);
 	for (unsigned k = 0; k < b->s->pass->nacc; k++)
 		for (unsigned v = 0; !b->s->acc[k].wide && v < b->vectors; v++)
@@ -385,11 +410,35 @@ add_where(StreamBuild *b, unsigned acc, ValId c, ValId keep, unsigned v)
 	tir_end_for(k, NULL, 0);
 }
 
+/* Columns by their factor, where tiles don't. */
+static void
+move_columns(StreamBuild *b, unsigned acc)
+{
+	TirKernel *k = b->l.tir;
+	ValId column = tir_for(k, stream_int(b, 0), point_launch_expr(&b->l, b->columns), stream_int(b, 1), NULL, 0), p[3];
+	for (unsigned v = 0; v < b->vectors; v++) {
+		ValId x = stream_factor(b, acc, v);
+		column_at(b, column, v, p);
+		x = tir_binary(k, OP_MUL, tir_load(k, b->state[acc], p, 0, TIR_LANES_ALONG(2), b->plan->lanes), x);
+		tir_store(k, b->state[acc], x, p, 0, TIR_LANES_ALONG(2));
+	}
+	tir_end_for(k, NULL, 0);
+}
+
+ValId
+stream_factor(StreamBuild *b, unsigned acc, unsigned v)
+{
+	ValId at = stream_int(b, v * b->plan->lanes);
+	return tir_load(b->l.tir, b->factor[acc], &at, 0, TIR_LANES_ALONG(0), b->plan->lanes);
+}
+
 void
 stream_columns_where(StreamBuild *b, unsigned acc)
 {
 	Point *l = &b->l;
 	uint32_t mark = point_mark(l);
+	if (b->factor[acc])
+		move_columns(b, acc);
 	ValId c = tir_for(l->tir, stream_int(b, 0), b->count, stream_int(b, 1), NULL, 0);
 	b->masked = true;
 	l->axis[b->s->stream] = tir_binary(l->tir, OP_ADD, b->first, c);

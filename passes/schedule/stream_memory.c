@@ -90,10 +90,18 @@ bind_scores(StreamBuild *b)
 	for (unsigned k = 0; k < s->nscore; k++) {
 		ExprId strips = number(b, p->block_rows / p->tile_columns), width = number(b, p->tile_columns);
 		ExprId some = expr_binary(b->l.g, OP_MAX, b->terms[k], number(b, 1));
+		ExprId pieces = launch_ceil_div(b->l.g, some, p->lanes);
 		b->query[k] = scratch(b, s->type, 3, (ExprId[]){strips, some, width});
-		b->key[k] = scratch(b, s->type, 4, (ExprId[]){number(b, p->block_terms / p->tile_rows), launch_ceil_div(b->l.g, some, p->lanes),
-		                                             number(b, p->tile_rows), number(b, p->lanes)});
-		b->panel[k] = scratch(b, s->type, 2, (ExprId[]){number(b, p->block_terms), width});
+		if (stream_turns_query(b, k))
+			b->unturned[k] = scratch(b, s->type, 2, (ExprId[]){width, times(b->l.g, pieces, number(b, p->lanes))});
+		if (!p->pairs)
+			b->key[k] = scratch(b, s->type, 4, (ExprId[]){number(b, p->block_terms / p->tile_rows), pieces,
+			                                             number(b, p->tile_rows), number(b, p->lanes)});
+		const ExprId panel[2] = {number(b, p->block_terms), width};
+		unsigned of_panel = buffer(b, s->type, 2, panel);
+		b->panel[k] = view(b, of_panel, 2, panel, 0, 0);
+		if (p->pairs)
+			b->panel_tiles[k] = view(b, of_panel, 2, panel, 0, p->tile_rows);
 	}
 }
 
@@ -133,7 +141,58 @@ bind_panels(StreamBuild *b)
 		const ExprId value[2] = {panel[0], b->padded};
 		unsigned of_value = buffer(b, s->type, 2, value);
 		b->value[k] = view(b, of_value, 2, value, 0, 0);
-		b->value_tiles[k] = view(b, of_value, 2, value, 1, p->tile_rows);
+		b->value_tiles[k] = view(b, of_value, 2, value, 1, stream_vector_rows(p));
+	}
+}
+
+/* --- pairs of bf16 --- */
+
+static void
+bind_score_pairs(StreamBuild *b)
+{
+	const KernelPlan *p = b->plan;
+	ExprId strips = number(b, p->block_rows / p->tile_columns), width = number(b, p->tile_columns), one = number(b, 1);
+	ExprId pairs = number(b, p->pairs), rows = number(b, p->tile_rows), pieces = number(b, p->block_terms / p->tile_rows);
+	for (unsigned k = 0; k < b->s->nscore; k++) {
+		ExprId groups = launch_ceil_div(b->l.g, b->terms[k], stream_group_terms(b));
+		groups = expr_binary(b->l.g, OP_MAX, groups, one);
+		b->query_pairs[k] = scratch(b, DT_U32, 4, (ExprId[]){strips, groups, pairs, width});
+		b->query_least[k] = scratch(b, DT_U32, 1, &strips);
+		b->key_pairs[k] = scratch(b, DT_U32, 4, (ExprId[]){pieces, groups, rows, pairs});
+		b->key_least[k] = scratch(b, DT_U32, 1, &one);
+	}
+}
+
+/* Chained, a group is one pair of elements, and columns lie side by side; else pairs of a column do. */
+static void
+bind_column_pairs(StreamBuild *b)
+{
+	Graph *g = b->l.g;
+	const KernelPlan *p = b->plan;
+	unsigned group = stream_element_pairs(b);
+	ExprId one = number(b, 1), rows = number(b, p->tile_rows), pieces = launch_ceil_div(g, b->padded, p->tile_rows);
+	const ExprId weight[2] = {number(b, p->block_terms / 2), number(b, p->tile_columns)};
+	const ExprId flat[2] = {weight[0], times(g, pieces, rows)};
+	const ExprId tiled[4] = {pieces, number(b, p->block_terms / 2 / group), rows, number(b, group)};
+	unsigned of_weight = buffer(b, DT_U32, 2, weight);
+	b->weight_pairs = view(b, of_weight, 2, weight, 0, 0);
+	b->weight_dot = view(b, of_weight, 2, weight, 0, group);
+	b->product = scratch(b, b->s->type, 2, (ExprId[]){rows, weight[1]});
+	for (unsigned k = 0; k < b->s->pass->nacc; k++) {
+		if (!b->s->acc[k].wide)
+			continue;
+		b->value_least[k] = scratch(b, DT_U32, 1, &one);
+		if (!p->chained) {
+			b->value_pairs[k] = b->value_dot[k] = scratch(b, DT_U32, 4, tiled);
+			continue;
+		}
+		unsigned of_value = buffer(b, DT_U32, 2, flat);
+		ValId size[4], stride[4] = {stream_int(b, p->tile_rows), point_launch_expr(&b->l, flat[1]), stream_int(b, 1),
+		                            stream_int(b, 1)};
+		for (unsigned a = 0; a < 4; a++)
+			size[a] = point_launch_expr(&b->l, tiled[a]);
+		b->value_pairs[k] = view(b, of_value, 2, flat, 0, 0);
+		b->value_dot[k] = tir_view(b->l.tir, of_value, 4, size, stride);
 	}
 }
 
@@ -152,13 +211,22 @@ stream_bind_memory(StreamBuild *b)
 			b->state[k] = scratch(b, s->pass->acc[k].dtype, 2, (ExprId[]){strips, width});
 			continue;
 		}
+		if (s->acc[k].factor)
+			b->factor[k] = scratch(b, s->type, 1, &width);
 		unsigned of_state = buffer(b, s->type, 3, columns);
 		b->state[k] = view(b, of_state, 3, columns, 0, 0);
-		b->state_tiles[k] = view(b, of_state, 3, columns, 1, p->tile_rows);
+		b->state_tiles[k] = view(b, of_state, 3, columns, 1, stream_vector_rows(p));
 	}
+	for (unsigned k = 0; k < s->nout; k++)
+		if (stream_turns_out(b, &s->out[k]))
+			b->turned[k] = scratch(b, b->l.g->tensor.at[s->out[k].t].dtype, 2, (ExprId[]){b->columns, width});
 	if (s->ragged) {
 		b->ends = scratch(b, DT_I64, 3, (ExprId[]){number(b, 2), strips, width});
 		b->hull = scratch(b, DT_I64, 2, (ExprId[]){strips, number(b, 4)});
 	}
 	b->finite = scratch(b, DT_BOOL, 1, (ExprId[]){number(b, 1)});
+	if (p->pairs)
+		bind_score_pairs(b);
+	if (p->pairs && s->wide >= 0)
+		bind_column_pairs(b);
 }

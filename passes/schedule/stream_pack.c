@@ -21,16 +21,16 @@ factor_vector(StreamBuild *b, ExprId e, ValId mask)
 	return v;
 }
 
-static ValId
-below(StreamBuild *b, ValId i, ValId end)
+ValId
+stream_below(StreamBuild *b, ValId i, ValId end)
 {
 	TirKernel *k = b->l.tir;
 	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I64, b->l.lanes), 0, NULL, 0);
 	return tir_binary(k, OP_LT, tir_binary(k, OP_ADD, i, iota), end);
 }
 
-static ValId
-term_at(StreamBuild *b, unsigned n, ValId t)
+ValId
+stream_term_at(StreamBuild *b, unsigned n, ValId t)
 {
 	const StreamScore *s = &b->s->score[n];
 	ValId lo = point_launch_expr(&b->l, s->node.axis[s->node.npar].lo);
@@ -39,31 +39,76 @@ term_at(StreamBuild *b, unsigned n, ValId t)
 
 /* --- rows --- */
 
+/* By vectors of rows. */
 static void
-pack_query(StreamBuild *b, unsigned n)
+pack_rows(StreamBuild *b, unsigned n)
 {
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
 	const StreamScore *s = &b->s->score[n];
 	ValId one = stream_int(b, 1), zero = stream_int(b, 0);
-	b->strip = tir_for(k, zero, b->nstrip, one, NULL, 0);
 	ValId t = tir_for(k, zero, point_launch_expr(l, b->terms[n]), one, NULL, 0);
-	l->axis[s->term] = term_at(b, n, t);
+	l->axis[s->term] = stream_term_at(b, n, t);
 	for (unsigned v = 0; v < b->vectors; v++) {
 		stream_at_vector(b, v);
 		const ValId at[3] = {b->strip, t, stream_int(b, v * l->lanes)};
 		tir_store(k, b->query[n], factor_vector(b, s->query, l->mask), at, 0, TIR_LANES_ALONG(2));
 	}
 	tir_end_for(k, NULL, 0);
+}
+
+/* A vector of terms of the strip's row r. */
+static void
+pack_row_terms(StreamBuild *b, unsigned n, ValId r, ValId chunk, bool masked)
+{
+	Point *l = &b->l;
+	const StreamScore *s = &b->s->score[n];
+	ValId t = tir_binary(l->tir, OP_MUL, chunk, stream_int(b, l->lanes));
+	ValId mask = masked ? stream_below(b, t, point_launch_expr(l, b->terms[n])) : 0;
+	l->axis[s->term] = stream_term_at(b, n, t);
+	const ValId at[2] = {r, t};
+	tir_store(l->tir, b->unturned[n], factor_vector(b, s->query, mask), at, 0, TIR_LANES_ALONG(1));
+}
+
+/* By vectors of terms, for each row; a row that is not there is the last one again. */
+static void
+pack_turned(StreamBuild *b, unsigned n)
+{
+	Point *l = &b->l;
+	TirKernel *k = l->tir;
+	ValId one = stream_int(b, 1), zero = stream_int(b, 0), width = stream_int(b, b->plan->tile_columns);
+	ValId terms = point_launch_expr(l, b->terms[n]), last = tir_binary(k, OP_SUB, b->row1, one);
+	ValId whole = tir_binary(k, OP_IDIV, terms, stream_int(b, l->lanes));
+	ValId first = tir_binary(k, OP_ADD, b->row0, tir_binary(k, OP_MUL, b->strip, width));
+	ValId r = tir_for(k, zero, width, one, NULL, 0);
+	l->axis[b->s->lane] = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, first, r), last);
+	ValId chunk = tir_for(k, zero, whole, one, NULL, 0);
+	pack_row_terms(b, n, r, chunk, false);
 	tir_end_for(k, NULL, 0);
+	tir_if(k, tir_binary(k, OP_LT, tir_binary(k, OP_MUL, whole, stream_int(b, l->lanes)), terms));
+	pack_row_terms(b, n, r, whole, true);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+	stream_turn_query(b, n);
 }
 
 void
 stream_pack_queries(StreamBuild *b)
 {
+	TirKernel *k = b->l.tir;
+	for (unsigned n = 0; n < b->s->nscore; n++) {
+		point_set_lanes(&b->l, b->plan->lanes, b->unturned[n] ? b->s->score[n].term : b->s->lane);
+		b->strip = tir_for(k, stream_int(b, 0), b->nstrip, stream_int(b, 1), NULL, 0);
+		if (b->unturned[n])
+			pack_turned(b, n);
+		else
+			pack_rows(b, n);
+		if (b->plan->pairs)
+			stream_pair_queries(b, n);
+		tir_end_for(k, NULL, 0);
+	}
 	stream_by_rows(b);
-	for (unsigned n = 0; n < b->s->nscore; n++)
-		pack_query(b, n);
 }
 
 /* --- elements: keys --- */
@@ -78,8 +123,8 @@ pack_terms(StreamBuild *b, unsigned n, Key at_key, ValId chunk, bool masked)
 	Point *l = &b->l;
 	const StreamScore *s = &b->s->score[n];
 	ValId t = tir_binary(l->tir, OP_MUL, chunk, stream_int(b, l->lanes));
-	ValId mask = masked ? below(b, t, point_launch_expr(l, b->terms[n])) : 0;
-	l->axis[s->term] = term_at(b, n, t);
+	ValId mask = masked ? stream_below(b, t, point_launch_expr(l, b->terms[n])) : 0;
+	l->axis[s->term] = stream_term_at(b, n, t);
 	const ValId at[4] = {at_key.piece, chunk, at_key.row, stream_int(b, 0)};
 	tir_store(l->tir, b->key[n], factor_vector(b, s->key, mask), at, 0, TIR_LANES_ALONG(3));
 }
@@ -114,7 +159,10 @@ stream_pack_keys(StreamBuild *b)
 {
 	for (unsigned n = 0; n < b->s->nscore; n++) {
 		point_set_lanes(&b->l, b->plan->lanes, b->s->score[n].term);
-		pack_key(b, n);
+		if (b->plan->pairs)
+			stream_pair_keys(b, n);
+		else
+			pack_key(b, n);
 	}
 }
 
@@ -130,7 +178,7 @@ pack_columns(StreamBuild *b, unsigned acc, ValId c, ValId chunk, ValId joined)
 	ValId column = tir_binary(k, OP_MUL, chunk, stream_int(b, l->lanes)), mask = 0;
 	l->axis[b->s->wide] = column;
 	if (tail)
-		mask = below(b, column, point_launch_expr(l, b->columns));
+		mask = stream_below(b, column, point_launch_expr(l, b->columns));
 	ValId v = factor_vector(b, b->s->acc[acc].value, mask), none = tir_float(k, b->s->type, 0);
 	if (tail)
 		v = tir_select(k, mask, v, stream_vector(b, none));
@@ -168,8 +216,8 @@ pack_value(StreamBuild *b, unsigned acc)
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
 	ValId one = stream_int(b, 1), zero = stream_int(b, 0), lanes = stream_int(b, l->lanes);
-	ValId whole = tir_binary(k, OP_IDIV, point_launch_expr(l, b->columns), lanes);
-	ValId all = tir_binary(k, OP_IDIV, point_launch_expr(l, b->padded), lanes);
+	ValId columns = point_launch_expr(l, b->columns), whole = tir_binary(k, OP_IDIV, columns, lanes);
+	ValId all = tir_binary(k, OP_IDIV, tir_binary(k, OP_ADD, columns, tir_binary(k, OP_SUB, lanes, one)), lanes);
 	ValId joined = stream_vector(b, tir_float(k, b->s->type, 0));
 	ValId c = tir_for(k, zero, b->count, one, &joined, 1);
 	l->axis[b->s->stream] = tir_binary(k, OP_ADD, b->first, c);
@@ -178,6 +226,28 @@ pack_value(StreamBuild *b, unsigned acc)
 	tir_end_for(k, &joined, 1);
 	ValId finite = none_is_nan(b, joined), before = tir_load(k, b->finite, &zero, 0, 0, 0);
 	tir_store(k, b->finite, tir_binary(k, OP_AND, before, finite), &zero, 0, 0);
+}
+
+/* Vectors of columns that no value is in: tiles read them. */
+void
+stream_clear_values(StreamBuild *b)
+{
+	Point *l = &b->l;
+	TirKernel *k = l->tir;
+	ValId one = stream_int(b, 1), zero = stream_int(b, 0), lanes = stream_int(b, b->plan->lanes);
+	ValId none = stream_vector(b, tir_float(k, b->s->type, 0)), columns = point_launch_expr(l, b->columns);
+	ValId from = tir_binary(k, OP_IDIV, tir_binary(k, OP_ADD, columns, tir_binary(k, OP_SUB, lanes, one)), lanes);
+	ValId to = tir_binary(k, OP_IDIV, point_launch_expr(l, b->padded), lanes);
+	for (unsigned n = 0; n < b->s->pass->nacc; n++) {
+		if (!b->s->acc[n].wide)
+			continue;
+		ValId c = tir_for(k, zero, stream_int(b, b->plan->block_terms), one, NULL, 0);
+		ValId chunk = tir_for(k, from, to, one, NULL, 0);
+		const ValId at[2] = {c, tir_binary(k, OP_MUL, chunk, lanes)};
+		tir_store(k, b->value[n], none, at, 0, TIR_LANES_ALONG(1));
+		tir_end_for(k, NULL, 0);
+		tir_end_for(k, NULL, 0);
+	}
 }
 
 void
@@ -190,5 +260,7 @@ stream_pack_values(StreamBuild *b)
 			continue;
 		point_set_lanes(&b->l, b->plan->lanes, (unsigned)b->s->wide);
 		pack_value(b, k);
+		if (b->plan->pairs)
+			stream_pair_values(b, k);
 	}
 }

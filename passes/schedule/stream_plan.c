@@ -350,6 +350,27 @@ uses_wide(Planning *p, ExprId e)
 	return s.wide;
 }
 
+/* What the state is multiplied by in state * factor, one of the row alone; 0 for any other expression. */
+static ExprId
+factor_of(Planning *p, ExprId e, unsigned acc)
+{
+	ExprId state = cascade_state(p->g, p->s->pass, STATE_A, acc);
+	for (unsigned k = 0; e && expr_get(p->g, e)->op == OP_MUL && k < 2; k++) {
+		ExprId factor = expr_arg(p->g, e, 1 - k);
+		if (expr_arg(p->g, e, k) == state && !uses_wide(p, factor) && !(axes_of(p, factor) >> p->s->wide & 1))
+			return factor;
+	}
+	return 0;
+}
+
+static void
+find_factors(Planning *p)
+{
+	for (unsigned k = 0; k < p->s->pass->nacc; k++)
+		if (p->s->acc[k].wide)
+			p->s->acc[k].factor = factor_of(p, p->s->pass->acc[k].rebase, k);
+}
+
 /* The cascade's members, then the pointwise nodes. */
 static bool
 add_outs(Planning *p, const TensorId *node, unsigned n)
@@ -452,6 +473,59 @@ can_fault(const Planning *p)
 	return fault;
 }
 
+/* --- pairs of bf16 --- */
+
+/* f32 of a bf16. */
+static bool
+is_widened(const Graph *g, ExprId e)
+{
+	const Expr *x = expr_get(g, e);
+	return x->op == OP_CAST && x->dtype == DT_F32 && expr_get(g, expr_arg(g, e, 0))->dtype == DT_BF16;
+}
+
+/* Whether the node sums products of a bf16 and what may be rounded to it, which narrow_contract.c has marked. */
+static bool
+may_round_weights(const Graph *g, const Node *n)
+{
+	if (expr_get(g, n->body)->op != OP_MUL)
+		return false;
+	ExprId a = expr_arg(g, n->body, 0), b = expr_arg(g, n->body, 1);
+	if (!is_widened(g, a) || !is_widened(g, b))
+		return false;
+	return expr_is_free_cast(g, expr_arg(g, a, 0)) != expr_is_free_cast(g, expr_arg(g, b, 0));
+}
+
+/* A member's rounding is its accumulator's where it has one alone, and that has its products' factors. */
+static bool
+takes_pairs(const Planning *p)
+{
+	const Stream *s = p->s;
+	unsigned naccs = 0, nmembers = 0;
+	if (s->type != DT_F32)
+		return false;
+	for (unsigned k = 0; k < s->nscore; k++)
+		if (!is_widened(p->g, s->score[k].query) || !is_widened(p->g, s->score[k].key))
+			return false;
+	for (unsigned k = 0; k < s->pass->nacc; k++) {
+		if (!s->acc[k].wide)
+			continue;
+		naccs++;
+		if (!is_widened(p->g, s->acc[k].value) || (s->pass->acc[k].rebase && !s->acc[k].factor))
+			return false;
+	}
+	for (unsigned q = 0; s->wide >= 0 && q < s->c.nmember; q++) {
+		const CascadeMember *m = &s->c.member[q];
+		const Node *n = tensor_node(p->g, m->tensor);
+		bool wide = false;
+		for (unsigned a = 0; a < n->npar; a++)
+			wide |= m->axis[a] == s->wide;
+		nmembers += wide;
+		if (wide && (m->rank != 1 || !may_round_weights(p->g, n)))
+			return false;
+	}
+	return naccs == nmembers;
+}
+
 /* --- the plan --- */
 
 static bool
@@ -497,6 +571,8 @@ stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *no
 		ok = refuse(&p, REMARK_contract_checked);
 	if (ok) {
 		keep_terms(&p);
+		find_factors(&p);
+		s->narrow = takes_pairs(&p);
 		stream_ranges(g, scratch, s);
 		if (s->rest)
 			expr_walk(g, scratch, s->rest, note_again, &p);
@@ -505,7 +581,22 @@ stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *no
 	return ok;
 }
 
-/* As CONTRACT's tiles, but for one row fewer: heads of 64 and 128 columns then fill them. */
+/* Tiles of DOT, as CONTRACT's; chained, those of vectors. Elements are whole groups. */
+static void
+choose_pairs(KernelPlan *p, TirDotUnit unit)
+{
+	enum { GROUP = 16, ROWS = 32, BLOCK = 6 };
+	p->chained = unit == TIR_DOT_VECTORS;
+	p->pairs = p->chained ? (uint8_t)(p->lanes / 2) : GROUP;
+	if (p->chained)
+		return;
+	p->tile_rows = ROWS;
+	p->block_terms = ROWS * BLOCK;
+	p->block_columns = ROWS;
+}
+
+/* As CONTRACT's tiles, but for one row fewer: heads of 64 and 128 columns then fill them. So many elements at
+ * a time that loading the columns for them does not count, and so many rows that packing the elements does not. */
 bool
 stream_size(const Stream *s, const PassOptions *o, KernelPlan *p)
 {
@@ -514,9 +605,11 @@ stream_size(const Stream *s, const PassOptions *o, KernelPlan *p)
 	p->lanes = (uint16_t)(o->lanes * 32u / dtype_info[s->type].bits);
 	p->tile_columns = (uint16_t)(2 * p->lanes);
 	p->tile_rows = wide ? 13 : fused ? 6 : 4;
-	p->block_terms = p->tile_rows * (wide ? 6u : 8u);
-	p->block_rows = p->tile_columns * 8u;
+	p->block_terms = p->tile_rows * (wide ? 12u : 16u);
+	p->block_rows = 256;
 	p->block_columns = p->tile_rows;
 	p->block_tasks = 1;
+	if (s->narrow && o->dot && p->lanes == 16)
+		choose_pairs(p, o->dot);
 	return p->lanes >= 2;
 }

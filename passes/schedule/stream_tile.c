@@ -78,8 +78,12 @@ build_scores(StreamBuild *b, unsigned s)
 void
 stream_scores(StreamBuild *b)
 {
-	for (unsigned s = 0; s < b->s->nscore; s++)
-		build_scores(b, s);
+	for (unsigned s = 0; s < b->s->nscore; s++) {
+		if (b->plan->pairs)
+			stream_dot_scores(b, s);
+		else
+			build_scores(b, s);
+	}
 }
 
 /* --- columns --- */
@@ -93,18 +97,33 @@ tile_of_columns(const StreamBuild *b, ValId piece, unsigned r, ValId *at)
 	at[3] = stream_int(b, r % b->vectors * b->plan->lanes);
 }
 
+unsigned
+stream_vector_rows(const KernelPlan *p)
+{
+	enum { MOST = 14 };
+	unsigned rows = p->tile_rows < MOST ? p->tile_rows : MOST;
+	while (p->tile_rows % rows)
+		rows--;
+	return rows;
+}
+
 void
-stream_columns(StreamBuild *b, unsigned a)
+stream_vector_columns(StreamBuild *b, unsigned a)
 {
 	TirKernel *k = b->l.tir;
-	unsigned rows = b->plan->tile_rows, n = rows * b->vectors, lanes = b->plan->lanes;
+	unsigned rows = stream_vector_rows(b->plan), n = rows * b->vectors, lanes = b->plan->lanes;
 	ValId zero = stream_int(b, 0), one = stream_int(b, 1), acc[MAX_TILE], at[4], row[STREAM_MAX_VECTORS];
 	ValId columns = point_launch_expr(&b->l, b->columns);
 	ValId pieces = tir_binary(k, OP_IDIV, tir_binary(k, OP_ADD, columns, stream_int(b, rows - 1)), stream_int(b, rows));
+	ValId factor[STREAM_MAX_VECTORS];
+	for (unsigned v = 0; b->factor[a] && v < b->vectors; v++)
+		factor[v] = stream_factor(b, a, v);
 	ValId piece = tir_for(k, zero, pieces, one, NULL, 0);
 	for (unsigned r = 0; r < n; r++) {
 		tile_of_columns(b, piece, r, at);
 		acc[r] = tir_load(k, b->state_tiles[a], at, 0, TIR_LANES_ALONG(3), lanes);
+		if (b->factor[a])
+			acc[r] = tir_binary(k, OP_MUL, acc[r], factor[r % b->vectors]);
 	}
 	ValId count = BUG(stream_element_missing) ? tir_binary(k, OP_SUB, b->count, one) : b->count;
 	ValId c = tir_for(k, zero, count, one, acc, n);
@@ -117,4 +136,13 @@ stream_columns(StreamBuild *b, unsigned a)
 		tir_store(k, b->state_tiles[a], acc[r], at, 0, TIR_LANES_ALONG(3));
 	}
 	tir_end_for(k, NULL, 0);
+}
+
+void
+stream_columns(StreamBuild *b, unsigned acc)
+{
+	if (b->plan->pairs)
+		stream_dot_columns(b, acc);
+	else
+		stream_vector_columns(b, acc);
 }

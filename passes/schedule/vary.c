@@ -71,12 +71,18 @@ number_add(Point *l, ExprId e)
 }
 
 void
-point_set_lanes(Point *l, unsigned lanes, unsigned axis)
+point_set_lane_axes(Point *l, unsigned lanes, uint32_t axes)
 {
 	l->lanes = lanes;
-	l->lane_axes = 1u << axis;
+	l->lane_axes = axes;
 	for (uint32_t k = 0; k < l->numbered.n; k++)
 		l->varies.at[k + 1] = vary(l, l->numbered.at[k]);
+}
+
+void
+point_set_lanes(Point *l, unsigned lanes, unsigned axis)
+{
+	point_set_lane_axes(l, lanes, 1u << axis);
 }
 
 int

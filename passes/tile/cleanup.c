@@ -1,4 +1,4 @@
-/* cleanup: move invariants out of loops, compute constants, share equal values, drop unused ones.
+/* cleanup: carry nothing twice, move invariants out of loops, compute constants, share equal values, drop unused ones.
  *
  * in     any kernel
  * out    the same effects in the same order, from fewer instructions; ids anew
@@ -60,7 +60,7 @@ drop_dead(const TirKernel *k, Arena *a)
 TirKernel *
 tile_cleanup(const TirKernel *k, Arena *a)
 {
-	const TirKernel *hoisted = cleanup_hoist(k, a);
+	const TirKernel *carried = cleanup_carried(k, a), *hoisted = cleanup_hoist(carried, a);
 	const TirKernel *to = drop_dead(cleanup_share(hoisted, a, hoisted != k), a);
 	return (TirKernel *)(uintptr_t)to;
 }

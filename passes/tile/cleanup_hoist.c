@@ -9,7 +9,7 @@ cleanup_is_pure(Op op)
 {
 	const OpInfo *p = &op_info[op];
 	if (op == OP_CONST || op == OP_IOTA || op == OP_VIEW || op == OP_BUFFER || op == OP_SCALAR ||
-	    op == OP_TASK_LO || op == OP_TASK_HI)
+	    op == OP_TASK_LO || op == OP_TASK_HI || op == OP_TASK_STEP || op == OP_THREAD || op == OP_RANK)
 		return true;
 	return p->cls == CLASS_MAP && !(p->flags & F_EFFECT);
 }

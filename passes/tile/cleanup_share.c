@@ -64,8 +64,8 @@ fold(const TirKernel *to, const TirInst *p, const ValId *arg, int64_t *imm)
 		out = in[0];
 	else if (p->op == OP_CAST)
 		out = slot_cast(t, from, in[0]);
-	else if (p->op == OP_BITCAST && !is_nan_const(first))
-		out = in[0];
+	else if (p->op == OP_BITCAST && !is_nan_const(first)) /* a signed slot has more bits than a narrow float's */
+		out = dtype_is_float(t) ? in[0] & UINT64_MAX >> (64 - dtype_info[t].bits) : (uint64_t)slot_wrap(t, (int64_t)in[0]);
 	else if (f && !(op_info[p->op].flags & F_MATH))
 		f(&out, &in[0], &in[1], &in[2], 1);
 	else
@@ -79,7 +79,7 @@ fold(const TirKernel *to, const TirInst *p, const ValId *arg, int64_t *imm)
 static uint32_t
 hash_of(const TirInst *p, const ValId *arg)
 {
-	uint64_t h = ((uint64_t)p->op << 32 | (uint64_t)p->type.dtype << 16 | p->type.lanes) ^
+	uint64_t h = ((uint64_t)p->op << 32 | (uint64_t)p->type.dtype << 24 | p->type.lanes) ^
 	             (uint64_t)p->imm.i * UINT64_C(0x9e3779b97f4a7c15);
 	for (unsigned n = 0; n < p->narg; n++)
 		h = ((h ^ arg[n]) * UINT64_C(0xff51afd7ed558ccd)) ^ h >> 29;
@@ -126,6 +126,12 @@ value_of(Share *s, TirKernel *to, const TirInst *p, const ValId *arg)
 }
 
 static ValId
+emit_shared(void *user, TirKernel *to, const TirInst *p, const ValId *arg)
+{
+	return value_of(user, to, p, arg);
+}
+
+static ValId
 share(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
 	Share *s = user;
@@ -137,6 +143,12 @@ share(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *ar
 		return arg[tir_inst(to, arg[0])->imm.i ? 1 : 2];
 	}
 	TirInst number = {.op = OP_CONST, .type = p->type};
+	ValId rounded;
+	bool changed = s->changed; /* a sum found again is none */
+	if (cleanup_split_multiple(to, p, arg, emit_shared, s, &rounded, &number.imm.i)) {
+		s->changed = changed || p->op == OP_IMOD || rounded != arg[0];
+		return p->op == OP_IMOD ? value_of(s, to, &number, NULL) : value_of(s, to, p, (ValId[]){rounded, arg[1]});
+	}
 	if (!fold(to, p, arg, &number.imm.i))
 		return value_of(s, to, p, arg);
 	s->changed = true;

@@ -69,6 +69,31 @@ static const ExPoly exp_poly = {
 	}},
 };
 
+/* the same, where an ulp is allowed:
+ * f32 2^-26.5390625, f64 2^-61.859375 */
+static const ExPoly exp_near_poly = {
+	{5, 11},
+	{{
+		0x1p-1,
+		0x1.5554d8p-3,
+		0x1.55556ap-5,
+		0x1.121078p-7,
+		0x1.6cb018p-10,
+	}, {
+		0x1p-1,
+		0x1.5555555555557p-3,
+		0x1.5555555555551p-5,
+		0x1.111111110ffcep-7,
+		0x1.6c16c16c191b3p-10,
+		0x1.a01a01ac83a85p-13,
+		0x1.a01a0194f3777p-16,
+		0x1.71de0036c5415p-19,
+		0x1.27e506806792p-22,
+		0x1.af5216729c269p-26,
+		0x1.1f2b651a52e9bp-29,
+	}},
+};
+
 /* (log(1 + x) - x + x^2/2) / x^3 for m <= 1 + x <= 2 m, m = 0.68359375, relative to log(1 + x):
  * f32 2^-31.0625, f64 2^-57.390625 */
 static const ExPoly log_poly = {
@@ -265,6 +290,99 @@ static const ExPoly erfcx_poly = {
 		-0x1.8eeb7a0ebcefdp-34,
 		0x1.c4a4b6daa9a8ep-38,
 		-0x1.e00eea2c77febp-43,
+	}},
+};
+
+/* erf(r) / r - 1 in x = r^2 for r <= 1, relative to erf:
+ * f32 2^-29.2890625, f64 2^-56.328125 */
+static const ExPoly erf_near_poly = {
+	{7, 15},
+	{{
+		0x1.06eba8p-3,
+		-0x1.81274p-2,
+		0x1.ce2d52p-4,
+		-0x1.b7fec4p-6,
+		0x1.542fecp-8,
+		-0x1.a5197ap-11,
+		0x1.4c5cb4p-14,
+	}, {
+		0x1.06eba8214db69p-3,
+		-0x1.812746b037a06p-2,
+		0x1.ce2f21a04402bp-4,
+		-0x1.b82ce312eb30fp-6,
+		0x1.565bcd1f56624p-8,
+		-0x1.c02db7a76aec9p-11,
+		0x1.f9a3add6d4dc1p-14,
+		-0x1.f4dfd876f231ap-17,
+		0x1.badb17ec91f64p-20,
+		-0x1.6bc688bd9e003p-23,
+		0x1.6f08c1a1b07c2p-26,
+		-0x1.b8a225846c76fp-28,
+		0x1.7f5341caaba5dp-29,
+		-0x1.cb6b98748448ep-31,
+		0x1.f86c6a0f7b887p-34,
+	}},
+};
+
+/* log2(erfc(r)) in x = r - 1 for 1 <= r <= 4 (f32) or 6 (f64), error in erfc absolute:
+ * f32 2^-27.7109375, f64 2^-57.1875 */
+static const ExPoly erfc_near_poly = {
+	{7, 20},
+	{{
+		-0x1.558eaep1,
+		-0x1.e7532p1,
+		-0x1.37638ap0,
+		-0x1.ea7a7p-5,
+		0x1.d39596p-7,
+		-0x1.595264p-9,
+		0x1.18bb54p-12,
+	}, {
+		-0x1.558eada6637f3p1,
+		-0x1.e75328fe78c5cp1,
+		-0x1.37627e9b5c274p0,
+		-0x1.eb313689e90d1p-5,
+		0x1.da5764ce25bcep-7,
+		-0x1.7603eed1203a1p-9,
+		0x1.6704b2ab27204p-12,
+		0x1.3df27035dbbf9p-15,
+		-0x1.4882d88d91bap-15,
+		0x1.cff1e9b075abep-17,
+		-0x1.88937c8a827cep-19,
+		0x1.58fec4f50ada2p-23,
+		0x1.760d28e00813ap-23,
+		-0x1.9223a76d3ead2p-24,
+		0x1.f5c723820932fp-26,
+		-0x1.bcee8f3480cffp-28,
+		0x1.1d6fa74f3c137p-30,
+		-0x1.fb2d0c17cf184p-34,
+		0x1.17905dea8b704p-37,
+		-0x1.1fc759a6a6d6p-42,
+	}},
+};
+
+/* 2^x for |x| <= 1/2, relative, where only a sixth of the error counts:
+ * f32 2^-22.96875, f64 2^-51.765625 */
+static const ExPoly exp2_low_poly = {
+	{6, 11},
+	{{
+		0x1.000002p0,
+		0x1.62e42ap-1,
+		0x1.ebf8a8p-3,
+		0x1.c6b57p-5,
+		0x1.3d243ap-7,
+		0x1.5cabbap-10,
+	}, {
+		0x1p0,
+		0x1.62e42fefa3a19p-1,
+		0x1.ebfbdff82c468p-3,
+		0x1.c6b08d703ce1fp-5,
+		0x1.3b2ab6fbcf5p-7,
+		0x1.5d87fe9da0598p-10,
+		0x1.43091281e235fp-13,
+		0x1.ffcb5348b7866p-17,
+		0x1.62c113aea4819p-20,
+		0x1.b676b2c675ea5p-24,
+		0x1.e3ff919ba9ea7p-28,
 	}},
 };
 

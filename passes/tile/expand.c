@@ -55,6 +55,15 @@ ex_poly(const Ex *x, const ExPoly *p, ValId at)
 	return v;
 }
 
+const TirInst *
+ex_constant(const TirKernel *k, ValId v)
+{
+	const TirInst *p = tir_inst(k, v);
+	if (p->op == OP_SPLAT)
+		p = tir_inst(k, tir_arg(k, v, 0));
+	return p->op == OP_CONST ? p : NULL;
+}
+
 double
 ex_magic(const Ex *x)
 {

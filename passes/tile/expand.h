@@ -15,6 +15,8 @@ typedef struct {
 	uint16_t lanes; /* 0: scalar */
 	int wide;       /* 0: f32, 1: f64: the index into ExSum and ExPoly */
 	int mant, bias; /* bits of the stored significand; exponent bias */
+	bool scales;    /* SCALE may be used */
+	bool powers;    /* EX2 may */
 } Ex;
 
 typedef struct {
@@ -26,6 +28,8 @@ ValId ex_float(const Ex *x, double v);      /* a constant, rounded to the type *
 ValId ex_bits(const Ex *x, uint64_t v);     /* a constant of the unsigned type */
 ValId ex_sum(const Ex *x, const ExSum *s, unsigned part);
 ValId ex_poly(const Ex *x, const ExPoly *p, ValId at); /* Horner, one FMA a term */
+/* The CONST that v is, in all lanes if it has some; NULL: none. */
+const TirInst *ex_constant(const TirKernel *k, ValId v);
 double ex_magic(const Ex *x); /* 1.5 * 2^mant: adding it rounds to an integer, in the low bits */
 
 static inline ValId
@@ -148,6 +152,9 @@ ValId ex_tanh(const Ex *x, ValId a);
 ValId ex_erf(const Ex *x, ValId a);
 ValId ex_rsqrt(const Ex *x, ValId a);
 ValId ex_pow(const Ex *x, ValId a, ValId b);
+/* The same within 2 ulp, by a few products; 0: b is no constant of that kind. Not for strict mode: what is
+ * known to be a constant depends on what was fused. */
+ValId ex_constant_pow(const Ex *x, ValId a, ValId b);
 /* On integers of type t. */
 ValId ex_int_pow(TirKernel *k, TirType t, ValId a, ValId b);
 

@@ -4,7 +4,7 @@
  * out    narrow floats only in LOAD, STORE, BITCAST, SELECT, SPLAT, LANE, CONST and as carried values;
  *        the casts left are among f32, f64, bool and integers, which code generation has
  * fp     exact: each cast is still rounded once
- * tests  tests/math/cast_test.c, against the interpreter's own casts
+ * tests  tests/math/cast_test.c, against the interpreter's own casts; where the kernel's threads, or the processor, have a cast, it stays
  *
  * Every narrow format lies within f32, so a cast from one goes by its exact f32. A cast to one starts
  * from f32 as well. Where the source has more than f32 (f64, integers of 32 and 64 bits) it is
@@ -62,7 +62,7 @@ decode_e8m0(const Ex *x, ValId code)
 	return ex_from_bits(x, bits);
 }
 
-/* Codes below the least normal are counts of the least number: added to a power of two whose last bit
+/* Of exponents shorter than f32's. Codes below the least normal are counts of the least number: added to a power of two whose last bit
  * weighs as much, then taken off that power. */
 static ValId
 decode_ieee(const Ex *x, const Narrow *f, unsigned width, ValId code)
@@ -71,13 +71,11 @@ decode_ieee(const Ex *x, const Narrow *f, unsigned width, ValId code)
 	ValId sign = ex_shl(x, tir_binary(x->k, OP_BXOR, code, size), 32 - width);
 	ValId bits = ex_shl(x, size, (unsigned)(F32_MANT - f->mant));
 	bits = ex_add(x, bits, ex_bits(x, (uint32_t)(F32_BIAS - f->bias) << F32_MANT));
-	if (f->bias != F32_BIAS) {
-		ValId unit = ex_bits(x, power_bits(F32_MANT + 1 - f->bias - f->mant));
-		ValId sum = ex_from_bits(x, ex_add(x, size, unit));
-		ValId few = ex_to_bits(x, ex_sub(x, sum, ex_from_bits(x, unit)));
-		bits = ex_select(x, ex_lt(x, size, ex_bits(x, 1u << f->mant)), few, bits);
-	}
-	if (f->infinity != NONE && f->bias != F32_BIAS) {
+	ValId unit = ex_bits(x, power_bits(F32_MANT + 1 - f->bias - f->mant));
+	ValId sum = ex_from_bits(x, ex_add(x, size, unit));
+	ValId few = ex_to_bits(x, ex_sub(x, sum, ex_from_bits(x, unit)));
+	bits = ex_select(x, ex_lt(x, size, ex_bits(x, 1u << f->mant)), few, bits);
+	if (f->infinity != NONE) {
 		ValId special = ex_or(x, ex_shl(x, size, (unsigned)(F32_MANT - f->mant)),
 		                      ex_bits(x, f32_infinity));
 		bits = ex_select(x, ex_lt(x, size, ex_bits(x, (uint32_t)f->infinity)), bits, special);
@@ -95,6 +93,8 @@ to_f32(const Ex *x, ValId a, DType from)
 	ValId code = tir_cast(x->k, DT_U32, tir_bitcast(x->k, bits, a));
 	if (from == DT_E8M0)
 		return decode_e8m0(x, code);
+	if (from == DT_BF16) /* the upper half of an f32 */
+		return ex_from_bits(x, ex_shl(x, code, 16));
 	return decode_ieee(x, &narrow[from], dtype_info[from].bits, code);
 }
 
@@ -219,17 +219,68 @@ is_narrow_cast(const TirKernel *k, ValId v)
 	return source != target && (is_narrow(source) || is_narrow(target));
 }
 
+/* Threads of a GPU round f32 to f16 and bf16, and widen f16, themselves; those of own_casts 8-bit floats too. Processors
+ * of half_casts round f32 to f16, and widen that. */
+static bool
+is_own(const TirKernel *k, ValId v)
+{
+	DType target = (DType)tir_inst(k, v)->type.dtype, source = (DType)tir_inst(k, tir_arg(k, v, 0))->type.dtype;
+	bool rounds = source == DT_F32 && (target == DT_F16 || target == DT_BF16);
+	if (k->fp8 && ((source == DT_F32 && (target == DT_F8E4M3 || target == DT_F8E5M2)) || (source == DT_F8E4M3 && target == DT_F32)))
+		return true;
+	if (k->halves)
+		return (source == DT_F32 && target == DT_F16) || (source == DT_F16 && target == DT_F32);
+	return k->form == TIR_SPREAD && (rounds || (source == DT_F16 && target == DT_F32));
+}
+
+/* Of a float that is widened by f16: it, or what its upper half is: f8e5m2. */
+static ValId
+widen_by_f16(TirKernel *k, ValId a, DType from)
+{
+	if (from == DT_F8E5M2) {
+		ValId code = tir_cast(k, DT_U16, tir_bitcast(k, DT_U8, a));
+		a = tir_bitcast(k, DT_F16, tir_binary(k, OP_SHL, code, tir_int(k, DT_U16, 8)));
+	}
+	return tir_cast(k, DT_F32, a);
+}
+
 static ValId
 legalize(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
 	(void)user;
-	if (!is_narrow_cast(from, v))
+	if (!is_narrow_cast(from, v) || is_own(from, v))
 		return tir_copy_inst(to, from, v, arg);
 	DType target = (DType)tir_inst(from, v)->type.dtype;
 	DType source = (DType)tir_inst(from, tir_arg(from, v, 0))->type.dtype;
 	Ex x = ex_of(to, (TirType){DT_F32, tir_inst(from, v)->type.lanes});
-	ValId exact = widen_to_f32(&x, arg[0], source);
+	bool widens = (from->form == TIR_SPREAD || from->halves) && (source == DT_F16 || source == DT_F8E5M2);
+	ValId exact = widens ? widen_by_f16(to, arg[0], source) : widen_to_f32(&x, arg[0], source);
+	if (from->form == TIR_SPREAD && (target == DT_F16 || target == DT_BF16))
+		return tir_cast(to, target, exact);
+	if (from->halves && target == DT_F16)
+		return tir_cast(to, target, exact);
 	return is_narrow(target) ? from_f32(&x, exact, target) : tir_cast(to, target, exact);
+}
+
+/* Marks kernels whose threads do what legalize need not write then. */
+TirKernel *
+tile_own_casts(const TirKernel *k, Arena *a)
+{
+	if (k->form != TIR_SPREAD || k->fp8)
+		return (TirKernel *)(uintptr_t)k;
+	TirKernel *to = arena_copy(a, k, sizeof *k);
+	to->fp8 = true;
+	return to;
+}
+
+TirKernel *
+tile_half_casts(const TirKernel *k, Arena *a)
+{
+	if (k->form != TIR_TASKS || k->halves)
+		return (TirKernel *)(uintptr_t)k;
+	TirKernel *to = arena_copy(a, k, sizeof *k);
+	to->halves = true;
+	return to;
 }
 
 TirKernel *

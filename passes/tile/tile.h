@@ -1,21 +1,35 @@
 /* tile.h: the passes over the tile IR. Each takes a verified kernel and returns a new one in the
  * arena, or the same one when there is nothing to do, with the same buffers, scalars and meaning.
  * tir_interpret of the result equals that of the argument to the bit, but for tile_contract, and for
- * tile_expand_near and tile_expand_math, which give the transcendentals their meaning. Passes run in the order below. */
+ * tile_narrow_*, tile_expand_near and tile_expand_math, which give the transcendentals their meaning. Passes run in the order below. */
 #ifndef TEXO_PASSES_TILE_TILE_H
 #define TEXO_PASSES_TILE_TILE_H
 
 #include "ir/tir.h"
 
+/* A kernel of blocks as one of threads. */
+TirKernel *tile_spread(const TirKernel *k, Arena *a);
 /* a * b + c as FMA where nothing else uses the product. */
 TirKernel *tile_contract(const TirKernel *k, Arena *a);
+/* Narrowed functions (tir.h) as short arithmetic: with EX2 or with SCALE, for targets that have it, or without. */
+TirKernel *tile_narrow_ex2(const TirKernel *k, Arena *a);
+TirKernel *tile_narrow_scaled(const TirKernel *k, Arena *a);
+TirKernel *tile_narrow_short(const TirKernel *k, Arena *a);
 /* EXP, EXP2, TANH and ERF as core arithmetic, to 1 or 1.5 ulp. */
+TirKernel *tile_expand_ex2(const TirKernel *k, Arena *a);    /* with EX2 */
+TirKernel *tile_expand_scaled(const TirKernel *k, Arena *a); /* with SCALE, for targets that have it */
 TirKernel *tile_expand_near(const TirKernel *k, Arena *a);
 /* Every operation flagged F_MATH as core arithmetic: afterwards none is left. */
 TirKernel *tile_expand_math(const TirKernel *k, Arena *a);
+/* The kernel with TirKernel.fp8, if it is one of threads: for targets whose threads have these casts. */
+TirKernel *tile_own_casts(const TirKernel *k, Arena *a);
+/* The kernel with TirKernel.halves, if it is one of tasks: for processors that have these casts. */
+TirKernel *tile_half_casts(const TirKernel *k, Arena *a);
 /* Every cast from or to a narrow float as bit arithmetic; the casts left are code generation's. */
 TirKernel *tile_legalize(const TirKernel *k, Arena *a);
 /* Invariants before their loops, constants computed, equal values shared, unused ones dropped. */
 TirKernel *tile_cleanup(const TirKernel *k, Arena *a);
+/* Of a kernel of threads, what an iteration loads before what it computes. */
+TirKernel *tile_early_loads(const TirKernel *k, Arena *a);
 
 #endif

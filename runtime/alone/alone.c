@@ -19,6 +19,11 @@ pool_run(Pool *p, uint32_t n, PoolBody *body, void *arg)
 }
 
 void
+pool_yield(void)
+{
+}
+
+void
 pool_start(Pool *p)
 {
 	(void)p;

@@ -43,7 +43,7 @@ make(Rig *r, const char *text, const char *graph, bool alone, Made *m)
 	for (uint32_t k = 0; k < n; k++)
 		launch[k] = (ObjectBitcode){runtime_bitcode[k].bytes, runtime_bitcode[k].n};
 	const ObjectLevel level[2] = {{"x86-64", m->one}, {"x86-64-v3", m->one}};
-	const ObjectInput in = {level, 2, 1, alone ? launch : NULL, 1};
+	const ObjectInput in = {.level = level, .nlevel = 2, .nprogram = 1, .launch = alone ? launch : NULL, .opt_level = 1};
 	m->status = codegen_object(&r->arena, &in, &m->out);
 }
 

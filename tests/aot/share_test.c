@@ -62,7 +62,7 @@ objects_of_others(void **state)
 	(void)state;
 	ImageHeader tables = {.needs = {UINT64_C(1) << 62, 0}};
 	ImageLevel level = {&tables, NULL};
-	ImageObject object = {IMAGE_VERSION, 1, &level};
+	ImageObject object = {IMAGE_VERSION, 1, &level, 0, NULL, NULL};
 	const texo_object *o = (const texo_object *)(const void *)&object;
 	const char *unknown = "the code needs a processor feature that this runtime doesn't know, which this processor lacks";
 	for (int n = 0; n < 2; n++) {

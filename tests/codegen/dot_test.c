@@ -1,6 +1,6 @@
-/* dot_test.c: DOT by the matrix unit. Everywhere: the instructions that it becomes. Where the processor
- * has the unit and the system grants it: its results against the interpreter's, and against exact sums,
- * and a thread that was not there when it was granted. Elsewhere these are skipped, and say so. */
+/* dot_test.c: DOT by the matrix unit, and chained by vectors. Everywhere: the instructions that it becomes. Where
+ * the processor has the unit and the system grants it: its results against the interpreter's, and against exact
+ * sums, and a thread that was not there when it was granted. Elsewhere these are skipped, and say so. */
 #include <math.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -12,14 +12,21 @@
 
 #include "tests/codegen/rig.h"
 
-static const char cpu[] = "sapphirerapids";
+typedef struct {
+	const char *cpu;
+	int64_t shape;
+} Unit;
 
 enum { ROWS = 32, COLUMNS = 32, PAIRS = 16, GROUPS = 5, TILES = 3 };
+
+static const char cpu[] = "sapphirerapids", with_vectors[] = "znver4";
+static const Unit tiles = {cpu, TIR_DOT(ROWS, COLUMNS, PAIRS)};
+static const Unit vectors = {with_vectors, TIR_DOT(14, COLUMNS, 8) | TIR_DOT_CHAINED};
 enum { C = TILES * ROWS * COLUMNS, A = TILES * GROUPS * ROWS * PAIRS, B = GROUPS * PAIRS * COLUMNS };
 
-/* Task t: c[t] += a[t] b, over `groups` groups, of `rows` x `columns` elements. */
+/* Task t: c[t] += a[t] b, over `groups` groups, of the first elements of each matrix. */
 static void
-build(Rig *r, unsigned rows, unsigned columns)
+build(Rig *r, int64_t shape)
 {
 	TirKernel *k = r->k;
 	static const char *const name[] = {"c", "a", "b"};
@@ -41,7 +48,7 @@ build(Rig *r, unsigned rows, unsigned columns)
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId task = tir_for(k, lo, hi, one, NULL, 0);
-	tir_dot(k, TIR_DOT(rows, columns, PAIRS), view[0], view[1], view[2], groups, (ValId[]){task, task});
+	tir_dot(k, shape, view[0], view[1], view[2], groups, (ValId[]){task, task});
 	tir_end_for(k, NULL, 0);
 }
 
@@ -64,7 +71,7 @@ static void
 the_instructions(Rig *r, const void *arg)
 {
 	const Shape *s = arg;
-	build(r, s->rows, s->columns);
+	build(r, TIR_DOT(s->rows, s->columns, PAIRS));
 	Program *p = rig_program(r, TILES);
 	for (int level = 0; level <= 3; level++) {
 		CodegenOptions o = {.cpu = cpu, .opt_level = level, .want_asm = true};
@@ -89,9 +96,31 @@ instructions(void **state)
 	rig_run("k", the_instructions, &(Shape){16, 48, 3, 7, 3});
 }
 
+/* Two vectors of columns for each row, in one loop of the pairs; the accumulators are loaded and stored once. */
+static void
+the_vectors(Rig *r, const void *arg)
+{
+	const Unit *u = arg;
+	TirDot d = tir_dot_shape(u->shape);
+	build(r, u->shape);
+	Program *p = rig_program(r, TILES);
+	CodegenOptions o = {.cpu = u->cpu, .opt_level = 2, .want_asm = true};
+	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
+		fail_msg("%s", r->out.message);
+	assert_int_equal(count(r->out.assembly, "\tvdpbf16ps\t"), d.rows * d.columns / 16);
+	assert_int_equal(count(r->out.assembly, "tile"), 0);
+}
+
+static void
+vector_instructions(void **state)
+{
+	(void)state;
+	rig_run("k", the_vectors, &vectors);
+}
+
 typedef struct {
 	const char *cpu;
-	unsigned rows, columns;
+	int64_t shape;
 	const char *message;
 } Refusal;
 
@@ -99,7 +128,7 @@ static void
 a_refusal(Rig *r, const void *arg)
 {
 	const Refusal *x = arg;
-	build(r, x->rows, x->columns);
+	build(r, x->shape);
 	Program *p = rig_program(r, TILES);
 	CodegenOptions o = {.cpu = x->cpu, .no_code = true};
 	assert_int_equal(codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out), CODEGEN_ILLEGAL);
@@ -111,12 +140,21 @@ static void
 refusals(void **state)
 {
 	(void)state;
-	rig_run("k", a_refusal, &(Refusal){"icelake-server", 32, 32, "'dot' needs a processor with amx-bf16"});
-	rig_run("k", a_refusal, &(Refusal){cpu, 24, 32, "does not fit into the tiles"});
-	rig_run("k", a_refusal, &(Refusal){cpu, 64, 32, "does not fit into the tiles"});
+	rig_run("k", a_refusal, &(Refusal){"icelake-server", TIR_DOT(32, 32, 16), "'dot' needs a processor with amx-tile and amx-bf16"});
+	rig_run("k", a_refusal, &(Refusal){cpu, TIR_DOT(24, 32, 16), "does not fit into the tiles"});
+	rig_run("k", a_refusal, &(Refusal){cpu, TIR_DOT(64, 32, 16), "does not fit into the tiles"});
+	rig_run("k", a_refusal, &(Refusal){"icelake-server", vectors.shape, "'dot', chained, needs a processor with avx512bf16"});
+	rig_run("k", a_refusal, &(Refusal){with_vectors, tiles.shape, "'dot' needs a processor with amx-tile and amx-bf16"});
+	rig_run("k", a_refusal, &(Refusal){with_vectors, TIR_DOT(15, 32, 8) | TIR_DOT_CHAINED, "does not fit into the vectors"});
+	rig_run("k", a_refusal, &(Refusal){with_vectors, TIR_DOT(8, 24, 8) | TIR_DOT_CHAINED, "does not fit into the vectors"});
 }
 
 /* --- the results --- */
+
+typedef struct {
+	const Unit *unit;
+	bool extreme;
+} Run;
 
 typedef struct {
 	float c[C];
@@ -155,20 +193,21 @@ half(uint32_t pair, unsigned which)
 	return (double)v;
 }
 
-/* c + a b in double, and the bound of any order of the sum. */
+/* c + a b in double, and the bound of any order of the sum; c itself outside the shape. */
 static double
-exact(const Data *d, unsigned n, double *bound)
+exact(const Data *d, TirDot s, unsigned n, double *bound)
 {
 	unsigned tile = n / (ROWS * COLUMNS), row = n / COLUMNS % ROWS, column = n % COLUMNS;
 	double sum = (double)d->c[n], size = fabs(sum);
-	for (unsigned k = 0; k < GROUPS * PAIRS * 2; k++) {
-		unsigned g = k / 2 / PAIRS, p = k / 2 % PAIRS;
+	unsigned terms = row < s.rows && column < s.columns ? GROUPS * s.pairs * 2 : 0;
+	for (unsigned k = 0; k < terms; k++) {
+		unsigned g = k / 2 / s.pairs, p = k / 2 % s.pairs;
 		double t = half(d->a[((tile * GROUPS + g) * ROWS + row) * PAIRS + p], k % 2) *
 		           half(d->b[(g * PAIRS + p) * COLUMNS + column], k % 2);
 		sum += t;
 		size += fabs(t);
 	}
-	*bound = size * (GROUPS * PAIRS * 2 + 1) * 0x1p-24;
+	*bound = terms ? size * (terms + 1) * 0x1p-24 : 0;
 	return sum;
 }
 
@@ -182,11 +221,12 @@ launch(Rig *r, Data *d, int64_t groups)
 static void
 the_results(Rig *r, const void *arg)
 {
-	bool extreme = *(const bool *)arg;
+	const Unit *u = ((const Run *)arg)->unit;
+	bool extreme = ((const Run *)arg)->extreme;
 	Data *got = malloc(sizeof *got), *want = malloc(sizeof *want), *old = malloc(sizeof *old);
 	assert_true(got && want && old);
-	build(r, ROWS, COLUMNS);
-	rig_load(r, cpu, TILES);
+	build(r, u->shape);
+	rig_load(r, u->cpu, TILES);
 	for (state_ = 1; state_ < 40; state_++) {
 		uint64_t seed = state_;
 		int64_t groups = seed % 7 ? GROUPS : 0;
@@ -199,7 +239,7 @@ the_results(Rig *r, const void *arg)
 		if (at >= 0)
 			fail_msg("element %d is %a, not %a", (int)at, (double)got->c[at], (double)want->c[at]);
 		for (unsigned n = 0; n < C && groups && !extreme; n++) {
-			double bound, v = exact(old, n, &bound);
+			double bound, v = exact(old, tir_dot_shape(u->shape), n, &bound);
 			if (!(fabs((double)got->c[n] - v) <= bound))
 				fail_msg("element %u is %a, exactly %a", n, (double)got->c[n], v);
 		}
@@ -211,10 +251,10 @@ the_results(Rig *r, const void *arg)
 }
 
 static void
-skip_without_unit(void)
+skip_without(const Unit *u)
 {
-	if (!rig_can_run(cpu)) {
-		print_message("no matrix unit for bf16 here\n");
+	if (!rig_can_run(u->cpu)) {
+		print_message("nothing that multiplies bf16 as %s does is here\n", u->cpu);
 		skip();
 	}
 }
@@ -223,8 +263,8 @@ static void
 results(void **state)
 {
 	(void)state;
-	skip_without_unit();
-	rig_run("k", the_results, &(bool){false});
+	skip_without(&tiles);
+	rig_run("k", the_results, &(Run){&tiles, false});
 }
 
 /* Subnormals, infinities, NaNs and cancellation: still the interpreter's bits. */
@@ -232,8 +272,17 @@ static void
 extremes(void **state)
 {
 	(void)state;
-	skip_without_unit();
-	rig_run("k", the_results, &(bool){true});
+	skip_without(&tiles);
+	rig_run("k", the_results, &(Run){&tiles, true});
+}
+
+static void
+vector_results(void **state)
+{
+	(void)state;
+	skip_without(&vectors);
+	rig_run("k", the_results, &(Run){&vectors, false});
+	rig_run("k", the_results, &(Run){&vectors, true});
 }
 
 typedef struct {
@@ -256,8 +305,8 @@ in_a_thread(Rig *r, const void *arg)
 	pthread_t thread;
 	Data *here = malloc(sizeof *here), *there = malloc(sizeof *there);
 	assert_true(here && there);
-	build(r, ROWS, COLUMNS);
-	rig_load(r, cpu, TILES);
+	build(r, tiles.shape);
+	rig_load(r, tiles.cpu, TILES);
 	fill(here, false);
 	*there = *here;
 	launch(r, here, GROUPS);
@@ -272,7 +321,7 @@ static void
 threads(void **state)
 {
 	(void)state;
-	skip_without_unit();
+	skip_without(&tiles);
 	rig_run("k", in_a_thread, NULL);
 }
 
@@ -282,6 +331,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(instructions), cmocka_unit_test(refusals), cmocka_unit_test(results),
 		cmocka_unit_test(extremes),     cmocka_unit_test(threads),
+		cmocka_unit_test(vector_instructions), cmocka_unit_test(vector_results),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

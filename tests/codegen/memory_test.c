@@ -195,6 +195,7 @@ all_loads(Rig *r, const void *arg)
 	store_here(&b, tir_load(r->k, rows, (ValId[]){zero, b.i}, 0, ahead, c->lanes), 0);
 	ValId far = view_2d(&b, src, int64(&b, INT64_C(1) << 40), b.one);
 	store_here(&b, tir_load(r->k, far, (ValId[]){zero, b.i}, 0, ahead, c->lanes), mask);
+	tir_fetch(r->k, far, (ValId[]){b.i, zero});
 	tir_end_for(r->k, NULL, 0);
 	check_all_long(r, src, c->lanes, &(int64_t){2});
 }

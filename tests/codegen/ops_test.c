@@ -137,15 +137,20 @@ all_operations(Rig *r, const void *arg)
 	const Case *c = arg;
 	DType t = c->t;
 	unsigned lanes = c->lanes;
+	const TargetOffer offer = codegen_target_offer(cpu);
 	Build b = open_loop(r, lanes);
 	ValId x[3] = {input(&b, t), input(&b, t), input(&b, t)};
 	for (int op = 1; op < OP_COUNT; op++) {
-		if (!lane_function((Op)op, t) || (op_info[op].flags & F_MATH))
+		if (!lane_function((Op)op, t) || (op_info[op].flags & F_MATH) || (op == OP_SCALE && !offer.scale) || op == OP_EX2)
 			continue;
 		TirType type = tir_inst(r->k, x[0])->type;
+		ValId y = x[1];
+		if (op == OP_SCALE) /* not by an infinite power */
+			x[1] = tir_binary(r->k, OP_MAX, tir_float(r->k, t, -5000.5), tir_binary(r->k, OP_MIN, y, tir_float(r->k, t, 5000)));
 		if (op_info[op].sig == SIG_CMP || op == OP_ISNAN)
 			type.dtype = DT_BOOL;
 		output(&b, tir_emit(r->k, (Op)op, type, 0, x, (unsigned)op_info[op].arity));
+		x[1] = y;
 	}
 	tir_end_for(r->k, NULL, 0);
 	if (b.nout)
@@ -223,6 +228,23 @@ all_lane_operations(Rig *r, const void *arg)
 	for (unsigned by = 1; by < b.lanes; by = by * 2 + 1) /* lanes over the seam of two vectors */
 		output(&b, tir_emit(r->k, OP_SLIDE, tir_vector(t, b.lanes), by,
 		                    (ValId[]){tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &last, 1), x}, 2));
+	for (unsigned m = 2; m < b.lanes; m *= 2) /* in segments */
+		if (b.lanes % m == 0)
+			output(&b, tir_emit(r->k, OP_SLIDE, tir_vector(t, b.lanes), TIR_SLIDE(m / 2, m),
+			                    (ValId[]){x, tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &last, 1)}, 2));
+	for (unsigned bit = 0; 2u << bit < b.lanes; bit++) { /* woven otherwise than halved */
+		ValId half[2];
+		for (unsigned side = 0; side < 2; side++)
+			half[side] = tir_emit(r->k, OP_HALF, tir_vector(t, b.lanes / 2), 2 * bit + side, &x, 1);
+		output(&b, tir_emit(r->k, OP_WEAVE, tir_vector(t, b.lanes), bit ? 0 : 2, half, 2));
+	}
+	for (unsigned bit = 0; 2u << bit < b.lanes; bit++) /* the lanes without a bit, beside those with it */
+		for (unsigned side = 0; side < 2; side++) {
+			ValId part = tir_emit(r->k, OP_HALF, tir_vector(t, b.lanes / 2), 2 * bit + side, &x, 1), lane[16];
+			for (unsigned n = 0; n < b.lanes; n++)
+				lane[n] = tir_emit(r->k, OP_LANE, tir_scalar(t), n % (b.lanes / 2), &part, 1);
+			output(&b, tir_emit(r->k, OP_JOIN, tir_vector(t, b.lanes), 0, lane, b.lanes));
+		}
 	if (b.lanes >= 4) { /* lane 1 of the upper half */
 		ValId half = tir_emit(r->k, OP_LANE, tir_vector(t, b.lanes / 2), b.lanes / 2, &x, 1);
 		ValId second = tir_emit(r->k, OP_LANE, tir_scalar(t), 1, &half, 1);

@@ -79,7 +79,7 @@ check_seed(Rig *r, bool math)
 	RigRun run = {0};
 	if (setjmp(r->unwind.env))
 		fail_msg("unwound: %s", r->unwind.text);
-	RandomCase c = tir_random(&r->arena, r->names, seed, (RandomOptions){.math = math});
+	RandomCase c = tir_random(&r->arena, r->names, seed, (RandomOptions){.math = math, .scale = codegen_target_offer(cpu).scale});
 	TirKernel *e = tile_expand_math(c.kernel, &r->arena), *l = tile_legalize(e, &r->arena);
 	TirMemory *x = interpret(r, &c, e, &expanded), *y = interpret(r, &c, l, &lowered);
 	if (!math)

@@ -31,7 +31,8 @@ static const Refusal refusals[] = {
 	{"x86-64", "%1:f32 = const 1 %2:f32 = fma %1, %1, %1", CODEGEN_OK, NULL},
 	{"x86-64-v2", "%1:f64x4 = const 1 %2:f64x4 = fma %1, %1, %1", CODEGEN_OK, NULL},
 	{"x86-64-v3", "%1:f32 = const 1 %2:f32 = fma %1, %1, %1", CODEGEN_OK, NULL},
-	{"host", "%1:f16 = const 1 %2:f32 = cast %1", CODEGEN_ILLEGAL, "kernel k, %2: 'cast' doesn't take f16 here"},
+	{"x86-64-v2", "%1:f16 = const 1 %2:f32 = cast %1", CODEGEN_ILLEGAL, "kernel k, %2: 'cast' doesn't take f16 here"},
+	{"x86-64-v3", "%1:f16 = const 1 %2:f32 = cast %1", CODEGEN_OK, NULL},
 	{"host", "%1:f32 = const 1 %2:bf16 = cast %1", CODEGEN_ILLEGAL, "kernel k, %2: 'cast' can't give bf16 here"},
 	{"host", "%1:i4 = const 1 %2:f8e4m3 = cast %1", CODEGEN_ILLEGAL, "kernel k, %2: 'cast' can't give f8e4m3 here"},
 	{"host", "%1:i4 = const 1 %2:f32 = cast %1", CODEGEN_OK, NULL},
@@ -40,9 +41,11 @@ static const Refusal refusals[] = {
 	{"sm_90a", "%1:f32 = const 1 %2:f32 = fma %1, %1, %1", CODEGEN_OK, NULL},
 	{"sm_80", "%1:f32 = const 1 %2:f32 = exp %1", CODEGEN_ILLEGAL,
 	 "kernel k, %2: 'exp' on f32 must be expanded before code generation"},
+	{"sm_80", "%1:f32 = const 1 %2:f8e4m3 = cast %1", CODEGEN_ILLEGAL, "kernel k, %2: 'cast' can't give f8e4m3 here"},
+	{"sm_90a", "%1:f32 = const 1 %2:f8e4m3 = cast %1", CODEGEN_OK, NULL},
+	{"sm_90a", "%1:f8e5m2 = const 1 %2:f32 = cast %1", CODEGEN_ILLEGAL, "kernel k, %2: 'cast' doesn't take f8e5m2 here"},
 	{"sm_80", "%1:f32x4 = const 1", CODEGEN_ILLEGAL, "kernel k, %1: 'const' on vectors can't be asked of a GPU"},
-	{"sm_90a", "%1:f32 = const 1 %2:f32x4 = splat %1", CODEGEN_ILLEGAL,
-	 "kernel k, %2: 'splat' on vectors can't be asked of a GPU"},
+	{"sm_90a", "%1:i32x4 = iota", CODEGEN_ILLEGAL, "kernel k, %1: 'iota' on vectors can't be asked of a GPU"},
 	{"pentium", "%1:f32 = const 1", CODEGEN_FAILED,
 	 "no processor 'pentium'; there are host, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, haswell, "
 	 "skylake-avx512, icelake-server, sapphirerapids, znver3, znver4, znver5"},
@@ -139,8 +142,11 @@ the_ptx(Rig *r, const void *arg)
 	assert_int_equal(h->target, IMG_TARGET_CUDA);
 	assert_int_equal(h->needs[0], 90);
 	assert_int_equal(h->needs[1], 1);
-	assert_int_equal(h->code.n, strlen(ptx) + 1);
-	assert_memory_equal((const char *)r->out.image + h->code.at, ptx, h->code.n);
+	const ImageModule *m = (const ImageModule *)(const void *)((const char *)r->out.image + h->module.at);
+	assert_int_equal(h->module.n, 1);
+	assert_int_equal(m->form, IMG_PTX);
+	assert_int_equal(m->n, strlen(ptx) + 1);
+	assert_memory_equal((const char *)r->out.image + h->code.at + m->at, ptx, m->n);
 	o.cpu = "sm_80";
 	assert_int_equal(generate(r, &o), CODEGEN_OK);
 	h = r->out.image;
@@ -361,14 +367,18 @@ static void
 features(void **state)
 {
 	(void)state;
-	uint16_t lanes;
-	bool fma, dot;
-	codegen_cpu_features("x86-64", &lanes, &fma, &dot);
-	assert_true(lanes == 4 && !fma && !dot);
-	codegen_cpu_features("x86-64-v3", &lanes, &fma, &dot);
-	assert_true(lanes == 8 && fma && !dot);
-	codegen_cpu_features("sapphirerapids", &lanes, &fma, &dot);
-	assert_true(lanes == 16 && fma && dot);
+	TargetOffer o = codegen_target_offer("x86-64");
+	assert_true(o.lanes == 4 && !o.fma && !o.dot && !o.blocks);
+	o = codegen_target_offer("x86-64-v3");
+	assert_true(o.lanes == 8 && o.fma && !o.dot && !o.blocks);
+	o = codegen_target_offer("sapphirerapids");
+	assert_true(o.lanes == 16 && o.fma && o.dot == TIR_DOT_TILES && !o.blocks);
+	o = codegen_target_offer("znver4");
+	assert_true(o.lanes == 16 && o.fma && o.dot == TIR_DOT_VECTORS && !o.blocks);
+	o = codegen_target_offer("icelake-server");
+	assert_true(o.lanes == 16 && o.fma && !o.dot && !o.blocks);
+	o = codegen_target_offer("sm_80");
+	assert_true(o.lanes > 0 && o.fma && !o.dot && o.blocks);
 }
 
 static void

@@ -38,6 +38,7 @@ class Ran:
 
 def texo(*args, cwd=None, env=None, limits=None, stdout=subprocess.PIPE, stdin=None):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("TEXO_")}
+    clean["TEXO_NO_CACHE"] = "1"  # tests/cache is about it
     clean.update(env or {})
 
     def before():
@@ -121,23 +122,21 @@ def test_errors_have_their_mend(folder):
 
 
 def test_not_built(folder):
-    for command in ("cache", "tune", "completion", "report"):
+    for command in ("tune", "report"):
         expect(texo(command, AXPY), 1, "not built yet")
-    expect(texo("build", AXPY, "--emit=cubin", "--target=cuda"), 1, "not built yet")
-    expect(texo("build", AXPY, "--target=cpu,cuda:sm_90a", "-o", "x"), 1, "not built yet")
 
 
 def test_ptx(folder):
     for command in ("build", "run"):
-        for target, sm in (("cuda", "sm_90a"), ("cuda:sm_90a", "sm_90a"), ("cuda:sm_80", "sm_80")):
+        for target, sm in (("cuda", "sm_90a"), ("cuda:sm_90a", "sm_90a"), ("cuda:sm_80", "sm_80"), ("cuda:sm_100", "sm_100"), ("cuda:sm_120", "sm_120")):
             expect(texo(command, AXPY, "--emit=ptx", f"--target={target}"), 0,
                    out=[f".target {sm}", ".entry axpy_0_0(", "fma.rn.f32"])
-    expect(texo("build", AXPY, "--emit=plan,llvm", "--target=cuda"), 0, out=["nest", "nvptx64-nvidia-cuda"])
+    expect(texo("build", AXPY, "--emit=plan,llvm", "--target=cuda"), 0, out=["map", "nvptx64-nvidia-cuda"])
     expect(texo("build", AXPY, "--emit=ptx"), 2, "--emit=ptx needs --target=cuda")
-    expect(texo("build", AXPY, "--emit=ptx", "--target=cuda:sm_79"), 2, "no such GPU", "sm_90a, sm_80")
+    expect(texo("build", AXPY, "--emit=ptx", "--target=cuda:sm_79"), 2, "no such GPU", "sm_90a, sm_120, sm_100, sm_80")
     expect(texo("build", AXPY, "--emit=ptx", "--target=cuda-9"), 2, "--target is")
     expect(texo("run", AXPY, "--target=cuda", "N=8"), 4, "for another kind of device")
-    expect(texo("explain", AXPY, "--target=cuda"), 0, out=["nest"])
+    expect(texo("explain", AXPY, "--target=cuda"), 0, out=["map"])
 
 
 def test_texts_end_their_last_line(folder):
@@ -609,7 +608,7 @@ def test_explain(folder):
     assert set(kernel) >= {"name", "template", "defs", "bytes", "flops", "predicted_us"}
     assert found["predicted_us"] == kernel["predicted_us"] > 0 and found["predicted_us_unfused"] > 0, found
     gpu = json.loads(texo("explain", "--json", AXPY, "N=1000", "--target=cuda").out)
-    assert gpu["predicted_us"] is None and gpu["kernels"][0]["predicted_us"] is None, gpu
+    assert gpu["predicted_us"] == gpu["kernels"][0]["predicted_us"] > 0, gpu
     assert kernel["defs"] == ["z"] and kernel["bytes"] == 12004 and kernel["flops"] == 2000, kernel
     soft = json.loads(texo("explain", "--json", PROGRAMS / "softmax.tex", "--graph=rows", "--fuse=off").out)
     assert len(soft["kernels"]) > 1 and soft["refused"] and all(set(r) >= {"from", "to", "code", "reason", "line"} for r in soft["refused"])
@@ -651,7 +650,7 @@ def test_targets_and_doctor(folder):
     expect(texo("doctor"), 0, out=["LLVM 22", "GPU driver"])
     for f in json.loads(texo("doctor", "--json").out)["findings"]:
         assert f["present"] or f["mend"], f
-    ran = expect(texo("doctor", env={"PATH": "/nowhere"}), 0, out=["no ptxas on PATH"])
+    ran = expect(texo("doctor", env={"PATH": "/nowhere", "CUDA_HOME": ""}), 0, out=["no ptxas on PATH"])
     assert "nvcc" in ran.out
 
 
@@ -690,18 +689,20 @@ def test_no_memory(folder):
 
 
 def test_start_up(folder):
+    """In pages, which a start is spent on and which no other work on the machine adds to; bench/ has the time."""
+    if SANITIZED:
+        return
     for args in (["--help"], ["check", AXPY]):
-        best = min(timed(args) for _ in range(20))
-        assert best < 0.005 * float(os.environ.get("TEXO_TEST_SLOWDOWN", "1")), f"{args}: {best * 1e3:.1f} ms"
+        pages = pages_touched(args)
+        assert pages < 700, f"{args}: {pages} pages"
 
 
-def timed(args):
-    """Processor time of one start, which a busy machine does not stretch as it does wall time."""
+def pages_touched(args):
     child = subprocess.Popen([TEXO, *args], stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     assert child.returncode == 0
-    return used.ru_utime + used.ru_stime
+    return used.ru_minflt + used.ru_majflt
 
 
 def main(names):

@@ -172,6 +172,17 @@ machine_cast(DType from, DType to, double x)
 	return eval_load(to, p, 0).re;
 }
 
+/* What the mode may round: as it is, rounded, or rounded before it is scaled down. What the type holds stays. */
+static double
+machine_cast_free(DType to, double x)
+{
+	double whole = machine_cast(DT_F32, to, x), factor = 1 - 0.999 * uniform();
+	unsigned way = x == whole ? 0 : pick(3);
+	if (way == 2 && fabs(x / factor) <= 448) /* which all of them hold */
+		return machine_cast(DT_F32, to, x / factor) * factor;
+	return way ? whole : x;
+}
+
 static double
 machine_float(Machine *m, const Expr *e, const double *x)
 {
@@ -222,6 +233,8 @@ machine_expr(Machine *m, ExprId id)
 		m->i[id] = isnan(x[0]) ? 0 : x[0] >= 0x1p31 ? INT32_MAX : x[0] <= -0x1p31 ? INT32_MIN : (int64_t)x[0];
 	else if (e->op == OP_CAST && from == DT_I32)
 		m->f[id] = rounded((DType)e->dtype, (double)m->i[a[0]]);
+	else if (e->op == OP_CAST && e->ref)
+		m->f[id] = machine_cast_free((DType)e->dtype, x[0]);
 	else if (e->op == OP_CAST)
 		m->f[id] = machine_cast(from, (DType)e->dtype, x[0]);
 	else
@@ -256,6 +269,8 @@ grow_expr(Bench *b, DType t, const ExprId *have, unsigned n)
 	case 3:
 		return expr_select(b->g, expr_binary(b->g, OP_LT, x, w), y, z);
 	case 4:
+		if (t == DT_F32 && b->g->fp != FP_STRICT && pick(2))
+			return expr_cast(b->g, t, expr_cast_free(b->g, narrow[pick(4)], w));
 		return expr_cast(b->g, t, expr_cast(b->g, narrow[pick(5)], w));
 	case 5:
 		return expr_cast(b->g, t, expr_cast(b->g, DT_I32, w));

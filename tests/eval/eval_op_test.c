@@ -368,6 +368,26 @@ modes_are_ordered(void **state)
 	assert_true(tiny.err >= 0x1p-126); /* it may be flushed */
 }
 
+/* 1/16 ulp of the narrow type, with f32's exponents; half an ulp of f32 for the rounding is within. */
+static void
+narrowed_functions(void **state)
+{
+	(void)state;
+	static const double at[] = {0, 1, -3.5, 80, -80, -90};
+	for (size_t k = 0; k < sizeof at / sizeof at[0]; k++) {
+		int ex;
+		frexp(exp(at[k]), &ex);
+		Val bf16 = math_unary(FP_RELAXED, OP_EXP, DT_F32, DT_BF16, val_float(at[k]));
+		Val f16 = math_unary(FP_FAST, OP_EXP, DT_F32, DT_F16, val_float(at[k]));
+		double least = fmax(ldexp(1, ex - 8), 0x1p-133) / 16, finer = fmax(ldexp(1, ex - 11), 0x1p-136) / 16;
+		if (!(bf16.err >= least && bf16.err < 1.01 * least && f16.err >= finer && f16.err < finer + 0x1p-120 + finer * 0.01))
+			fail_msg("exp(%g): %g and %g, not %g and %g", at[k], bf16.err, f16.err, least, finer);
+	}
+	Val top = math_unary(FP_RELAXED, OP_EXP, DT_F32, DT_BF16, val_float(INFINITY));
+	assert_true(isinf(top.re) && top.err == 0);
+	assert_true(isinf(math_unary(FP_RELAXED, OP_EXP, DT_F32, DT_BF16, val_float(100)).re));
+}
+
 /* (1+2^-12)^2 - 1 is 2^-11 contracted and 2^-11 + 2^-24 rounded to f32: both are allowed. */
 static void
 additions_may_take_products_unrounded(void **state)
@@ -411,7 +431,7 @@ main(void)
 		cmocka_unit_test(complex_numbers),
 		cmocka_unit_test(unknown_rather_than_wrong),
 		cmocka_unit_test(bounds_follow_the_slope),
-		cmocka_unit_test(modes_are_ordered),
+		cmocka_unit_test(modes_are_ordered), cmocka_unit_test(narrowed_functions),
 		cmocka_unit_test(additions_may_take_products_unrounded),
 		cmocka_unit_test(every_row_has_a_case),
 	};

@@ -60,8 +60,8 @@ static double
 predict(Compiled *c, int64_t size, unsigned threads)
 {
 	set_dims(c, size);
-	double us = cost_program_us(cost_machine(c->lanes), c->p, &c->env, &arena, threads);
-	assert_true(us == cost_program_us(cost_machine(c->lanes), c->p, &c->env, &arena, threads));
+	double us = cost_program_us(cost_machine(false, c->lanes), c->p, &c->env, &arena, threads);
+	assert_true(us == cost_program_us(cost_machine(false, c->lanes), c->p, &c->env, &arena, threads));
 	return us;
 }
 
@@ -84,7 +84,7 @@ apart(const char *text, int64_t size)
 	for (uint32_t k = 0; k < c.g->node.n; k++) {
 		TensorId t = c.g->node.at[k].out;
 		Work w = work_count(&c.env, &uses, &t, 1);
-		us += cost_alone_us(cost_machine(16), c.g, t, &w, 1);
+		us += cost_alone_us(cost_machine(false, 16), c.g, t, &w, 1);
 	}
 	return us;
 }
@@ -101,7 +101,7 @@ static const char softmax_text[] = "use \"std\"\ngraph g(x: f32[N, N]) -> (y: f3
 static void
 bytes_at_their_rate(void **state)
 {
-	const Machine *m = cost_machine(16);
+	const Machine *m = cost_machine(false, 16);
 	(void)state;
 	assert_true(about(one(copy_text, 1 << 26), 8.0 * (1 << 26) / m->far / 1000));
 	assert_true(about(one(copy_text, 1 << 16), (8.0 * (1 << 16) / m->near + m->launch_ns) / 1000));
@@ -111,7 +111,7 @@ bytes_at_their_rate(void **state)
 static void
 products_at_theirs(void **state)
 {
-	const Machine *m = cost_machine(16);
+	const Machine *m = cost_machine(false, 16);
 	(void)state;
 	double us = one("graph g(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = sum[k](x[i, k] * w[k, j]) }", 512);
 	assert_true(about(us, 2 * 512.0 * 512 * 512 / m->gflops / 1000));
@@ -125,12 +125,12 @@ wider_is_faster(void **state)
 	for (uint16_t lanes = 2; lanes <= 16; lanes = (uint16_t)(2 * lanes)) {
 		Compiled c = compile(softmax_text, lanes);
 		double us = predict(&c, 256, 1);
-		assert_int_equal(cost_machine(lanes)->lanes, lanes);
+		assert_int_equal(cost_machine(false, lanes)->lanes, lanes);
 		assert_true(before == 0 || us < before);
 		before = us;
 	}
-	assert_ptr_equal(cost_machine(64), cost_machine(16));
-	assert_null(cost_machine(0));
+	assert_ptr_equal(cost_machine(false, 64), cost_machine(false, 16));
+	assert_null(cost_machine(false, 0));
 }
 
 static void

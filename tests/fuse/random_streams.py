@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SIZES = (0, 1, 2, 3, 5, 13, 16, 17, 26, 31, 32, 33, 64, 77, 78, 79, 90, 131, 157, 260)
+SIZES = (0, 1, 2, 3, 5, 13, 16, 17, 26, 31, 32, 33, 64, 78, 90, 131, 155, 156, 157, 260, 330)
 WORK = 150_000  # products, of which the evaluator makes each
 
 
@@ -23,6 +23,7 @@ class Program:
         r.shuffle(names)
         self.name = dict(zip(("q", "k", "v", "s", "m", "l", "u", "o", "extra"), names))
         self.params, self.data, self.facts = [], [], ["S >= 1", "D >= 1"]
+        self.dtypes = r.choice((("f32",), ("f32",), ("bf16",), ("f16",), ("bf16", "f16", "f32")))
         self.sizes()
 
     def sizes(self):
@@ -36,8 +37,9 @@ class Program:
         self.heads = d["H"] > 1 or r.random() < 0.3
         self.shared = self.heads and r.random() < 0.4  # one set of keys for all heads
 
-    def tensor(self, key, axes, dtype="f32", data="normal"):
-        """A parameter with these (index, dim) axes in any order; how it is read."""
+    def tensor(self, key, axes, data="normal"):
+        """A parameter with these (index, dim) axes in any order, of some type; how it is read."""
+        dtype = self.r.choice(self.dtypes)
         axes = list(axes)
         self.r.shuffle(axes)
         name = self.name[key]
@@ -97,7 +99,9 @@ class Program:
         r, n, h = self.r, self.name, "h, " if self.heads else ""
         score, mask = self.score(), self.mask()
         lines, results = self.folds(mask != "")
-        heads = "; ".join(f"{x}: f32[{', '.join(d for _, d in axes)}]" for x, axes in results).replace("; ", ", ")
+        # What others read is f32: a narrow one would be rounded before they see it.
+        dtype = {x: "f32" if x == n["m"] else r.choice(self.dtypes) for x, _ in results}
+        heads = ", ".join(f"{x}: {dtype[x]}[{', '.join(d for _, d in axes)}]" for x, axes in results)
         r.shuffle(self.params)
         graph = f"random{self.number}"
         test = [f"# test: {graph}", f"#   graph {graph}", *(f"#   {d}" for d in self.data), "#   kernels == 1"]

@@ -63,7 +63,7 @@ def declared(header):
 def check_libraries(prefix):
     rt, texo = prefix / "lib/libtexo-rt.so.0", prefix / "lib/libtexo.so.0"
     functions = declared(prefix / "include/texo_rt.h")
-    private = {"texo_private_fail", "texo_private_take_struct"}
+    private = {"texo_private_fail", "texo_private_load", "texo_private_take_struct"}
     assert exports(rt) == functions | private, exports(rt) ^ (functions | private)
     functions = declared(prefix / "include/texo.h")
     assert exports(texo) == functions and len(functions) > 8, exports(texo) ^ functions
@@ -75,6 +75,13 @@ def check_libraries(prefix):
     run("strip", "-o", prefix / "stripped", rt)
     assert (prefix / "stripped").stat().st_size < 300_000
     return (prefix / "stripped").stat().st_size
+
+
+def check_texts(prefix):
+    """The manual page and the completions are what the command says."""
+    for path, *words in (("man/man1/texo.1", "--man"), ("bash-completion/completions/texo", "completion", "bash"),
+                         ("zsh/site-functions/_texo", "completion", "zsh"), ("fish/vendor_completions.d/texo.fish", "completion", "fish")):
+        assert (prefix / "share" / path).read_text(encoding="utf-8") == run(prefix / "bin/texo", *words), path
 
 
 def check_headers(prefix, folder):
@@ -145,6 +152,7 @@ def main():
         first.rename(prefix)  # nothing of it knows where it was
         shutil.copytree(ROOT / "examples", folder.parent, dirs_exist_ok=True)
         size = check_libraries(prefix)
+        check_texts(prefix)
         check_headers(prefix, folder)
         with_pkg_config(prefix, folder)
         with_archives(prefix, folder)

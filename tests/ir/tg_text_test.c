@@ -89,6 +89,8 @@ forms(void **state)
 		"graph g relaxed tensor %1 b:f64[] node %1 none body 0.1:f64",
 		"graph g relaxed tensor %1 b:f64[] node %1 none body -0:f64",
 		"graph g relaxed tensor %1 b:f32[] node %1 none body inf:f32",
+		"graph g relaxed tensor %1 b:f32[] node %1 none body (cast:f32 (cast:bf16? (exp 1:f32)))",
+		"graph g relaxed tensor %1 b:f16[] node %1 none body (cast:f16 (+ (exp~bf16 1:f32) (exp2~f16 (exp 1:f32))))",
 		"graph g relaxed tensor %1 b:f32[2, 3] node %1 none par _ \"_\" body (randn 1:u64 @0 @1)",
 	};
 	for (size_t k = 0; k < sizeof text / sizeof *text; k++) {

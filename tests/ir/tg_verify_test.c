@@ -32,6 +32,7 @@ static const Break by_text[] = {
 	{"(tanh %9[@0, (mod (+ @1 1) $M)])", "(abs (cplx 1:f32 1:f32))", "abs: no arithmetic on this type"},
 	{"(tanh %9[@0, (mod (+ @1 1) $M)])", "(tanh 1:i32)", "tanh: takes f32 or f64"},
 	{"(tanh %9[@0, (mod (+ @1 1) $M)])", "(cast:f32 (+ 1:f16 1:f16))", "+: no arithmetic on this type"},
+	{"(tanh %9[@0, (mod (+ @1 1) $M)])", "(cast:f32 (cast:i8? %9[@0, 0]))", "a free cast that does not round f32"},
 	{"(tanh %9[@0, (mod (+ @1 1) $M)])", "(cast:f32 (cplx 1:f32 1:f32))", "cast: no casts of this type"},
 	{"(tanh %9[@0, (mod (+ @1 1) $M)])", "(re 1:f32)", "re: takes c64 to f32"},
 	{"(tanh %9[@0, (mod (+ @1 1) $M)])", "(im (conj 1:f32))", "conj: conj takes c64 to c64"},

@@ -115,8 +115,8 @@ errors_come_back(void **state)
 	assert_int_equal(texo_compile_string(ctx, wrong, sizeof wrong - 1, NULL, NULL, &m), TEXO_COMPILE_ERROR);
 	assert_int_equal(texo_module_diagnostic_count(m), 1);
 	texo_module_destroy(m);
-	o.target = "cuda";
-	assert_int_equal(texo_compile_string(ctx, softmax_text, strlen(softmax_text), NULL, &o, &m), TEXO_NOT_BUILT);
+	o.target = "cuda:sm_1";
+	assert_int_equal(texo_compile_string(ctx, softmax_text, strlen(softmax_text), NULL, &o, &m), TEXO_INVALID);
 	texo_ctx_destroy(ctx);
 	ctx = context("/nowhere/texo", 0);
 	assert_int_equal(texo_compile_string(ctx, softmax_text, strlen(softmax_text), NULL, NULL, &m), TEXO_NO_DEVICE);

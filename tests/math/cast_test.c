@@ -1,4 +1,4 @@
-/* cast_test.c: every cast from and to a narrow float, as written out by tile_legalize and compiled,
+/* cast_test.c: every cast from and to a narrow float, as written out by tile_legalize, or left to the processor, and compiled,
  * against the interpreter's own casts: all codes of sources up to 16 bits; of wider ones all numbers of
  * the target, the middles between them, their neighbours on both sides, and 65,536 others. */
 #include <math.h>
@@ -171,7 +171,7 @@ compare(DType from, DType to, const void *want, const void *got, int64_t n)
 }
 
 static void
-check_pair(DType from, DType to, unsigned lanes)
+check_pair_as(DType from, DType to, unsigned lanes, bool halves)
 {
 	Rig r;
 	Inputs in = inputs(from, to);
@@ -180,6 +180,8 @@ check_pair(DType from, DType to, unsigned lanes)
 	kernel_map(&r, OP_NONE, from, to, to, lanes);
 	RigRun run = {.data = {in.data, want}, .count = {in.n, in.n}, .scalar = {&in.n}, .ntask = 1};
 	rig_interpret(&r, &run);
+	if (halves)
+		r.k = tile_half_casts(r.k, &r.arena);
 	kernel_lower(&r);
 	run.data[1] = got;
 	rig_load(&r, "host", 1);
@@ -189,6 +191,15 @@ check_pair(DType from, DType to, unsigned lanes)
 	free(in.data);
 	free(want);
 	free(got);
+}
+
+/* By the processor's own casts too, where it has such. */
+static void
+check_pair(DType from, DType to, unsigned lanes)
+{
+	check_pair_as(from, to, lanes, false);
+	if (codegen_target_offer("host").halves && (from == DT_F16 || to == DT_F16))
+		check_pair_as(from, to, lanes, true);
 }
 
 static void
@@ -214,6 +225,8 @@ test_scalars(void **state)
 	check_pair(DT_F32, DT_BF16, 0);
 	check_pair(DT_BF16, DT_F32, 0);
 	check_pair(DT_F64, DT_F16, 0);
+	check_pair(DT_F16, DT_F32, 0);
+	check_pair(DT_F32, DT_F16, 0);
 	check_pair(DT_I64, DT_BF16, 0);
 	check_pair(DT_F32, DT_F4E2M1, 0);
 }

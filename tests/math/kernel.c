@@ -55,6 +55,41 @@ kernel_lower_near(Rig *r)
 }
 
 void
+kernel_lower_scaled(Rig *r)
+{
+	r->k = tile_expand_scaled(r->k, &r->arena);
+	kernel_lower(r);
+}
+
+void
+kernel_lower_narrow(Rig *r)
+{
+	r->k = tile_narrow_short(r->k, &r->arena);
+	kernel_lower(r);
+}
+
+void
+kernel_lower_narrow_scaled(Rig *r)
+{
+	r->k = tile_narrow_scaled(r->k, &r->arena);
+	kernel_lower(r);
+}
+
+void
+kernel_lower_narrow_ex2(Rig *r)
+{
+	r->k = tile_narrow_ex2(r->k, &r->arena);
+	kernel_lower(r);
+}
+
+void
+kernel_lower_ex2(Rig *r)
+{
+	r->k = tile_expand_ex2(r->k, &r->arena);
+	kernel_lower(r);
+}
+
+void
 kernel_lower(Rig *r)
 {
 	const char *error = NULL;

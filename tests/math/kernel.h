@@ -11,8 +11,14 @@ void kernel_map(Rig *r, Op op, DType from, DType arith, DType to, unsigned lanes
 
 /* r->k through the passes that code generation needs. */
 void kernel_lower(Rig *r);
-/* The same as in relaxed mode. */
+/* The same as in relaxed mode, for targets without SCALE and with it. */
 void kernel_lower_near(Rig *r);
+void kernel_lower_scaled(Rig *r);
+/* The same for narrowed functions. */
+void kernel_lower_narrow(Rig *r);
+void kernel_lower_narrow_scaled(Rig *r);
+void kernel_lower_narrow_ex2(Rig *r);
+void kernel_lower_ex2(Rig *r); /* for the interpreter alone */
 
 /* 64 bits from a counter, evenly spread. */
 uint64_t mix_bits(uint64_t n);

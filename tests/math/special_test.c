@@ -42,7 +42,7 @@ get(DType t, const void *at, size_t i)
 
 typedef enum { INTERPRETED, COMPILED } How;
 
-static bool near; /* the functions are relaxed mode's */
+static void (*lower)(Rig *) = kernel_lower; /* strict mode's functions, or relaxed mode's */
 
 static void
 run(Op op, DType t, unsigned lanes, How how, void *x, void *y, void *z, int64_t n)
@@ -50,7 +50,7 @@ run(Op op, DType t, unsigned lanes, How how, void *x, void *y, void *z, int64_t 
 	Rig r;
 	rig_open(&r, "f");
 	kernel_map(&r, op, t, t, t, lanes);
-	(near ? kernel_lower_near : kernel_lower)(&r);
+	lower(&r);
 	RigRun a = {.data = {x, z}, .count = {n, n, n}, .scalar = {&n}, .ntask = 1};
 	if (op_info[op].arity == 2) {
 		a.data[1] = y;
@@ -150,6 +150,27 @@ test_agreement(void **state)
 	}
 }
 
+/* With SCALE and without, relaxed mode's functions have the same bits. */
+static void
+test_scaled(void **state)
+{
+	static double x[AGREE], y[AGREE], z[2][AGREE];
+	(void)state;
+	for (int op = 1; op < OP_COUNT; op++)
+		for (int wide = 0; is_function(op) && op != OP_POW && wide < 2; wide++) {
+			DType t = wide ? DT_F64 : DT_F32;
+			points((Op)op, t, 0, AGREE, x, y);
+			lower = kernel_lower_near;
+			run((Op)op, t, 8, INTERPRETED, x, y, z[0], AGREE);
+			lower = kernel_lower_scaled;
+			run((Op)op, t, 8, INTERPRETED, x, y, z[1], AGREE);
+			int64_t at = rig_differ(t, z[0], z[1], AGREE);
+			if (at >= 0)
+				fail_msg("%s of %s at %a: %a, with scale %a", op_info[op].text, dtype_info[t].text,
+				         get(t, x, (size_t)at), get(t, z[0], (size_t)at), get(t, z[1], (size_t)at));
+		}
+}
+
 /* The last argument with a finite exponential, and the first without; the same for a nonzero one. */
 static void
 check_threshold(Op op, DType t, double x, double beyond, bool overflow)
@@ -189,7 +210,10 @@ main(void)
 		cmocka_unit_test(test_agreement),
 		cmocka_unit_test(test_thresholds),
 	};
-	int strict = cmocka_run_group_tests(tests, NULL, NULL);
-	near = true;
-	return cmocka_run_group_tests(tests, NULL, NULL) | strict;
+	const struct CMUnitTest both[] = {cmocka_unit_test(test_scaled)};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL) | cmocka_run_group_tests(both, NULL, NULL);
+	lower = kernel_lower_near;
+	failed |= cmocka_run_group_tests(tests, NULL, NULL);
+	lower = kernel_lower_scaled;
+	return failed | (codegen_target_offer("host").scale ? cmocka_run_group_tests(tests, NULL, NULL) : 0);
 }

@@ -1,5 +1,7 @@
-/* contraction_test.c: sums of products through the CONTRACT template, against the oracle and, in
- * strict mode to the bit, against NEST. A case is written as its operands' and its output's indices. */
+/* contraction_test.c: usage: contraction_test [PATTERN]: the tests of such names
+ *
+ * Sums of products through the CONTRACT template, against the oracle and, in strict mode to the bit,
+ * against NEST. A case is written as its operands' and its output's indices. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -143,14 +145,18 @@ try_product(const Product *p)
 		fail_msg("%s,%s->%s is no contraction: %s", p->a, p->b, p->out, r.remarks);
 }
 
-/* Tiles of DOT, in the one configuration that has it. */
+/* Tiles of DOT, by either unit, or none of it. */
 static void
-try_pairs(Product p, unsigned pairs)
+try_pairs(Product p, bool pairs)
 {
 	now = &p;
-	CaseRun r = case_try_last(build_product); /* the one that has DOT */
-	assert_int_equal(r.tmpl, TMPL_CONTRACT);
-	assert_int_equal(r.pairs, pairs);
+	for (unsigned vectors = 0; vectors < 2; vectors++) {
+		CaseRun r = case_try_dot(build_product, vectors ? TIR_DOT_VECTORS : TIR_DOT_TILES);
+		assert_int_equal(r.tmpl, TMPL_CONTRACT);
+		assert_int_equal(r.pairs, pairs ? (vectors ? 8 : 16) : 0);
+		assert_int_equal(r.chained, pairs && vectors);
+	}
+	now = NULL;
 }
 
 /* --- shapes --- */
@@ -173,6 +179,22 @@ test_layouts(void **state)
 			             IJK(sizes[s][0], sizes[s][1], sizes[s][2]), DT_NONE, DT_NONE, PLAIN};
 			try_product(&p);
 		}
+}
+
+/* Whichever way they lie, both factors are fetched while what lies before them is packed. */
+static void
+test_fetched(void **state)
+{
+	(void)state;
+	static const DType in[] = {DT_F32, DT_F16};
+	for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++)
+		for (size_t k = 0; k < sizeof in / sizeof *in; k++) {
+			now = &(Product){layouts[l][0], layouts[l][1], "k", layouts[l][2], IJK(17, 35, 18), in[k], DT_NONE, PLAIN};
+			assert_int_equal(case_try(build_product).ahead, 2);
+		}
+	now = &(Product){"ik", "kj", "k", "ij", IJK(17, 35, 18), DT_BF16, DT_NONE, PLAIN};
+	assert_int_equal(case_try_dot(build_product, TIR_DOT_VECTORS).ahead, 2);
+	assert_int_equal(case_try_dot(build_product, TIR_DOT_TILES).ahead, 2);
 }
 
 /* Nothing to compute, and the sum of nothing, which is +0. */
@@ -198,6 +220,8 @@ test_blocks(void **state)
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(351, 3, 2), DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(3, 1100, 2), DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(15, 37, 560), DT_NONE, DT_NONE, PLAIN});
+	try_product(&(Product){"ik", "kj", "k", "ij", IJK(104, 290, 3), DT_NONE, DT_NONE, PLAIN}); /* strips ahead */
+	try_product(&(Product){"ik", "kj", "k", "ij", IJK(20, 290, 530), DT_NONE, DT_NONE, PLAIN}); /* rows of one task */
 	try_product(&(Product){"ki", "jk", "k", "ij", IJK(2, 3, 1050), DT_NONE, DT_NONE, EPILOGUE});
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(2, 290, 1030), DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(2, 290, 1030), DT_BF16, DT_NONE, PLAIN});
@@ -213,7 +237,7 @@ test_splits(void **state)
 	(void)state;
 	for (splits = 1; splits <= 20; splits++) {
 		try_product(&(Product){"ik", "kj", "k", "ij", IJK(70, 17, 3), DT_NONE, DT_NONE, PLAIN});
-		try_pairs((Product){"bik", "kj", "k", "bij", {[1] = 2, [8] = 97, [9] = 5, [10] = 3}, DT_BF16, DT_NONE, PLAIN}, 16);
+		try_pairs((Product){"bik", "kj", "k", "bij", {[1] = 2, [8] = 97, [9] = 5, [10] = 3}, DT_BF16, DT_NONE, PLAIN}, true);
 	}
 	splits = 0;
 }
@@ -234,6 +258,8 @@ test_axes(void **state)
 		             {[1] = 3, [2] = 5, [8] = 8, [9] = 17, [10] = 18, [17] = 3, [18] = 17}, DT_NONE, DT_NONE, PLAIN};
 		try_product(&p);
 		p.form = SHIFTED;
+		try_product(&p);
+		p.size['i' - 'a'] = 11; /* not few rows */
 		try_product(&p);
 	}
 }
@@ -258,16 +284,16 @@ test_pairs(void **state)
 	for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l++)
 		for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++)
 			try_pairs((Product){layouts[l][0], layouts[l][1], "k", layouts[l][2],
-			                    IJK(sizes[s][0], sizes[s][1], sizes[s][2]), DT_BF16, s % 2 ? DT_BF16 : DT_F32, PLAIN}, 16);
-	try_pairs((Product){"bik", "bkj", "k", "bij", {[1] = 3, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, 16);
-	try_pairs((Product){"bik", "kjc", "k", "bijc", {[1] = 3, [2] = 5, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, 16);
-	try_pairs((Product){"kib", "ckj", "k", "bijc", {[1] = 3, [2] = 5, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, 16);
-	try_pairs((Product){"ik", "kj", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, SHIFTED}, 16);
-	try_pairs((Product){"ik", "j", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, PLAIN}, 16);
-	try_pairs((Product){"ik", "kj", "k", "ij", IJK(37, 33, 1050), DT_BF16, DT_NONE, EPILOGUE}, 16);
+			                    IJK(sizes[s][0], sizes[s][1], sizes[s][2]), DT_BF16, s % 2 ? DT_BF16 : DT_F32, PLAIN}, true);
+	try_pairs((Product){"bik", "bkj", "k", "bij", {[1] = 3, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, true);
+	try_pairs((Product){"bik", "kjc", "k", "bijc", {[1] = 3, [2] = 5, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, true);
+	try_pairs((Product){"kib", "ckj", "k", "bijc", {[1] = 3, [2] = 5, [8] = 8, [9] = 17, [10] = 18}, DT_BF16, DT_NONE, PLAIN}, true);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, SHIFTED}, true);
+	try_pairs((Product){"ik", "j", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, PLAIN}, true);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(37, 33, 1050), DT_BF16, DT_NONE, EPILOGUE}, true);
 	/* several ranges of terms, and factors that are computed in f32 */
-	try_pairs((Product){"irs", "rsj", "rs", "ij", {[8] = 4, [9] = 3, [17] = 2, [18] = 40}, DT_BF16, DT_NONE, PLAIN}, 0);
-	try_pairs((Product){"ik", "kj", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, PROLOGUE}, 0);
+	try_pairs((Product){"irs", "rsj", "rs", "ij", {[8] = 4, [9] = 3, [17] = 2, [18] = 40}, DT_BF16, DT_NONE, PLAIN}, false);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, PROLOGUE}, false);
 }
 
 /* What DOT takes for 0 is not 0, whichever block of terms it stands in. */
@@ -278,9 +304,9 @@ test_subnormal_pairs(void **state)
 	for (extremes = 1; extremes <= 12; extremes++)
 		for (size_t l = 0; l < sizeof layouts / sizeof *layouts; l += 1 + extremes % 3)
 			try_pairs((Product){layouts[l][0], layouts[l][1], "k", layouts[l][2],
-			                    IJK(extremes % 2 ? 34 : 3, 5 + (int64_t)extremes, 1 + extremes % 4), DT_BF16, DT_NONE, PLAIN}, 16);
-	try_pairs((Product){"ik", "kj", "k", "ij", IJK(2, 3, 530), DT_BF16, DT_NONE, PLAIN}, 16);
-	try_pairs((Product){"ik", "jk", "k", "ij", IJK(70, 3, 1030), DT_BF16, DT_NONE, PLAIN}, 16);
+			                    IJK(extremes % 2 ? 34 : 3, 5 + (int64_t)extremes, 1 + extremes % 4), DT_BF16, DT_NONE, PLAIN}, true);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(2, 3, 530), DT_BF16, DT_NONE, PLAIN}, true);
+	try_pairs((Product){"ik", "jk", "k", "ij", IJK(70, 3, 1030), DT_BF16, DT_NONE, PLAIN}, true);
 	extremes = 0;
 }
 
@@ -293,7 +319,7 @@ test_least_normal(void **state)
 	                                      {{0x2301, 0xa302}, {0x2383, 0x2382}}};
 	for (size_t n = 0; n < sizeof data / sizeof *data; n++) {
 		edge = data[n];
-		try_pairs((Product){"ik", "jk", "k", "ij", IJK(33, 5, 2), DT_BF16, DT_NONE, PLAIN}, 16);
+		try_pairs((Product){"ik", "jk", "k", "ij", IJK(33, 5, 2), DT_BF16, DT_NONE, PLAIN}, true);
 	}
 	edge = NULL;
 }
@@ -353,10 +379,11 @@ test_refusals(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_layouts, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_fetched, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_empty, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_splits, case_setup, case_teardown),
@@ -368,5 +395,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_fused, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),
 	};
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

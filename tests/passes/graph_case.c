@@ -198,13 +198,20 @@ typedef struct {
 	FpMode fp;
 	uint16_t lanes;
 	InterpOptions interp;
-	bool has_fma, has_dot;
+	bool has_fma;
+	TirDotUnit dot;
+	bool blocks;
 } Config;
 
+enum { BLOCKS = 7 };
+
 static const Config configs[] = {
-	{FP_STRICT, 0, {1, 0}, false, false},  {FP_STRICT, 8, {1, 0}, false, false},  {FP_STRICT, 8, {1, 11}, false, false},
-	{FP_STRICT, 4, {2, 5}, true, false},   {FP_RELAXED, 0, {3, 7}, false, false}, {FP_RELAXED, 16, {1, 3}, true, false},
-	{FP_FAST, 8, {1, 9}, true, false},     {FP_RELAXED, 16, {2, 3}, true, true},
+	{FP_STRICT, 0, {1, 0}, false, TIR_NO_DOT, false},  {FP_STRICT, 8, {1, 0}, false, TIR_NO_DOT, false},
+	{FP_STRICT, 8, {1, 11}, false, TIR_NO_DOT, false}, {FP_STRICT, 4, {2, 5}, true, TIR_NO_DOT, false},
+	{FP_RELAXED, 0, {3, 7}, false, TIR_NO_DOT, false}, {FP_RELAXED, 16, {1, 3}, true, TIR_NO_DOT, false},
+	{FP_FAST, 8, {1, 9}, true, TIR_NO_DOT, false},     [BLOCKS] = {FP_RELAXED, 32, {1, 3}, true, TIR_NO_DOT, true},
+	{FP_RELAXED, 16, {2, 3}, true, TIR_DOT_TILES, false},
+	{FP_RELAXED, 16, {3, 4}, true, TIR_DOT_VECTORS, false},
 };
 
 static void
@@ -264,8 +271,24 @@ compare_status(const Case *c, const EvalOutputs *want, const InterpRun *got, Cas
 	                          want->cut);
 }
 
+static unsigned
+fetched_views(const TirKernel *k)
+{
+	uint64_t seen = 0;
+	unsigned n = 0;
+	for (ValId v = 1; v < k->inst.n; v++) {
+		const TirInst *p = tir_inst(k, v);
+		if (p->op != OP_LOAD || TIR_AHEAD_COUNT(p->imm.i) < 2)
+			continue;
+		uint64_t bit = UINT64_C(1) << tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i % 64; /* the buffer's */
+		n += !(seen & bit);
+		seen |= bit;
+	}
+	return n;
+}
+
 static void
-run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
+run_config(Arena *a, CaseFn *build, const Config *f, bool roles, CaseRun *out)
 {
 	Case c = {.arena = a, .g = graph_new(a, names_new(a)), .seed = 42};
 	EvalOutputs want;
@@ -277,7 +300,8 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	graph_decide(c.g);
 	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
 	text_init(&log, a);
-	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .has_dot = f->has_dot, .remarks = true, .verify_each = true};
+	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = roles, .remarks = true,
+	                 .verify_each = true};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpOptions io = f->interp;
 	io.split += io.split ? c.splits : 0;
@@ -301,6 +325,9 @@ run_config(Arena *a, CaseFn *build, const Config *f, CaseRun *out)
 	out->remarks = text_get(&log);
 	out->tmpl = (Template)p->kernel.at[0].plan.tmpl;
 	out->pairs = p->kernel.at[0].plan.pairs;
+	out->chained = p->kernel.at[0].plan.chained;
+	out->ahead = fetched_views(p->kernel.at[0].tir);
+	out->roles = p->kernel.at[0].tir->channel.n > 0;
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;
 	out->serial = p->kernel.at[0].serial;
 	if (!got.fault && !want.fault) {
@@ -314,7 +341,7 @@ const unsigned case_configs = sizeof configs / sizeof *configs;
 void
 case_run_one(Arena *a, CaseFn *build, unsigned k, CaseRun *out)
 {
-	run_config(a, build, &configs[k], out);
+	run_config(a, build, &configs[k], false, out);
 	if (out->mismatches)
 		fail_msg("configuration %u: %s", k, out->message);
 }
@@ -358,13 +385,48 @@ case_try(CaseFn *build)
 	return case_run(&arena, build);
 }
 
-CaseRun
-case_try_last(CaseFn *build)
+static unsigned
+first_with(TirDotUnit unit)
+{
+	unsigned k = 0;
+	while (configs[k].dot != unit)
+		k++;
+	return k;
+}
+
+static CaseRun
+try_one(CaseFn *build, unsigned k)
 {
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	case_run_one(&arena, build, case_configs - 1, &out);
+	case_run_one(&arena, build, k, &out);
+	assert_true(out.compared > 0);
+	return out;
+}
+
+CaseRun
+case_try_dot(CaseFn *build, TirDotUnit unit)
+{
+	return try_one(build, first_with(unit));
+}
+
+CaseRun
+case_try_blocks(CaseFn *build)
+{
+	return try_one(build, BLOCKS);
+}
+
+CaseRun
+case_try_roles(CaseFn *build, bool split)
+{
+	static const Config one = {FP_RELAXED, 32, {1, 0}, true, TIR_NO_DOT, true}, several = {FP_RELAXED, 32, {1, 2}, true, TIR_NO_DOT, true};
+	CaseRun out = {0};
+	if (setjmp(unwind.env))
+		fail_msg("%s", unwind.text);
+	run_config(&arena, build, split ? &several : &one, true, &out);
+	if (out.mismatches)
+		fail_msg("with roles: %s", out.message);
 	assert_true(out.compared > 0);
 	return out;
 }

@@ -46,6 +46,9 @@ typedef struct {
 	bool map, serial;          /* of its first kernel: a MAP kernel; one task at a time */
 	Template tmpl;             /* and its template */
 	unsigned pairs;            /* and whether its tiles are DOT's */
+	bool chained;
+	bool roles;                /* and whether it has some */
+	unsigned ahead;            /* how many of its views are fetched some turns before they are read */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;
 	double ratio;              /* the largest distance from the oracle, as a part of what it allows */
@@ -63,7 +66,11 @@ extern const unsigned case_configs;
 int case_setup(void **state);
 int case_teardown(void **state);
 CaseRun case_try(CaseFn *build);
-/* The same in the last configuration alone, which has every feature. */
-CaseRun case_try_last(CaseFn *build);
+/* The same in the first configuration alone that multiplies pairs of bf16 in this way. */
+CaseRun case_try_dot(CaseFn *build, TirDotUnit unit);
+/* The same for blocks of threads, which are interpreted. */
+CaseRun case_try_blocks(CaseFn *build);
+/* For a GPU with roles (ir/channel.h); split: its tasks go to several blocks. */
+CaseRun case_try_roles(CaseFn *build, bool split);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { CANARY = 64, POISON = 0xa5 };
+enum { CANARY = 64, POISON = 0xa5, KERNEL_FORMS = 32 };
 
 typedef struct {
 	uint8_t *data;      /* with CANARY bytes on both sides */
@@ -25,6 +25,7 @@ typedef struct {
 	InterpRun *out;
 	uint64_t seed;
 	bool called;        /* the kernel at work, before */
+	int64_t ahead;      /* its tasks that are finished before others begin */
 } Interp;
 
 /* --- launch expressions --- */
@@ -74,6 +75,12 @@ launch_value(const Interp *r, ExprId e)
 		return a < b ? a : b;
 	if (p->op == OP_MAX)
 		return a > b ? a : b;
+	if (p->op == OP_EQ || p->op == OP_LE)
+		return p->op == OP_EQ ? a == b : a <= b;
+	if (p->op == OP_AND)
+		return a && b;
+	if (p->op == OP_SELECT)
+		return a ? b : launch_value(r, expr_arg(r->g, e, 2));
 	bug(r->a, "launch expression with %s", op_info[p->op].text);
 }
 
@@ -184,7 +191,7 @@ place_tensors(Interp *r)
 static Memory *
 bound_memory(Interp *r, const BufferBind *b, DType dtype)
 {
-	if (b->kind == BIND_SCRATCH) {
+	if (b->kind == BIND_SCRATCH || b->kind == BIND_SHARED) {
 		Memory *m = ARENA_NEW(r->a, Memory);
 		int64_t n = launch_value(r, b->elements);
 		memory_take(r, m, dtype, n > 0 ? n : 0);
@@ -231,13 +238,14 @@ scalar_value(Interp *r, const ScalarBind *b)
 	return v;
 }
 
-/* The scratch of a call: its own, or what an earlier one left, but never some of each. */
+/* The scratch of a call: its own, or what an earlier one left, but never some of each. What the tasks ahead
+ * left is there for all. */
 static void
 give_scratch(Interp *r, const Kernel *k, TirRun *run)
 {
-	bool afresh = !r->called || next_random(r) & 1;
+	bool afresh = !r->called || next_random(r) & 1, shared = r->called && r->ahead > 0;
 	for (uint32_t b = 0; b < k->buffer.n; b++)
-		if (afresh && k->buffer.at[b].kind == BIND_SCRATCH) {
+		if (afresh && (k->buffer.at[b].kind == BIND_SCRATCH || (k->buffer.at[b].kind == BIND_SHARED && !shared))) {
 			memset(run->buffer[b].data, POISON, (size_t)run->buffer[b].bytes);
 			memset(run->buffer[b].data, 0, run->buffer[b].bytes < 64 ? (size_t)run->buffer[b].bytes : 64);
 		}
@@ -279,10 +287,10 @@ run_split(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi, unsig
 static bool
 run_kernel(Interp *r, const Kernel *k)
 {
-	TirMemory *buffer = ARENA_ARRAY(r->a, TirMemory, k->buffer.n);
+	TirMemory *buffer = ARENA_ARRAY(r->a, TirMemory, k->tir->buffer.n);
 	const void **scalar = ARENA_ARRAY(r->a, const void *, k->scalar.n);
 	r->called = false;
-	if (k->buffer.n != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
+	if ((k->tir->form != TIR_SPREAD && k->buffer.n != k->tir->buffer.n) || k->scalar.n != k->tir->scalar.n)
 		bug(r->a, "a kernel's binds are not its arguments");
 	for (uint32_t b = 0; b < k->buffer.n; b++) {
 		const Memory *m = bound_memory(r, &k->buffer.at[b], k->tir->buffer.at[b].dtype);
@@ -291,7 +299,25 @@ run_kernel(Interp *r, const Kernel *k)
 	for (uint32_t s = 0; s < k->scalar.n; s++)
 		scalar[s] = scalar_value(r, &k->scalar.at[s]);
 	TirRun run = {.buffer = buffer, .scalar = scalar};
-	return run_split(r, k, &run, 0, launch_value(r, k->ntask), 4);
+	int64_t ntask = launch_value(r, k->ntask);
+	r->ahead = k->ahead ? launch_value(r, k->ahead) : 0;
+	if (r->ahead == 0 || next_random(r) & 1) /* a single call has them all */
+		return run_split(r, k, &run, 0, ntask, r->ahead ? 0 : 4);
+	return run_split(r, k, &run, 0, r->ahead, 4) && run_split(r, k, &run, r->ahead, ntask, 4);
+}
+
+/* Of kernel k and those that do the same, up to `next`, one that takes these sizes: the first, or any. `next`: none. */
+static uint32_t
+choose_form(Interp *r, uint32_t k, uint32_t *next)
+{
+	uint32_t takes[KERNEL_FORMS], n = 0;
+	*next = k;
+	do {
+		if (launch_value(r, r->p->kernel.at[*next].ntask) > 0 && n < KERNEL_FORMS)
+			takes[n++] = *next;
+		++*next;
+	} while (*next < r->p->kernel.n && r->p->kernel.at[*next].alternative);
+	return n == 0 ? *next : takes[r->o.split % 5 == 1 ? next_random(r) % n : 0];
 }
 
 InterpRun
@@ -300,9 +326,11 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 	InterpRun out = {0};
 	Interp r = {.p = p, .g = p->graph, .a = a, .in = in, .dim = dim, .o = *o, .out = &out, .seed = o->split};
 	place_tensors(&r);
-	for (uint32_t k = 0; k < p->kernel.n; k++)
-		if (!run_kernel(&r, &p->kernel.at[k]))
+	for (uint32_t k = 0, next; k < p->kernel.n; k = next) {
+		uint32_t chosen = choose_form(&r, k, &next);
+		if (chosen < next && !run_kernel(&r, &p->kernel.at[chosen]))
 			return out;
+	}
 	if (!canaries_live(&r))
 		out.error = "something outside a tensor was overwritten";
 	out.result = ARENA_ARRAY(a, const void *, r.g->result.n);

@@ -8,7 +8,8 @@
 
 typedef struct {
 	unsigned stride;   /* innermost stride of parameters and results; 0 stands for 1 */
-	uint64_t split;    /* seed of how tasks are split and ordered; 0: all in one call */
+	uint64_t split;    /* seed of how tasks are split and ordered, 0: all in one call; and, if it is 1 mod 5, of which runs of
+	                    * the kernels that do the same, not the first */
 } InterpOptions;
 
 typedef struct {

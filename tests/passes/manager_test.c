@@ -149,6 +149,47 @@ test_contract_only_where_allowed(void **state)
 	assert_true(fused(x, FP_RELAXED, true) > 0);
 }
 
+/* SCALEs of z[i] = exp(x[i]) */
+static unsigned
+scaled(ExprId x, FpMode fp, bool has_scale)
+{
+	graph->node.at[0].body = expr_unary(graph, OP_EXP, x);
+	graph->fp = fp;
+	return count_op(compile(&(PassOptions){.lanes = 8, .has_scale = has_scale}), OP_SCALE);
+}
+
+static void
+test_scale_only_where_it_is(void **state)
+{
+	(void)state;
+	ExprId x = expr_arg(graph, graph->node.at[0].body, 0);
+	assert_int_equal(scaled(x, FP_STRICT, true), 0);
+	assert_int_equal(scaled(x, FP_RELAXED, false), 0);
+	assert_true(scaled(x, FP_RELAXED, true) > 0);
+}
+
+/* EX2s of z[i] = f32(bf16(exp(x[i]))) */
+static unsigned
+narrowed(ExprId x, FpMode fp, bool has_ex2)
+{
+	ExprId e = expr_cast(graph, DT_BF16, expr_unary(graph, OP_EXP, x));
+	graph->node.at[0].body = expr_cast(graph, DT_F32, e);
+	graph->fp = fp;
+	return count_op(compile(&(PassOptions){.lanes = 8, .has_ex2 = has_ex2}), OP_EX2);
+}
+
+static void
+test_ex2_only_where_it_is(void **state)
+{
+	(void)state;
+	ExprId x = expr_arg(graph, graph->node.at[0].body, 0);
+	assert_int_equal(narrowed(x, FP_STRICT, true), 0);
+	assert_int_equal(narrowed(x, FP_RELAXED, false), 0);
+	assert_true(narrowed(x, FP_RELAXED, true) > 0);
+	graph->node.at[0].body = expr_unary(graph, OP_EXP, x);
+	assert_int_equal(count_op(compile(&(PassOptions){.lanes = 8, .has_ex2 = true}), OP_EX2), 0);
+}
+
 static void
 test_plan_text(void **state)
 {
@@ -266,11 +307,19 @@ test_kernel_plans(void **state)
 		{"nest lanes=0 unroll=1 nodes=%7", NULL},
 		{"map lanes=16 unroll=4 nodes=%7,%8,%4294967295", NULL},
 		{"contract lanes=16 unroll=1 tile=14x32 block=224x768x768 tasks=4 nodes=%7", NULL},
+		{"contract lanes=16 unroll=1 tile=32x32 block=512x512x512 tasks=4 pairs=16 nodes=%7", NULL},
+		{"contract lanes=16 unroll=1 tile=14x32 block=336x1024x1024 tasks=4 pairs=8 chained nodes=%7", NULL},
+		{"rowred lanes=4096 unroll=1 threads=128 group=4 held nodes=%7", NULL},
+		{"rowred lanes=131072 unroll=1 threads=512 group=8 cluster=8 resident=1 held nodes=%7", NULL},
+		{"colred lanes=32 unroll=1 threads=32 group=1 short nodes=%7", NULL},
+		{"map lanes=4096 unroll=1 threads=256 group=8 nodes=%7,%8", NULL},
+		{"map lanes=4096 unroll=1 threads=256 group=8 cluster= nodes=%7,%8", "expected threads=N group=N before the nodes"},
+		{"map lanes=4096 unroll=1 threads=256 nodes=%7", "expected threads=N group=N before the nodes"},
 		{"contract lanes=16 unroll=1 tile=14x32 nodes=%7", 
 		 "expected tile=RxC block=RxCxT tasks=N after the unrolling"},
 		{"nets lanes=0 unroll=1 nodes=%7", "a plan starts with the name of a template"},
 		{"nest unroll=1 nodes=%7", "expected lanes=N after the template"},
-		{"nest lanes=65536 unroll=1 nodes=%7", "expected lanes=N after the template"},
+		{"nest lanes=262145 unroll=1 nodes=%7", "expected lanes=N after the template"},
 		{"nest lanes=4 nodes=%7", "expected unroll=N after the lanes"},
 		{"nest lanes=4 unroll=1", "expected nodes=%N,%N… after the unrolling, 64 at most"},
 		{"nest lanes=4 unroll=1 nodes=7", "expected nodes=%N,%N… after the unrolling, 64 at most"},
@@ -330,6 +379,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_quiet, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_contract_only_where_allowed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_scale_only_where_it_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ex2_only_where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plan_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dump, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop, setup, teardown),

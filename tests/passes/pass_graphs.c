@@ -34,7 +34,7 @@ typedef struct {
 	uint32_t done;
 	const char *has, *lacks; /* in the text afterwards; NULL: nothing to see */
 	FpMode fp;
-	bool rounds; /* values change on purpose */
+	uint8_t rounds; /* 1: values change on purpose; 2: they are within both bounds, not the same */
 	int64_t fuel; /* 0: no limit */
 } Row;
 
@@ -48,6 +48,13 @@ typedef struct {
 	"tensor %8 p : f32[$N, $K]\ntensor %9 r : " type "[$N, $M]\n" \
 	"node %8 none\n par i k\n body (exp (cast:f32 %3[@0, @1]))\n" \
 	"node %9 sum\n par i j\n red k 0 .. $K\n body " body "\nresult r %9\n"
+
+#define NARROW(body) "tensor %8 r : bf16[$N, $M]\nnode %8 none\n par i j\n body (cast:bf16 " body ")\nresult r %8\n"
+#define SOFTMAX(body, type, more) \
+	"tensor %8 e : f32[$N, $K]\ntensor %9 s : f32[$N]\ntensor %10 r : " type "[$N, $K]\n" \
+	"node %8 none\n par i k\n body (exp (cast:f32 %3[@0, @1]))\n" \
+	"node %9 sum\n par i\n red k 0 .. $K\n body %8[@0, @1]\n" \
+	"node %10 none\n par i k\n body " body "\nresult r %10\n" more
 
 #define FOLD(monoid, type, text) "tensor %8 r : " type "[]\nnode %8 " monoid "\n" text "result r %8\n"
 
@@ -77,6 +84,20 @@ static const Row rows[] = {
 	{pass_split_folds, "readers come after", "tensor %8 a : f32[]\ntensor %9 b : f32[$N]\ntensor %10 r : f32[]\n"
 	 "node %8 sum\n red i 0 .. $N\n body %1[@0]\nnode %9 none\n par i\n body (- %1[@0] %8[])\n"
 	 "node %10 max\n red i 0 .. $N\n body (abs %9[@0])\nresult r %10\nresult b %9\n", 2, "result r %12", NULL, FP_RELAXED, false, 0},
+	{pass_split_folds, "together with what it reads", "tensor %8 m : f32[]\ntensor %9 r : f32[]\n"
+	 "node %8 max\n red i 0 .. $N\n body %1[@0]\nnode %9 sum\n red i 0 .. $N\n body (exp (- %1[@0] %8[]))\nresult m %8\nresult r %9\n",
+	 1, "m_parts_2 : f32[", "r_parts", FP_RELAXED, 2, 0},
+	{pass_split_folds, "a variance with its mean", "tensor %8 s : f32[]\ntensor %9 m : f32[]\ntensor %10 r : f32[]\n"
+	 "node %8 sum\n red i 1 .. $N\n body %1[@0]\nnode %9 none\n body (/ %8[] 5:f32)\n"
+	 "node %10 sum\n red i 1 .. $N\n body (* (- %1[@0] %9[]) (- %1[@0] %9[]))\nresult s %8\nresult r %10\n",
+	 1, "s_parts", "r_parts", FP_RELAXED, 2, 0},
+	{pass_split_folds, "three of them", "tensor %8 m : f32[]\ntensor %9 s : f32[]\ntensor %10 r : f32[]\n"
+	 "node %8 max\n red i 0 .. $N\n body %1[@0]\nnode %9 sum\n red i 0 .. $N\n body (exp (- %1[@0] %8[]))\n"
+	 "node %10 sum\n red i 0 .. $N\n body (/ (* (exp (- %1[@0] %8[])) %1[@0]) %9[])\nresult r %10\n",
+	 1, "m_parts_2", "r_parts", FP_RELAXED, 2, 0},
+	{pass_split_folds, "not of another range", "tensor %8 m : f32[]\ntensor %9 r : f32[]\n"
+	 "node %8 max\n red i 0 .. $N\n body %1[@0]\nnode %9 sum\n red i 1 .. $N\n body (exp (- %1[@0] %8[]))\nresult r %9\n",
+	 2, "r_parts", "m_parts_2", FP_RELAXED, false, 0},
 	{pass_split_folds, "not beyond the fuel", "tensor %8 a : f32[]\ntensor %9 r : f32[]\n"
 	 "node %8 sum\n red i 0 .. $N\n body %1[@0]\nnode %9 max\n red i 0 .. $N\n body %1[@0]\nresult a %8\nresult r %9\n",
 	 1, "a_parts", "r_parts", FP_RELAXED, false, 1},
@@ -189,11 +210,31 @@ static const Row rows[] = {
 	 "finish (select touched acc:f32 5:f32)\n"), 0, NULL, "guard", FP_RELAXED, false, 0},
 	{pass_select_to_domain, "not where the condition can fault", ROWS("sum", "f32",
 	 "(select (< %1[(cast:i64 %5[@0])]!1 0:f32) %2[@0, @1] 0:f32)", ""), 0, NULL, "guard", FP_RELAXED, false, 0},
+	/* pick_term */
+	{pass_pick_term, "the term at an index of the element", ROWS("sum", "f32", "%2[@0, @1]", "guard (== @1 (- 3 @0))\n"), 1,
+	 "body (select (&& (&& (< 0 $M) (<= 0 (- 3 @0))) (< (- 3 @0) $M)) %2[@0, (- 3 @0)] 0:f32)", "guard", FP_STRICT, false, 0},
+	{pass_pick_term, "at what an input says, in a finish", ROWS("prod", "f32", "%2[@0, @1]",
+	 "guard (== (cast:i64 %5[@0]) @1)\n finish (neg acc:f32)\n"), 1, "%2[@0, (cast:i64 %5[@0])] 1:f32)", "prod", FP_RELAXED, false, 0},
+	{pass_pick_term, "where other conditions hold", ROWS("sum", "f32", "%2[@0, @1]", "guard (&& (== @1 @0) %6[@0, @1])\n"), 1,
+	 "(< @0 $M)) %6[@0, @0])", NULL, FP_RELAXED, false, 0},
+	{pass_pick_term, "not where another condition keeps a read in bounds", ROWS("sum", "f32", "%2[@0, @1]",
+	 "guard (&& %6[@0, @1] (== @1 (cast:i64 %5[@0])))\n"), 0, "guard", NULL, FP_RELAXED, false, 0},
+	{pass_pick_term, "not what can fault", ROWS("sum", "f32", "%2[@0, @1]", "guard (== @1 (cast:i64 %5[(cast:i64 %5[@0])]!1))\n"), 0,
+	 "guard", NULL, FP_RELAXED, false, 0},
+	{pass_pick_term, "not by itself", ROWS("sum", "f32", "%2[@0, @1]", "guard (== @1 (* @1 @1))\n"), 0, "guard", NULL, FP_RELAXED,
+	 false, 0},
+	{pass_pick_term, "not by less", ROWS("sum", "f32", "%2[@0, @1]", "guard (<= @1 @0)\n"), 0, "guard", NULL, FP_RELAXED, false, 0},
+	{pass_pick_term, "not a maximum, which may have none", ROWS("max", "f32", "%2[@0, @1]",
+	 "guard (== @1 @0)\n finish (select touched acc:f32 5:f32)\n"), 0, "guard", NULL, FP_RELAXED, false, 0},
+	{pass_pick_term, "of two indices, one", FOLD("sum", "f32", " red i 0 .. $N\n red j 1 .. $M\n guard (== @1 @0)\n body %2[@0, @1]\n"),
+	 1, "guard (&& (&& (< 1 $M) (<= 1 @0)) (< @0 $M))", "red j", FP_RELAXED, false, 0},
+	{pass_pick_term, "not where another range looks at it", FOLD("sum", "f32",
+	 " red i 0 .. $N\n red j 0 .. (min $M @0)\n guard (== @0 3)\n body %2[@0, @1]\n"), 0, "red i", NULL, FP_RELAXED, false, 0},
 	/* narrow_contract */
 	{pass_narrow_contract, "probabilities times values", CONTRACT("f32", "(* %8[@0, @2] (cast:f32 %4[@1, @2]))"), 1,
-	 "body (* (cast:f32 (cast:bf16 %8[@0, @2])) (cast:f32 %4[@1, @2]))", NULL, FP_RELAXED, true, 0},
+	 "body (* (cast:f32 (cast:bf16? %8[@0, @2])) (cast:f32 %4[@1, @2]))", NULL, FP_RELAXED, true, 0},
 	{pass_narrow_contract, "a group of factors", CONTRACT("f32", "(* (* (cast:f32 %4[@1, @2]) %8[@0, @2]) %1[@0])"), 1,
-	 "body (* (cast:f32 %4[@1, @2]) (cast:f32 (cast:bf16 (* %8[@0, @2] %1[@0]))))", NULL, FP_FAST, true, 0},
+	 "body (* (cast:f32 %4[@1, @2]) (cast:f32 (cast:bf16? (* %8[@0, @2] %1[@0]))))", NULL, FP_FAST, true, 0},
 	{pass_narrow_contract, "not in strict mode", CONTRACT("f32", "(* %8[@0, @2] (cast:f32 %4[@1, @2]))"), 0, NULL, "(cast:bf16",
 	 FP_STRICT, false, 0},
 	{pass_narrow_contract, "not two narrow operands", CONTRACT("f32", "(* (cast:f32 %3[@0, @2]) (cast:f32 %4[@1, @2]))"), 0, NULL,
@@ -208,6 +249,40 @@ static const Row rows[] = {
 	 "(cast:bf16", FP_RELAXED, false, 0},
 	{pass_narrow_contract, "not in f64", CONTRACT("f64", "(* (cast:f64 %8[@0, @2]) (cast:f64 %4[@1, @2]))"), 0, NULL, "(cast:bf16",
 	 FP_RELAXED, false, 0},
+	/* narrow_math */
+	{pass_narrow_math, "softmax", SOFTMAX("(cast:bf16 (/ %8[@0, @1] %9[@0]))", "bf16", ""), 1, "body (exp~bf16 (cast:f32 %3[@0, @1]))", NULL,
+	 FP_RELAXED, false, 0},
+	{pass_narrow_math, "the wider of two types", SOFTMAX("(cast:bf16 (* %8[@0, @1] (cast:f32 (cast:f16 %9[@0]))))", "bf16", ""), 1,
+	 "(exp~f16 ", NULL, FP_FAST, false, 0},
+	{pass_narrow_math, "a gate", NARROW("(* %2[@0, @1] (/ %1[@0] (+ 1:f32 (exp (neg %1[@0])))))"), 1, "(exp~bf16 (neg", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "a sum of one sign, arms and roots", NARROW("(sqrt (max 2:f32 (- (select %6[@0, @1] (exp %1[@0]) 1:f32) (neg (exp2 %1[@0])))))"),
+	 2, "(exp2~bf16 ", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "a soft ramp", NARROW("(+ (max %1[@0] 0:f32) (log1p (exp (neg (abs %1[@0])))))"), 1, "(exp~bf16 ", NULL, FP_RELAXED,
+	 false, 0},
+	{pass_narrow_math, "not towards the pole of a logarithm", NARROW("(log1p (neg (exp %1[@0])))"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "the operand of a contraction", CONTRACT("f32", "(* (cast:f32 (cast:bf16? %8[@0, @2])) (cast:f32 %4[@1, @2]))"), 1,
+	 "(exp~bf16 ", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "an outer function alone", NARROW("(exp (exp %1[@0]))"), 1, "(exp~bf16 (exp %1[@0]))", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "not in strict mode", NARROW("(exp %1[@0])"), 0, NULL, "~", FP_STRICT, false, 0},
+	{pass_narrow_math, "not in f64", NARROW("(cast:f32 (exp (cast:f64 %1[@0])))"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not for a wide result", PLAIN("(exp %1[@0])"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not where one of two results is wide", SOFTMAX("(cast:bf16 (/ %8[@0, @1] %9[@0]))", "bf16", "result s %9\n"), 0, NULL,
+	 "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not for f64 beside it", NARROW("(cast:f32 (+ (cast:f64 (exp %1[@0])) (cast:f64 %1[@0])))"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not what is compared", NARROW("(select (< (exp %1[@0]) %2[@0, @1]) 1:f32 2:f32)"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not what is counted", NARROW("(floor (exp %1[@0]))"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a subscript", NARROW("%1[(cast:i64 (exp %1[@0]))]!1"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a position", ROWS("argmax", "i64", "(exp %2[@0, @1])", ""), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a difference", NARROW("(- (exp %1[@0]) 1:f32)"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a sum of either sign", ROWS("sum", "bf16", "(* (exp %1[@0]) %2[@0, @1])", "finish (cast:bf16 acc:f32)\n"), 0, NULL, "~",
+	 FP_RELAXED, false, 0},
+	{pass_narrow_math, "a greatest", ROWS("max", "bf16", "(* (exp %1[@0]) %2[@0, @1])",
+	 "finish (cast:bf16 (select touched acc:f32 0:f32))\n"), 1, "(exp~bf16 ", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a product of many", ROWS("prod", "bf16", "(exp %2[@0, @1])", "finish (cast:bf16 acc:f32)\n"), 0, NULL, "~",
+	 FP_RELAXED, false, 0},
+	{pass_narrow_math, "not the operand of a logarithm", ROWS("sum", "bf16", "(exp %2[@0, @1])", "finish (cast:bf16 (log acc:f32))\n"), 0, NULL, "~",
+	 FP_RELAXED, false, 0},
+	{pass_narrow_math, "fuel", NARROW("(* (exp %1[@0]) (exp2 %1[@0]))"), 1, "~bf16", NULL, FP_RELAXED, false, 1},
 	/* simplify, beyond bodies */
 	{pass_simplify, "guards that follow from ranges", ROWS("sum", "f32", "%2[@0, @1]", "guard (&& (<= 0 @1) (&& (< @1 $M) %6[@0, @1]))\n"),
 	 2, "guard %6[@0, @1]", NULL, FP_RELAXED, false, 0},
@@ -232,7 +307,8 @@ check_row(const Row *r)
 	arena_init(&a, &host_default()->memory, &unwind);
 	if (setjmp(unwind.env))
 		fail_msg("%s: %s", r->label, unwind.text);
-	PassResult got = pass_check(&a, r->pass, arena_text(&a, head, mode[r->fp], r->rest), r->fuel ? r->fuel : -1, !r->rounds);
+	static const PassKeeps keeps[] = {PASS_KEEPS_BITS, PASS_KEEPS_NOTHING, PASS_KEEPS_BOUNDS};
+	PassResult got = pass_check(&a, r->pass, arena_text(&a, head, mode[r->fp], r->rest), r->fuel ? r->fuel : -1, keeps[r->rounds]);
 	bool ok = got.done == r->done && (!r->has || strstr(got.after, r->has)) && (!r->lacks || !strstr(got.after, r->lacks)) &&
 	          (!got.again || r->fuel);
 	if (!ok)

@@ -1,5 +1,7 @@
-/* scan_test.c: folds of prefixes and suffixes through the SCAN template, against the oracle and, in strict
- * mode to the bit, against NEST. */
+/* scan_test.c: usage: scan_test [PATTERN]: the tests of such names
+ *
+ * Folds of prefixes and suffixes through the SCAN template, against the oracle and, in strict mode to the
+ * bit, against NEST. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -138,6 +140,26 @@ test_sizes(void **state)
 	}
 }
 
+/* Rows of several vectors of a block, whole and not, from both ends; many rows, of which each is a warp's. */
+static void
+test_blocks(void **state)
+{
+	(void)state;
+	static const Prefix all[] = {
+		{2, 1, {2, 2560}, .monoid = MON_SUM}, {2, 1, {2, 2051}, .monoid = MON_SUM},
+		{2, 1, {1, 2308}, .monoid = MON_SUM, .form = FROM}, {1, 0, {4104}, .monoid = MON_SUM, .in = DT_BF16, .to = DT_BF16},
+		{2, 1, {2, 4112}, .monoid = MON_ARGMAX, .in = DT_I8}, {1, 0, {1025}, .monoid = MON_ARGMIN, .form = FROM},
+		{2, 1, {2, 1030}, .monoid = MON_SUM, .form = SOME}, {1, 0, {1028}, .monoid = MON_PROD, .in = DT_I32, .form = AFTER},
+		{1, 0, {1026}, .monoid = MON_MAX, .in = DT_F64, .form = BEFORE}, {2, 1, {2048, 4}, .monoid = MON_SUM},
+		{1, 0, {600}, .monoid = MON_SUM, .in = DT_U8, .follow = true},
+	};
+	for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+		now = &all[k];
+		CaseRun r = case_try_blocks(build_prefix);
+		assert_int_equal(r.tmpl, TMPL_SCAN);
+	}
+}
+
 static void
 test_types(void **state)
 {
@@ -219,14 +241,17 @@ test_refusals(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_forms, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_sizes, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_around, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),
 	};
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

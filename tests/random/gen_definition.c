@@ -114,6 +114,8 @@ plain(Gen *g, RpTensor *t)
 		trait(g, RP_DOMAIN);
 	}
 	Piece e = gen_expr(g, class_of(t->dtype), &sc, chance(g, 12) ? 0 : 1 + below(g, 4));
+	if (!g->p->exact && dtype_is_float(t->dtype) && dtype_info[t->dtype].bits <= 16 && chance(g, 50))
+		e = gen_gated(g, e);
 	if (masked && where.absent)
 		where = present(g, where, DT_BOOL);
 	if (e.absent)
@@ -233,7 +235,7 @@ gen_definition(Gen *g)
 static const char *
 prefix_of(Gen *g, const char *k, const char *j, unsigned dim, bool *conditional)
 {
-	unsigned form = below(g, 8);
+	unsigned form = below(g, 9);
 	*conditional = form >= 5;
 	switch (form) {
 	case 0: case 1: return arena_text(g->a, "%s in 0..%s+1", k, j);
@@ -242,6 +244,7 @@ prefix_of(Gen *g, const char *k, const char *j, unsigned dim, bool *conditional)
 	case 4: return arena_text(g->a, "%s in %s+1..N%u", k, j, dim);
 	case 5: return arena_text(g->a, "%s in 0..N%u where %s <= %s", k, dim, k, j);
 	case 6: return arena_text(g->a, "%s in 0..N%u where %s < %s", k, dim, k, j);
+	case 7: return arena_text(g->a, "%s in 1..N%u where %s == %s", k, dim, k, j);
 	default: return arena_text(g->a, "%s in 0..N%u where %s <= %s", k, dim, j, k);
 	}
 }

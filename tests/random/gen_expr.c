@@ -247,14 +247,24 @@ float_binary(Gen *g, const Scope *sc, unsigned depth)
 	return join(g, arena_text(g->a, "(%s)", form[f]), a, b, mag);
 }
 
+Piece
+gen_gated(Gen *g, Piece a)
+{
+	static const char *const form[] = {"exp(-abs($))", "exp2($ - abs($))", "(1.0 / (1.0 + exp(-$)))", "max(exp($), 0.5)"};
+	a = tamed(g, a, 3);
+	return join(g, form[below(g, 4)], a, a, a.mag + 20);
+}
+
 static Piece
 conversion(Gen *g, const Scope *sc, unsigned depth)
 {
 	static const char *const narrow[] = {"bf16", "f16", "f8e4m3", "f8e5m2"};
 	if (!g->p->exact && chance(g, 30)) {
 		trait(g, RP_NARROW);
+		const char *to = narrow[below(g, 4)];
 		Piece a = tamed(g, gen_expr(g, CLS_FLOAT, sc, depth - 1), 100);
-		return join(g, arena_text(g->a, "%s($)", narrow[below(g, 4)]), a, a, a.mag * 1.1);
+		a = chance(g, 40) ? gen_gated(g, a) : a;
+		return join(g, arena_text(g->a, "%s($)", to), a, a, a.mag * 1.1);
 	}
 	if (chance(g, 40)) {
 		Piece c = gen_cond(g, sc, depth - 1);

@@ -40,6 +40,8 @@ void trait(Gen *g, RpTrait t);
 Cls class_of(DType t);
 /* An expression of the class over the indices in scope. */
 Piece gen_expr(Gen *g, Cls c, const Scope *sc, unsigned depth);
+/* A positive function of a that a short exponential is enough for, where it is rounded to a narrow float. */
+Piece gen_gated(Gen *g, Piece a);
 Piece gen_cond(Gen *g, const Scope *sc, unsigned depth);
 /* One whole read of t; its text and whether it may be absent. */
 Piece gen_read(Gen *g, const RpTensor *t, const Scope *sc, bool plain_only);

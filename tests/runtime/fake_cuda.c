@@ -1,23 +1,28 @@
 /* fake_cuda.c: see fake_cuda.h. With FAKE_OLD defined it lacks a function, as an old driver would. In a
  * process that only has an environment, FAKE_CUDA_DEVICES is how many devices there are, FAKE_CUDA_MAJOR
- * what they are, and FAKE_CUDA_FAIL=CALL:RESULT makes a call fail. */
+ * what they are, FAKE_CUDA_CUBINS=1 that they take machine code (=only: and nothing else), and
+ * FAKE_CUDA_FAIL=CALL:RESULT makes a call fail. FAKE_CUDA_DUMP is a folder for the texts of modules, by
+ * their first entry. */
 #include "tests/runtime/fake_cuda.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 enum { BAD = 1, NO_MEMORY = 2, NO_DEVICE = 101, NO_IMAGE = 200, NO_CONTEXT = 201, BAD_PTX = 218, NOT_FOUND = 500 };
-enum { LEAST_STICKY = 700, MAX_ALIVE = 256, NAME = 128 };
+enum { LEAST_STICKY = 700, MAX_ALIVE = 1024, NAME = 128 };
 
 typedef struct {
-	char *text;
+	char *text; /* NULL: machine code, which has whatever is asked for */
 } Module;
 
 typedef struct {
 	char name[NAME];
+	unsigned cluster; /* blocks of each, which a launch has whole ones of */
+	unsigned shared;  /* bytes that a launch may ask for */
 } Function;
 
 static FakeCuda fake = {.devices = 1, .major = 9, .processors = 132};
@@ -26,6 +31,7 @@ static size_t memory_bytes[MAX_ALIVE];
 static Function function[MAX_ALIVE];
 static unsigned nfunction;
 static char context;
+static void *pushed[16];
 
 EXPORT FakeCuda *fake_cuda(void);
 FakeCuda *
@@ -38,6 +44,8 @@ static void
 read_environment(void)
 {
 	const char *devices = getenv("FAKE_CUDA_DEVICES"), *major = getenv("FAKE_CUDA_MAJOR"), *fail = getenv("FAKE_CUDA_FAIL");
+	const char *cubins = getenv("FAKE_CUDA_CUBINS");
+	fake.cubins = !cubins ? fake.cubins : strcmp(cubins, "only") == 0 ? 2 : 1;
 	fake.devices = devices ? atoi(devices) : fake.devices;
 	fake.major = major ? atoi(major) : fake.major;
 	if (fail) {
@@ -53,11 +61,15 @@ begin(const char *name, bool *nothing)
 	if (fake.calls++ == 0)
 		read_environment();
 	*nothing = fake.calls == fake.null_at;
+	if (fake.capturing && !strstr("cuCtxPushCurrent_v2 cuCtxPopCurrent_v2 cuCtxGetCurrent cuMemsetD8Async cuLaunchKernel cuMemAllocAsync cuMemFreeAsync "
+	                                "cuStreamIsCapturing", name))
+		fake.misuse++;
+	bool fails = fake.calls == fake.fail_at || (fake.fail_on && fake.fail_at && fake.calls > fake.fail_at);
 	if (fake.calls == fake.fail_at || *nothing)
 		fake.failed = name;
-	if (fake.calls == fake.fail_at && fake.fail_with >= LEAST_STICKY)
+	if (fails && fake.fail_with >= LEAST_STICKY)
 		fake.sticky = fake.fail_with;
-	return fake.sticky ? fake.sticky : fake.calls == fake.fail_at ? fake.fail_with : 0;
+	return fake.sticky ? fake.sticky : fails ? fake.fail_with : 0;
 }
 
 #define BEGIN()                                  \
@@ -145,7 +157,7 @@ int
 cuDeviceGetAttribute(int *value, int attribute, int device)
 {
 	BEGIN();
-	*value = attribute == 75 ? fake.major : attribute == 76 ? fake.minor : attribute == 16 ? fake.processors : 0;
+	*value = attribute == 75 ? fake.major : attribute == 76 ? fake.minor : attribute == 16 ? fake.processors : attribute == 38 ? 1 << 20 : 0;
 	return device >= 7 ? 0 : misused(NO_DEVICE);
 }
 
@@ -178,9 +190,10 @@ int
 cuCtxPushCurrent_v2(void *c)
 {
 	BEGIN();
-	if (c != &context || fake.contexts == 0)
+	bool known = c && c == fake.host_context ? true : c == &context && fake.contexts > 0;
+	if (!known || fake.pushed == sizeof pushed / sizeof *pushed)
 		return misused(NO_CONTEXT);
-	fake.pushed++;
+	pushed[fake.pushed++] = c;
 	return 0;
 }
 
@@ -191,9 +204,28 @@ cuCtxPopCurrent_v2(void **c)
 	BEGIN_END();
 	if (fake.pushed == 0)
 		return misused(NO_CONTEXT);
-	fake.pushed--;
-	*c = &context;
+	*c = pushed[--fake.pushed];
 	return result;
+}
+
+EXPORT int cuCtxGetDevice(int *device);
+int
+cuCtxGetDevice(int *device)
+{
+	BEGIN();
+	if (!fake.pushed && !fake.current)
+		return misused(NO_CONTEXT);
+	*device = !fake.pushed ? 7 + fake.host_device : pushed[fake.pushed - 1] == &context ? 7 : 7 + fake.host_device;
+	return 0;
+}
+
+EXPORT int cuCtxGetCurrent(void **c);
+int
+cuCtxGetCurrent(void **c)
+{
+	BEGIN();
+	*c = fake.pushed ? pushed[fake.pushed - 1] : fake.current ? fake.host_context : NULL;
+	return 0;
 }
 
 EXPORT int cuStreamSynchronize(void *stream);
@@ -205,7 +237,33 @@ cuStreamSynchronize(void *stream)
 	return fake.pushed ? 0 : misused(NO_CONTEXT);
 }
 
+EXPORT int cuStreamIsCapturing(void *stream, int *status);
+int
+cuStreamIsCapturing(void *stream, int *status)
+{
+	BEGIN();
+	(void)stream;
+	*status = fake.capturing;
+	return fake.pushed ? 0 : misused(NO_CONTEXT);
+}
+
 /* --- modules: the text must end, be for this GPU, and have the entry --- */
+
+static void
+dump(const char *ptx)
+{
+	const char *folder = getenv("FAKE_CUDA_DUMP"), *entry = strstr(ptx, ".entry ");
+	char path[512];
+	if (!folder || !entry)
+		return;
+	entry += strlen(".entry ");
+	snprintf(path, sizeof path, "%s/%.*s.ptx", folder, (int)strcspn(entry, "("), entry);
+	FILE *f = fopen(path, "w");
+	if (!f)
+		return;
+	fputs(ptx, f);
+	fclose(f);
+}
 
 EXPORT int cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *option, void **value);
 int
@@ -219,14 +277,16 @@ cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *option, void 
 			strncpy(value[k], fake.log, (size_t)(uintptr_t)value[k + 1]);
 	if (fake.log)
 		return BAD_PTX;
-	Module *m = malloc(sizeof *m);
-	m->text = strdup(image);
-	if (!strstr(m->text, ".target sm_")) {
-		free(m->text);
-		free(m);
+	bool is_cubin = memcmp(image, "\177ELF", 4) == 0;
+	if (is_cubin ? !fake.cubins : fake.cubins == 2 || !strstr(image, ".target sm_"))
 		return NO_IMAGE;
-	}
+	Module *m = malloc(sizeof *m);
+	m->text = is_cubin ? NULL : strdup(image);
+	if (m->text)
+		dump(m->text);
+	fake.text = m->text;
 	fake.modules++;
+	fake.loads++;
 	*out = m;
 	return 0;
 }
@@ -245,6 +305,15 @@ cuModuleUnload(void *module)
 	return result;
 }
 
+/* Of the function whose text begins at `entry`. */
+static unsigned
+cluster_of(const char *entry)
+{
+	static const char word[] = ".reqnctapercluster ";
+	const char *body = entry ? strchr(entry, '{') : NULL, *at = body ? strstr(entry, word) : NULL;
+	return at && at < body ? (unsigned)strtoul(at + strlen(word), NULL, 10) : 1;
+}
+
 EXPORT int cuModuleGetFunction(void **out, void *module, const char *name);
 int
 cuModuleGetFunction(void **out, void *module, const char *name)
@@ -257,11 +326,59 @@ cuModuleGetFunction(void **out, void *module, const char *name)
 	if (strlen(name) >= NAME)
 		return NOT_FOUND;
 	strcat(strcat(entry, name), "(");
-	if (!strstr(m->text, entry))
+	if (m->text && !strstr(m->text, entry))
 		return NOT_FOUND;
 	Function *f = &function[nfunction++ % MAX_ALIVE];
 	strcpy(f->name, name);
+	f->shared = 0;
+	f->cluster = cluster_of(m->text ? strstr(m->text, entry) : NULL);
 	*out = f;
+	return 0;
+}
+
+EXPORT int cuFuncGetAttribute(int *value, int attribute, void *f);
+int
+cuFuncGetAttribute(int *value, int attribute, void *f)
+{
+	BEGIN();
+	if (!fake.pushed || !f || attribute)
+		return misused(BAD);
+	*value = 1024;
+	return 0;
+}
+
+EXPORT int cuFuncSetAttribute(void *f, int attribute, int value);
+int
+cuFuncSetAttribute(void *f, int attribute, int value)
+{
+	enum { MAX_DYNAMIC_SHARED = 8, MOST = 232448 };
+	BEGIN();
+	if (!fake.pushed || !f || attribute != MAX_DYNAMIC_SHARED || value < 0 || value > MOST)
+		return misused(BAD);
+	((Function *)f)->shared = (unsigned)value;
+	return 0;
+}
+
+EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *at, const uint64_t *extent, const uint64_t *stride,
+                                  const uint32_t *box, const uint32_t *step, int interleave, int swizzle, int promotion, int fill);
+int
+cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *at, const uint64_t *extent, const uint64_t *stride,
+                       const uint32_t *box, const uint32_t *step, int interleave, int swizzle, int promotion, int fill)
+{
+	enum { ALIGN = 64, BYTES = 128, SWIZZLE_128 = 3 };
+	if ((uintptr_t)map % ALIGN || (uintptr_t)at % 16 || rank < 2 || rank > 5 || interleave || swizzle != SWIZZLE_128 || promotion < 0 || fill)
+		return misused(BAD);
+	fake.map = (FakeMap){.type = type, .rank = rank, .at = (uintptr_t)at};
+	for (unsigned n = 0; n < rank; n++) {
+		if (!extent[n] || extent[n] > (uint64_t)1 << 32 || !box[n] || box[n] > 256 || step[n] != 1 ||
+		    (n && (!stride[n - 1] || stride[n - 1] % 16 || stride[n - 1] >> 40)))
+			return misused(BAD);
+		fake.map.extent[n] = extent[n];
+		fake.map.stride[n] = n ? stride[n - 1] : 0;
+		fake.map.box[n] = box[n];
+	}
+	memset(map, 0x5a, BYTES);
+	fake.maps++;
 	return 0;
 }
 
@@ -283,11 +400,9 @@ is_inside(uint64_t at, size_t bytes)
 	return k >= 0 && bytes <= memory[k] + memory_bytes[k] - at;
 }
 
-EXPORT int cuMemAlloc_v2(uint64_t *at, size_t bytes);
-int
-cuMemAlloc_v2(uint64_t *at, size_t bytes)
+static int
+allocate(uint64_t *at, size_t bytes)
 {
-	BEGIN();
 	if (!fake.pushed || !bytes)
 		return misused(NO_CONTEXT);
 	for (int k = 0; k < MAX_ALIVE; k++) {
@@ -306,11 +421,9 @@ cuMemAlloc_v2(uint64_t *at, size_t bytes)
 	return NO_MEMORY;
 }
 
-EXPORT int cuMemFree_v2(uint64_t at);
-int
-cuMemFree_v2(uint64_t at)
+static int
+release(uint64_t at, int result)
 {
-	BEGIN_END();
 	int k = slot_of(at);
 	if (k < 0 || memory[k] != at)
 		return misused(BAD);
@@ -318,6 +431,40 @@ cuMemFree_v2(uint64_t at)
 	memory[k] = 0;
 	fake.allocations--;
 	return result;
+}
+
+EXPORT int cuMemAlloc_v2(uint64_t *at, size_t bytes);
+int
+cuMemAlloc_v2(uint64_t *at, size_t bytes)
+{
+	BEGIN();
+	return allocate(at, bytes);
+}
+
+EXPORT int cuMemFree_v2(uint64_t at);
+int
+cuMemFree_v2(uint64_t at)
+{
+	BEGIN_END();
+	return release(at, result);
+}
+
+EXPORT int cuMemAllocAsync(uint64_t *at, size_t bytes, void *stream);
+int
+cuMemAllocAsync(uint64_t *at, size_t bytes, void *stream)
+{
+	BEGIN();
+	fake.stream = stream;
+	return allocate(at, bytes);
+}
+
+EXPORT int cuMemFreeAsync(uint64_t at, void *stream);
+int
+cuMemFreeAsync(uint64_t at, void *stream)
+{
+	BEGIN_END();
+	fake.stream = stream;
+	return release(at, result);
 }
 
 EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes);
@@ -351,6 +498,76 @@ cuMemsetD8Async(uint64_t at, unsigned char byte, size_t bytes, void *stream)
 	if (!fake.pushed || !is_inside(at, bytes))
 		return misused(BAD);
 	memset((void *)(uintptr_t)at, byte, bytes);
+	fake.cleared = (uintptr_t)at;
+	return 0;
+}
+
+EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream);
+int
+cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
+{
+	BEGIN();
+	(void)stream;
+	if (!fake.pushed || !is_inside(to, bytes) || !is_inside(from, bytes))
+		return misused(BAD);
+	memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
+	return 0;
+}
+
+/* --- events: of each the number of the call that recorded it, a microsecond a call --- */
+
+EXPORT int cuEventCreate(void **event, unsigned flags);
+int
+cuEventCreate(void **event, unsigned flags)
+{
+	BEGIN();
+	if (!fake.pushed || flags)
+		return misused(NO_CONTEXT);
+	*event = calloc(1, sizeof(int));
+	fake.events++;
+	return 0;
+}
+
+EXPORT int cuEventDestroy_v2(void *event);
+int
+cuEventDestroy_v2(void *event)
+{
+	BEGIN_END();
+	if (!event || fake.events == 0)
+		return misused(BAD);
+	free(event);
+	fake.events--;
+	return result;
+}
+
+EXPORT int cuEventRecord(void *event, void *stream);
+int
+cuEventRecord(void *event, void *stream)
+{
+	BEGIN();
+	(void)stream;
+	if (!fake.pushed || !event)
+		return misused(NO_CONTEXT);
+	*(int *)event = fake.calls;
+	return 0;
+}
+
+EXPORT int cuEventSynchronize(void *event);
+int
+cuEventSynchronize(void *event)
+{
+	BEGIN();
+	return fake.pushed && event && *(int *)event ? 0 : misused(NO_CONTEXT);
+}
+
+EXPORT int cuEventElapsedTime(float *ms, void *from, void *to);
+int
+cuEventElapsedTime(float *ms, void *from, void *to)
+{
+	BEGIN();
+	if (!fake.pushed || !*(int *)from || !*(int *)to)
+		return misused(NO_CONTEXT);
+	*ms = (float)(*(int *)to - *(int *)from) * 1e-3f;
 	return 0;
 }
 
@@ -362,12 +579,19 @@ cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsi
                void *stream, void **parameter, void **extra)
 {
 	BEGIN();
-	if (!fake.pushed || !f || !gx || !bx || gy != 1 || gz != 1 || by != 1 || bz != 1 || bx > 256 || shared || extra)
+	if (!fake.pushed || !f || !gx || !bx || gy != 1 || gz != 1 || by != 1 || bz != 1 || bx > 1024 || shared > ((Function *)f)->shared || extra ||
+	    gx % ((Function *)f)->cluster)
 		return misused(BAD);
 	fake.launches++;
 	fake.stream = stream;
 	fake.blocks = gx;
 	fake.threads = bx;
+	fake.shared = shared;
+	if (fake.fault) { /* the status words are cleared just before, and lie in the memory that is */
+		memset((void *)fake.cleared, 0, sizeof(uint64_t));
+		*(unsigned char *)fake.cleared = 1;
+		fake.fault = 0;
+	}
 	if (fake.run)
 		fake.run(fake.user, ((Function *)f)->name, parameter);
 	return 0;

@@ -90,6 +90,25 @@ static const char turn_text[] =
 	"    %41:f32 = cast %32 %42 = store %18, %41, %25, %6\n"
 	"    %43:u32 = load %16, %25 %44 = fault %43 %45 = yield } }\n";
 
+static const char after_text[] =
+	"kernel after\n"
+	"buffer 0 x : f32\nbuffer 1 y : f32 written\nbuffer 2 sum : f32 written\n"
+	"scalar 0 n : i64\nscalar 1 m : i64\nscalar 2 sx0 : i64\nscalar 3 sx1 : i64\nscalar 4 sy : i64\n"
+	"{ %1:i64 = task_lo %2:i64 = task_hi %3:i64 = const 1 %4:i64 = const 0 %5:f32 = const 0\n"
+	"  %6:i64 = scalar 0 %7:i64 = scalar 1 %8:i64 = scalar 2 %9:i64 = scalar 3 %10:i64 = scalar 4\n"
+	"  %11 = buffer 0 %12:f32 = view %11, %6, %7, %8, %9\n"
+	"  %13 = buffer 1 %14:f32 = view %13, %6, %10\n"
+	"  %15 = buffer 2 %16:f32 = view %15, %3, %3\n"
+	"  %17:i64 = min %2, %3\n"
+	"  %18 = for %1, %17, %3 { %19:i64 = blockarg 0 %20 = store %16, %5, %4\n"
+	"    %21 = for %4, %6, %3 { %22:i64 = blockarg 0\n"
+	"      %23 = for %4, %7, %3 { %24:i64 = blockarg 0\n"
+	"        %25:f32 = load %12, %22, %24 %26:f32 = load %16, %4 %27:f32 = + %25, %26 %28 = store %16, %27, %4\n"
+	"        %29 = yield } %30 = yield } %31 = yield }\n"
+	"  %32:i64 = max %1, %3\n"
+	"  %33 = for %32, %2, %3 { %34:i64 = blockarg 0\n"
+	"    %35:i64 = - %34, %3 %36:f32 = load %16, %4 %37 = store %14, %36, %35 %38 = yield } }\n";
+
 /* --- graphs --- */
 
 static Name
@@ -253,29 +272,48 @@ turn_program(Arena *a)
 	return p;
 }
 
+/* Parallel, but for the first task. */
+static Program *
+after_program(Arena *a)
+{
+	Program *p = new_program(a, "after");
+	Graph *g = p->graph;
+	ExprId n = dim(g, "N", 0, 0, 1, 0), m = dim(g, "M", 0, 1, 1, 0), one = constant(g, 1);
+	TensorId x = param(g, TENSOR_INPUT, "x", DT_F32, 2, (ExprId[]){n, m}), y = node(g, "y", DT_F32, 1, &n);
+	vec_push(a, &g->result, ((Result){named(g, "y"), {0}, y, 0}));
+	Kernel *after = kernel(p, after_text, expr_binary(g, OP_ADD, n, one));
+	after->serial = false;
+	after->ahead = one;
+	buffer(p, after, BIND_DATA, x), buffer(p, after, BIND_DATA, y);
+	vec_push(a, &after->buffer, ((BufferBind){.kind = BIND_SHARED, .elements = one}));
+	value(p, after, n), value(p, after, m), stride(p, after, x, 0), stride(p, after, x, 1), stride(p, after, y, 0);
+	return p;
+}
+
 void
 fixture_programs(Arena *a, Program *out[FIXTURE_GRAPHS])
 {
 	out[0] = first_program(a);
 	out[1] = turn_program(a);
-	out[2] = second_program(a);
+	out[2] = after_program(a);
+	out[3] = second_program(a);
 }
 
 static void *
-image_of(const char *cpu, bool scratch, size_t *n)
+image_of(const char *cpu, bool scratch, bool late, Assemble *assemble, size_t *n)
 {
 	Arena *a = calloc(1, sizeof *a);
 	Unwind *u = calloc(1, sizeof *u);
 	Program *program[FIXTURE_GRAPHS];
 	CodegenResult r;
-	CodegenOptions o = {.cpu = cpu, .opt_level = 2};
+	CodegenOptions o = {.cpu = cpu, .opt_level = 2, .late = late, .assemble = assemble};
 	assert_true(a && u);
 	arena_init(a, &host_default()->memory, u);
 	if (setjmp(u->env))
 		fail_msg("unwound: %s", u->text);
 	fixture_programs(a, program);
 	if (!scratch)
-		program[1] = program[2];
+		program[1] = program[FIXTURE_GRAPHS - 1];
 	if (codegen_cpu(a, (const Program *const *)program, scratch ? FIXTURE_GRAPHS : 2, &o, &r) != CODEGEN_OK)
 		fail_msg("codegen: %s", r.message);
 	void *copy = malloc(r.image_size);
@@ -290,13 +328,36 @@ image_of(const char *cpu, bool scratch, size_t *n)
 void *
 fixture_image(size_t *n)
 {
-	return image_of("x86-64-v3", true, n);
+	return image_of("x86-64-v3", true, false, NULL, n);
 }
 
 void *
 fixture_image_without_scratch(const char *cpu, size_t *n)
 {
-	return image_of(cpu, false, n);
+	return image_of(cpu, false, false, NULL, n);
+}
+
+/* What begins as machine code does. */
+static bool
+pretend(void *user, Arena *a, const char *ptx, const char *sm, const void **bytes, size_t *n, const char **why)
+{
+	static const char code[64] = "\177ELF";
+	(void)user, (void)a, (void)ptx, (void)sm, (void)why;
+	*bytes = code;
+	*n = sizeof code;
+	return true;
+}
+
+void *
+fixture_image_assembled(const char *sm, size_t *n)
+{
+	return image_of(sm, false, false, pretend, n);
+}
+
+void *
+fixture_image_late(const char *sm, size_t *n)
+{
+	return image_of(sm, false, true, NULL, n);
 }
 
 /* --- arguments --- */

@@ -10,21 +10,29 @@
  *
  *   graph turn(x: f32[N, M], code: u32[N]) -> (y: f32[N, M + 1])
  *   y[i, j] = x[i, M - 1 - j]     (through a row of scratch); y[i, M] counts the tasks of the call so far
- *                                 (in scratch too); code[i] is the task's fault word */
+ *                                 (in scratch too); code[i] is the task's fault word
+ *
+ *   graph after(x: f32[N, M]) -> (y: f32[N]):  y[i] = sum[a, b](x[a, b]), which one task ahead of the others leaves in
+ *                                 memory that all calls share */
 #ifndef TEXO_TESTS_RUNTIME_FIXTURE_H
 #define TEXO_TESTS_RUNTIME_FIXTURE_H
 
 #include "codegen/codegen.h"
 #include "texo_rt.h"
 
-enum { FIRST_ARGS = 7, SECOND_ARGS = 3, TURN_ARGS = 3, FIXTURE_GRAPHS = 3 };
+enum { FIRST_ARGS = 7, SECOND_ARGS = 3, TURN_ARGS = 3, AFTER_ARGS = 2, FIXTURE_GRAPHS = 4 };
 
 /* The programs, in a. */
 void fixture_programs(Arena *a, Program *out[FIXTURE_GRAPHS]);
 /* The artefact, malloced, for "x86-64-v3". */
 void *fixture_image(size_t *n);
-/* The same without `turn`, for this processor or GPU. */
+/* The same without `turn` and `after`, for this processor or GPU. */
 void *fixture_image_without_scratch(const char *cpu, size_t *n);
+/* The same for a GPU with machine code beside the text, of which a driver for tests needs only the first bytes. */
+void *fixture_image_assembled(const char *sm, size_t *n);
+
+/* The same with tile IR in place of code, for a host that makes it. */
+void *fixture_image_late(const char *sm, size_t *n);
 
 /* Arguments of `first` with N = 4, M = 3, V = 5 that are right; change them at will. */
 typedef struct {

@@ -95,6 +95,43 @@ takes_strides(void **state)
 	}
 }
 
+/* What sizes decide is kept between launches, and only that. */
+static void
+sees_what_changes(void **state)
+{
+	(void)state;
+	First f;
+	int64_t apart[1] = {-1}, rows[2] = {3, 1}, twice[2] = {0, 1};
+	first_init(&f);
+	for (int round = 0; round < 3; round++) {
+		first_init(&f);
+		assert_int_equal(texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL), TEXO_OK);
+		expect_results(&f);
+		f.a = 2; /* a float, by which nothing is sized */
+		f.k = 10 + round;
+		assert_int_equal(texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL), TEXO_OK);
+		assert_true(f.y[11] == 11 * 2 + 100 && f.acc[8] == 20.5f + (float)round - 8);
+		f.tensor[0].strides = rows; /* the same, said otherwise */
+		f.tensor[2].strides = apart;
+		f.tensor[2].byte_offset = 4 * sizeof(float);
+		assert_int_equal(texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL), TEXO_OK);
+		assert_true(f.y[11] == 11 * 2 + 300);
+		f.k = -1; /* refused as often as it is tried */
+		for (int again = 0; again < 2; again++)
+			assert_int_equal(texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL), TEXO_CHECK_FAILED);
+		f.k = 1;
+		f.shape_x[0] = 2; /* as x says; ids has no rank to say so */
+		f.tensor[1].ndim = 0;
+		assert_int_equal(texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL), TEXO_INVALID);
+		f.tensor[1].ndim = 1;
+		assert_int_equal(texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL), TEXO_INVALID);
+		f.tensor[4].strides = twice;
+		f.shape_x[0] = 4;
+		for (int again = 0; again < 2; again++)
+			assert_int_equal(texo_kernel_launch(first, f.arg, FIRST_ARGS, f.workspace, NULL), TEXO_INVALID);
+	}
+}
+
 static void
 takes_zero_strides(void **state)
 {
@@ -171,7 +208,7 @@ runs_packed(void **state)
 	assert_string_equal(texo_last_error(), "argument z: two elements share a byte, so the last axis must be even");
 }
 
-/* Scratch is there, aligned, and outside of all else. */
+/* Scratch is there, aligned, outside of all else, and begins with zeros for the first call. */
 static void
 uses_scratch(void **state)
 {
@@ -198,6 +235,8 @@ uses_scratch(void **state)
 			assert_true(y[i * (COLUMNS + 1) + j] == x[i * COLUMNS + COLUMNS - 1 - j]);
 	for (int i = 0; i < 64; i++)
 		assert_int_equal(room[bytes + (size_t)i], CANARY);
+	for (int i = 128 + 8; i < 192; i++) /* of the second, what the kernel does not write */
+		assert_int_equal(room[i], 0);
 	free(room);
 }
 
@@ -432,6 +471,7 @@ main(void)
 		cmocka_unit_test(runs),
 		cmocka_unit_test(takes_strides),
 		cmocka_unit_test(takes_zero_strides),
+		cmocka_unit_test(sees_what_changes),
 		cmocka_unit_test(takes_empty_tensors),
 		cmocka_unit_test(reports_faults),
 		cmocka_unit_test(runs_packed),

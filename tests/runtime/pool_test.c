@@ -1,6 +1,7 @@
 /* pool_test.c: the pool alone: every job's work is done once, whatever the number of threads, of jobs
  * at the same time and of places; it ends; a child of fork() has a pool that works. Built a second
  * time under the thread sanitizer, which doesn't follow threads into a child. */
+#define _GNU_SOURCE /* pthread_getaffinity_np */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,6 +72,29 @@ does_all_work_once(void **state)
 			run_share(&p, 1 + k % MOST, k % PIECES, k % 3 * 50);
 		pool_end(&p);
 	}
+}
+
+/* A thread that is woken where its waker runs moves elsewhere (there are more of them than processors on
+ * some machines): it may still run wherever the process may. */
+static void
+keeps_its_processors(void **state)
+{
+	(void)state;
+	Pool p;
+	pthread_t thread[3];
+	cpu_set_t here, there;
+	assert_int_equal(sched_getaffinity(0, sizeof here, &here), 0);
+	assert_true(pool_init(&p, thread, 4));
+	for (int k = 0; k < 20; k++) {
+		nanosleep(&(struct timespec){0, 500000}, NULL);
+		run_share(&p, 4, PIECES, 500);
+	}
+	nanosleep(&(struct timespec){0, 20000000}, NULL);
+	for (int k = 0; k < 3; k++) {
+		assert_int_equal(pthread_getaffinity_np(thread[k], sizeof there, &there), 0);
+		assert_true(CPU_EQUAL(&here, &there));
+	}
+	pool_end(&p);
 }
 
 /* Threads that slept, threads that watch, a pool that was started and never used, one never started. */
@@ -165,6 +190,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(does_all_work_once),
 		cmocka_unit_test(wakes_and_ends),
+		cmocka_unit_test(keeps_its_processors),
 		cmocka_unit_test(takes_jobs_at_once),
 #ifndef NO_FORK
 		cmocka_unit_test(works_in_a_child),

@@ -286,12 +286,12 @@ two_at_once(void *user, uint32_t n, void (*body)(void *arg, uint32_t k), void *a
 		pthread_join(thread[k], NULL);
 }
 
-/* Rows so long that calls surely overlap: one that used another's scratch would turn its row. */
+/* Rows so long that calls overlap on a busy machine as well: one that used another's scratch would turn its row. */
 static void
 scratch_is_a_calls_own(void **state)
 {
 	(void)state;
-	enum { LONG = 8192, MANY = 128 };
+	enum { LONG = 65536, MANY = 128 };
 	Turn *t = turn_open((texo_rt_options){.threads = 2, .parallel_for = two_at_once});
 	float *x = malloc(sizeof *x * LONG * MANY), *y = malloc(sizeof *y * (LONG + 1) * MANY);
 	size_t bytes;
@@ -318,6 +318,38 @@ scratch_is_a_calls_own(void **state)
 	free(x);
 	free(y);
 	turn_close(t);
+}
+
+/* The sum, of one number again and again, takes so long that the other thread gets a processor meanwhile, however
+ * busy the machine is, and finds rows to do. */
+static void
+tasks_ahead_come_first(void **state)
+{
+	(void)state;
+	enum { LONG = 1 << 18, MANY = 64 };
+	for (uint32_t threads = 1; threads <= 2; threads++) {
+		Turn *t = turn_open((texo_rt_options){.threads = threads, .parallel_for = threads > 1 ? two_at_once : NULL});
+		float x = 1, y[MANY];
+		int64_t shape[2] = {MANY, LONG}, still[2] = {0, 0};
+		DLTensor from = tensor(&x, kDLFloat, 2, shape), to = tensor(y, kDLFloat, 1, shape);
+		const texo_arg arg[AFTER_ARGS] = {{.tensor = &from}, {.tensor = &to}};
+		texo_kernel *after;
+		size_t bytes;
+		from.strides = still;
+		assert_int_equal(pthread_barrier_init(&gate, NULL, 2), 0);
+		assert_int_equal(texo_program_get_kernel(t->program, "after", &after), TEXO_OK);
+		assert_int_equal(texo_kernel_workspace(after, arg, AFTER_ARGS, &bytes), TEXO_OK);
+		assert_int_equal(bytes, 64); /* one piece for all */
+		for (int turns = 0; turns < 4; turns++) {
+			memset(y, 0xff, sizeof y);
+			memset(t->workspace, 0xff, bytes);
+			assert_int_equal(texo_kernel_launch(after, arg, AFTER_ARGS, t->workspace, NULL), TEXO_OK);
+			for (int i = 0; i < MANY; i++)
+				assert_true(y[i] == LONG * MANY);
+		}
+		pthread_barrier_destroy(&gate);
+		turn_close(t);
+	}
 }
 
 /* --- several host threads --- */
@@ -429,6 +461,7 @@ main(void)
 		cmocka_unit_test(first_fault_wins),
 		cmocka_unit_test(takes_the_hosts_threads),
 		cmocka_unit_test(scratch_is_a_calls_own),
+		cmocka_unit_test(tasks_ahead_come_first),
 		cmocka_unit_test(launches_at_once),
 		cmocka_unit_test(counts_threads),
 #ifndef NO_FORK

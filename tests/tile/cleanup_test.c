@@ -120,11 +120,72 @@ drops(void **state)
 	        "  %10 = store %4, %7, %2\n  %11 = store %4, %8, %2\n  %12 = store %4, %9, %2\n}\n");
 }
 
+/* By 4, of multiples of 8 and constants: 8n + 3 and 8n + 1 have the quotient of 8n, and 8n - 1 that of 8n - 4;
+ * 6n is no multiple. */
+static void
+splits_multiples(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3:i64 = const 3\n  %4:i64 = const 4\n  %5:i64 = const 8\n"
+	        "  %6:i64 = const 6\n  %7:i64 = const -1\n  %8 = buffer 1\n  %9:f32 = view %8, %1, %2\n"
+	        "  %10:i64 = * %1, %5\n  %11:i64 = + %10, %3\n  %12:i64 = div %11, %4\n  %13:i64 = + %2, %10\n"
+	        "  %14:i64 = div %13, %4\n  %15:i64 = mod %11, %4\n  %16:i64 = + %10, %7\n  %17:i64 = div %16, %4\n"
+	        "  %18:i64 = * %1, %6\n  %19:i64 = div %18, %4\n  %20:i64 = + %12, %14\n  %21:i64 = + %17, %19\n"
+	        "  %22:i64 = + %20, %21\n  %23:f32 = cast %22\n  %24 = store %9, %23, %15\n}\n",
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3:i64 = const 3\n  %4:i64 = const 4\n  %5:i64 = const 8\n"
+	        "  %6:i64 = const 6\n  %7 = buffer 1\n  %8:f32 = view %7, %1, %2\n"
+	        "  %9:i64 = * %1, %5\n  %10:i64 = div %9, %4\n  %11:i64 = const -4\n  %12:i64 = + %9, %11\n"
+	        "  %13:i64 = div %12, %4\n  %14:i64 = * %1, %6\n  %15:i64 = div %14, %4\n  %16:i64 = + %10, %10\n"
+	        "  %17:i64 = + %13, %15\n  %18:i64 = + %16, %17\n  %19:f32 = cast %18\n  %20 = store %8, %19, %3\n}\n");
+}
+
+/* Of four carried values the second is the first, as is what a branch makes of either; the third never changes, the fourth
+ * only begins like the first. */
+static void
+carries_once(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 0\n  %3:i64 = const 1\n  %4 = buffer 1\n  %5:f32 = view %4, %1, %3\n"
+	        "  %6 = for %2, %1, %3, %2, %2, %1, %2 {\n    %7:i64 = blockarg 0\n    %8:i64 = blockarg 1\n"
+	        "    %9:i64 = blockarg 2\n    %10:i64 = blockarg 3\n    %11:i64 = blockarg 4\n    %12:bool = < %8, %7\n"
+	        "    %13 = if %12 {\n      %14:i64 = + %8, %10\n      %15:i64 = + %9, %10\n      %16 = yield %14, %15\n"
+	        "    } else {\n      %17 = yield %7, %7\n    }\n    %18:i64 = result 0 %13\n    %19:i64 = result 1 %13\n"
+	        "    %20:i64 = + %11, %3\n    %21 = yield %18, %19, %10, %20\n  }\n"
+	        "  %22:i64 = result 0 %6\n  %23:i64 = result 1 %6\n  %24:i64 = result 2 %6\n  %25:i64 = result 3 %6\n"
+	        "  %26:i64 = - %22, %23\n  %27:i64 = + %26, %24\n  %28:i64 = * %27, %25\n"
+	        "  %29:f32 = cast %28\n  %30 = store %5, %29, %2\n}\n",
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 0\n"
+	        "  %3:i64 = const 1\n  %4 = buffer 1\n"
+	        "  %5:f32 = view %4, %1, %3\n  %6 = for %2, %1, %3, %2, %2, %1, %2 {\n"
+	        "    %7:i64 = blockarg 0\n    %8:i64 = blockarg 1\n"
+	        "    %9:i64 = blockarg 2\n    %10:i64 = blockarg 3\n"
+	        "    %11:i64 = blockarg 4\n    %12:bool = < %8, %7\n"
+	        "    %13 = if %12 {\n      %14:i64 = + %8, %1\n"
+	        "      %15 = yield %14, %14\n    } else {\n"
+	        "      %16 = yield %7, %7\n    }\n"
+	        "    %17:i64 = result 0 %13\n    %18:i64 = result 1 %13\n"
+	        "    %19:i64 = + %11, %3\n    %20 = yield %17, %17, %1, %19\n"
+	        "  }\n  %21:i64 = result 0 %6\n"
+	        "  %22:i64 = result 1 %6\n  %23:i64 = result 2 %6\n"
+	        "  %24:i64 = result 3 %6\n  %25:i64 = - %21, %21\n"
+	        "  %26:i64 = + %25, %1\n  %27:i64 = * %26, %24\n"
+	        "  %28:f32 = cast %27\n  %29 = store %5, %28, %2\n"
+	        "}\n");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(hoists), TEST(hoists_twice), TEST(computes_constants), TEST(shares), TEST(drops),
+		TEST(hoists), TEST(hoists_twice), TEST(computes_constants), TEST(shares), TEST(drops), TEST(splits_multiples), TEST(carries_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

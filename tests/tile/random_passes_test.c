@@ -40,7 +40,7 @@ check_seed(Fixture *f, uint64_t seed, uint64_t *smaller)
 {
 	if (setjmp(f->unwind.env))
 		fail_msg("seed %llu: %s", (unsigned long long)seed, f->unwind.text);
-	RandomCase c = tir_random(&f->arena, f->names, seed, (RandomOptions){.math = seed % 4 == 0});
+	RandomCase c = tir_random(&f->arena, f->names, seed, (RandomOptions){.math = seed % 4 == 0, .scale = true, .ex2 = true});
 	same_after(f, &c, "cleanup", tile_cleanup, c.kernel);
 	TirKernel *k = tile_expand_math(c.kernel, &f->arena);
 	k = same_after(f, &c, "legalize", tile_legalize, k);

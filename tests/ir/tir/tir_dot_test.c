@@ -23,6 +23,7 @@ static const struct {
 	const char *text, *error;
 } rows[] = {
 	{"%17 = dot 2 3 2 %11, %12, %13, %5", "%17 dot: operand 4 is no index"},
+	{"%17 = dot 2 3 0 chained %11, %12, %13, %5, %4", "%17 dot: shape out of range"},
 	{"%17 = dot 2 3 2 %11, %12, %13, %5, %4, %4", "%17 dot: takes 5 operands, not 6"},
 	{"%17 = dot 0 3 2 %11, %12, %13, %5, %4", "%17 dot: shape out of range"},
 	{"%17 = dot 2 3 2 %11, %12, %13", "%17 dot: takes c, a, b and the number of groups"},
@@ -52,7 +53,7 @@ refusals(void **state)
 	}
 }
 
-static const char *const shapes[] = {"dot 65 3 2 %11", "dot 2 3 %11", "dot %11"};
+static const char *const shapes[] = {"dot 65 3 2 %11", "dot 2 3 %11", "dot %11", "dot chained 2 3 2 %11"};
 
 static void
 unreadable(void **state)
@@ -69,12 +70,14 @@ typedef struct {
 	float c[6];
 	uint32_t a[8], b[12];
 	int64_t n;
+	bool chained;
 } Product;
 
 static bool
 run(Fixture *f, Product *p, const char **error)
 {
-	TirKernel *k = fixture_read(f, arena_text(&f->arena, "%s%%17 = dot 2 3 2 %%11, %%12, %%13, %%5, %%4\n}", prelude));
+	TirKernel *k = fixture_read(f, arena_text(&f->arena, "%s%%17 = dot 2 3 2%s %%11, %%12, %%13, %%5, %%4\n}", prelude,
+	                                          p->chained ? " chained" : ""));
 	fixture_round_trip(f, k);
 	TirMemory buffer[] = {{p->c, sizeof p->c}, {p->a, sizeof p->a}, {p->b, sizeof p->b}};
 	const void *scalar[] = {&p->n};
@@ -97,8 +100,8 @@ sums(void **state)
 {
 	Fixture *f = *state;
 	GUARD(f);
-	for (int64_t n = 0; n <= 2; n++) {
-		Product p = {.n = n};
+	for (int64_t n = 0; n <= 5; n++) {
+		Product p = {.n = n / 2, .chained = n % 2};
 		float want[6], x[2][2][4], y[2][4][3];
 		for (int k = 0; k < 16; k++)
 			x[k / 8][k / 4 % 2][k % 4] = (float)(k * 7 % 11 - 4);
@@ -110,7 +113,7 @@ sums(void **state)
 			p.b[k] = pair(y[k / 6][k / 3 % 2 * 2][k % 3], y[k / 6][k / 3 % 2 * 2 + 1][k % 3]);
 		for (int k = 0; k < 6; k++) {
 			want[k] = p.c[k] = (float)k;
-			for (int t = 0; t < 4 * n; t++)
+			for (int t = 0; t < 4 * p.n; t++)
 				want[k] += x[t / 4][k / 3][t % 4] * y[t / 4][t % 4][k % 3];
 		}
 		const char *error = "";
@@ -127,21 +130,26 @@ roundings(void **state)
 	Fixture *f = *state;
 	GUARD(f);
 	static const struct {
-		float c, a[4], b[4], want;
+		float c, a[4], b[4], want, chained;
 	} row[] = {
-		/* (low half 0, high half 0, low half 1, high half 1): each half is summed by itself */
-		{0, {0x1p24f, 1, 1, 0x1p24f}, {1, 1, 1, -1}, 1},
-		{0x1p-30f, {1, 0, 0, -1}, {1, 0, 0, 1}, 0x1p-30f},
-		{1, {0x1p-24f, 0x1p-24f, 0, 0}, {1, 1, 0, 0}, 1 + 0x1p-23f},
-		{0x1p-127f, {0}, {0}, 0},
-		{0, {0x1p-130f, 0, 0, 0}, {0x1p120f, 0, 0, 0}, 0},
-		{0, {0x1p-70f, 0, 0, 0}, {0x1p-60f, 0, 0, 0}, 0},
-		{0, {0x1p-70f, 0, 0, 0}, {0x1p-56f, 0, 0, 0}, 0x1p-126f},
-		{-0.0f, {0}, {0}, 0},
-		{0, {INFINITY, 0, 0, 0}, {0, 0, 0, 0}, NAN},
+		/* (low half 0, high half 0, low half 1, high half 1): each half is summed by itself; chained, c takes
+		 * high half 0 first, then low half 0 */
+		{0, {0x1p24f, 1, 1, 0x1p24f}, {1, 1, 1, -1}, 1, 1},
+		{0x1p-30f, {1, 0, 0, -1}, {1, 0, 0, 1}, 0x1p-30f, 0},
+		{1, {0x1p-24f, 0x1p-24f, 0, 0}, {1, 1, 0, 0}, 1 + 0x1p-23f, 1},
+		{0x1p-30f, {-1, 1, 0, 0}, {1, 1, 0, 0}, 0x1p-30f, 0},
+		{0x1p24f, {-0x1p24f, 1, 1, 1}, {1, 1, 1, 1}, 3, 2},
+		{0x1p-127f, {0}, {0}, 0, 0},
+		{0, {0x1p-130f, 0, 0, 0}, {0x1p120f, 0, 0, 0}, 0, 0},
+		{0, {0x1p-70f, 0, 0, 0}, {0x1p-60f, 0, 0, 0}, 0, 0},
+		{0, {0x1p-70f, 0, 0, 0}, {0x1p-56f, 0, 0, 0}, 0x1p-126f, 0x1p-126f},
+		{-0.0f, {0}, {0}, 0, 0},
+		{0, {INFINITY, 0, 0, 0}, {0, 0, 0, 0}, NAN, NAN},
 	};
-	for (unsigned k = 0; k < sizeof row / sizeof row[0]; k++) {
-		Product p = {.n = 1, .c = {row[k].c}};
+	for (unsigned i = 0; i < 2 * sizeof row / sizeof row[0]; i++) {
+		unsigned k = i / 2;
+		Product p = {.n = 1, .c = {row[k].c}, .chained = i % 2};
+		float want = p.chained ? row[k].chained : row[k].want;
 		const char *error = "";
 		for (int n = 0; n < 2; n++) {
 			p.a[n] = pair(row[k].a[2 * n], row[k].a[2 * n + 1]);
@@ -149,8 +157,8 @@ roundings(void **state)
 		}
 		if (!run(f, &p, &error))
 			fail_msg("%s", error);
-		if (isnan(row[k].want) ? !isnan(p.c[0]) : memcmp(&p.c[0], &row[k].want, 4) != 0)
-			fail_msg("row %u gives %a", k, (double)p.c[0]);
+		if (isnan(want) ? !isnan(p.c[0]) : memcmp(&p.c[0], &want, 4) != 0)
+			fail_msg("row %u%s gives %a", k, p.chained ? ", chained," : "", (double)p.c[0]);
 	}
 }
 

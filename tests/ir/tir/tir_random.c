@@ -234,6 +234,8 @@ emit_load(Gen *g)
 	unsigned lanes = chance(g, 45) ? g->lanes : 0;
 	ValId index[TIR_MAX_RANK], mask;
 	int64_t flags = indices(g, v, lanes, index, &mask);
+	if (lanes == 0 && chance(g, 30))
+		tir_fetch(g->k, v->view, index);
 	keep(g, tir_load(g->k, v->view, index, mask, flags, lanes));
 }
 
@@ -289,12 +291,15 @@ emit_map(Gen *g)
 	for (unsigned tries = 0; tries < 100; tries++) {
 		Op op = (Op)(1 + below(g, OP_COUNT - 1));
 		DType t = any_dtype(g);
-		if (!lane_function(op, t) || (!g->o.math && (op_info[op].flags & F_MATH)))
+		if (!lane_function(op, t) || (!g->o.math && (op_info[op].flags & F_MATH)) || (op == OP_SCALE && !g->o.scale)
+		    || (op == OP_EX2 && !g->o.ex2))
 			continue;
 		TirType type = {(uint8_t)t, (uint16_t)(chance(g, 40) ? g->lanes : 0)};
 		ValId arg[3];
 		for (int n = 0; n < op_info[op].arity; n++)
 			arg[n] = value(g, type);
+		if (op == OP_SCALE)
+			arg[1] = tir_binary(g->k, OP_MAX, tir_float(g->k, t, -300), tir_binary(g->k, OP_MIN, arg[1], tir_float(g->k, t, 300.5)));
 		if (op_info[op].sig == SIG_CMP || op == OP_ISNAN)
 			type.dtype = DT_BOOL;
 		keep(g, tir_emit(g->k, op, type, 0, arg, (unsigned)op_info[op].arity));
@@ -333,6 +338,24 @@ emit_convert(Gen *g)
 		if (g->lanes > 1 && below(g, 3) == 0) {
 			ValId both[2] = {x, value(g, tir_vector((DType)t.dtype, g->lanes))};
 			keep(g, tir_emit(g->k, OP_SLIDE, tir_vector((DType)t.dtype, g->lanes), 1 + below(g, g->lanes - 1), both, 2));
+			return;
+		}
+		if (g->lanes > 3 && g->lanes % 4 == 0 && below(g, 4) == 0) { /* lanes in pairs, halves change places */
+			ValId half[2];
+			for (unsigned side = 0; side < 2; side++)
+				half[!side] = tir_emit(g->k, OP_HALF, tir_vector((DType)t.dtype, g->lanes / 2), 2 + side, &x, 1);
+			x = tir_emit(g->k, OP_WEAVE, tir_vector((DType)t.dtype, g->lanes), 2 * below(g, 2), half, 2);
+			keep(g, tir_emit(g->k, OP_SLIDE, tir_vector((DType)t.dtype, g->lanes), TIR_SLIDE(1, 2), (ValId[]){x, x}, 2));
+			return;
+		}
+		if (g->lanes > 3 && g->lanes % 2 == 0 && below(g, 3) == 0) { /* every other lane, and some of them joined */
+			ValId half[2];
+			for (unsigned side = 0; side < 2; side++) {
+				half[side] = tir_emit(g->k, OP_HALF, tir_vector((DType)t.dtype, g->lanes / 2), side, &x, 1);
+				half[side] = tir_emit(g->k, OP_LANE, tir_scalar((DType)t.dtype), below(g, g->lanes / 2), &half[side], 1);
+			}
+			x = tir_emit(g->k, OP_JOIN, tir_vector((DType)t.dtype, 2), 0, half, 2);
+			keep(g, tir_emit(g->k, OP_LANE, tir_scalar((DType)t.dtype), 1, &x, 1));
 			return;
 		}
 		if (g->lanes > 3 && below(g, 2)) { /* a half, and one of its lanes */

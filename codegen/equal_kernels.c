@@ -1,0 +1,42 @@
+/* equal_kernels.c: a program may do the same to many tensors, as a step of an optimiser does. Kernels whose tile IR
+ * is equal but for the names of the kernel, its buffers and scalars are one piece of code: LLVM makes it once, and so
+ * does the assembler. What a launch hands over is in the artefact's tables, which each kernel has of its own. */
+#include "codegen/equal_kernels.h"
+
+#include <string.h>
+
+#include "ir/image.h"
+
+static const char *
+plain_text(Arena *a, const TirKernel *k, size_t *n)
+{
+	TirKernel plain = *k;
+	Text text;
+	plain.name = 0;
+	plain.buffer.at = arena_copy(a, k->buffer.at, k->buffer.n * sizeof *k->buffer.at);
+	plain.scalar.at = arena_copy(a, k->scalar.at, k->scalar.n * sizeof *k->scalar.at);
+	for (uint32_t b = 0; b < plain.buffer.n; b++)
+		plain.buffer.at[b].name = 0;
+	for (uint32_t s = 0; s < plain.scalar.n; s++)
+		plain.scalar.at[s].name = 0;
+	text_init(&text, a);
+	tir_print(&plain, &text);
+	*n = text.n;
+	return text_get(&text);
+}
+
+PlainKernel *
+kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, const char *symbol)
+{
+	PlainKernel *x = ARENA_NEW(a, PlainKernel);
+	*x = (PlainKernel){.serial = k->serial, .symbol = symbol};
+	x->tir = plain_text(a, k->tir, &x->n);
+	x->digest = image_digest((const uint8_t *)x->tir, x->n);
+	for (uint32_t i = 0; i < have->n; i++) {
+		PlainKernel *o = have->at[i];
+		if (o->digest == x->digest && o->n == x->n && o->serial == x->serial && memcmp(o->tir, x->tir, x->n) == 0)
+			return o;
+	}
+	vec_push(a, have, x);
+	return x;
+}

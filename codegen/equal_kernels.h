@@ -1,0 +1,21 @@
+/* equal_kernels.h: kernels of an artefact that are the same code. */
+#ifndef TEXO_CODEGEN_EQUAL_KERNELS_H
+#define TEXO_CODEGEN_EQUAL_KERNELS_H
+
+#include "ir/kp.h"
+
+typedef struct {
+	const char *tir;    /* its text without names; a NUL ends it */
+	size_t n;           /* without the NUL */
+	uint64_t digest;
+	bool serial;
+	const char *symbol; /* of its code */
+	void *made;         /* the caller's: what was made of it; NULL at first */
+} PlainKernel;
+
+typedef VEC(PlainKernel *) PlainKernels;
+
+/* The kernel of `have` that is the same but for names, or a new one behind these, whose code has this symbol. */
+PlainKernel *kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, const char *symbol);
+
+#endif

@@ -1,0 +1,103 @@
+/* channel.h: how groups of a block's threads work on different things at the same time, and hand each other pieces of
+ * tensors: roles, channels and products of matrices that go on meanwhile.
+ *
+ * A kernel of threads (tir.h) may end in ROLES. Its threads are then groups of TIR_GROUP; all but the last run the first
+ * region, the multiplying role, with `registers` each, and the first thread of the last group runs the second one, the
+ * loading role, whose threads have `rest`. Inside of a role the groups meet none of the others but by a channel, and the
+ * threads of a group take the same way wherever one of the operations below stands.
+ *
+ * A channel is a ring of slots in the block's shared memory, which the loading role fills and each multiplying group
+ * reads, one slot after the other: fill n, n = 0, 1, …, lies in slot n mod slots. A slot has parts, each the piece of a
+ * factor: `rows` x `terms` elements, which in memory run along the terms or, where it is turned, along the rows.
+ *
+ *   ROLES    imm = TIR_ROLES(groups, registers, rest); two regions, which yield nothing; ends the kernel's body
+ *   TASK_STEP  i64: the tasks of a call are TASK_LO, TASK_LO + TASK_STEP, … below TASK_HI
+ *   ACQUIRE  n; imm = channel. Waits until all groups have released what slot n mod slots had. In turn: n = 0, 1, …
+ *   COPY     view, n, index[0..rank) (i64 scalars); imm = TIR_COPY(channel, part). Begins to copy a box of the view, from
+ *            these indices on, to the part: its last two axes are the part's rows and terms or, turned, its terms and
+ *            rows, and run through; elements outside of the view are 0. Each part of a fill once, after its ACQUIRE.
+ *            The view's extents and strides are constants or scalars, the last stride is 1, and nobody writes to it.
+ *   WAIT     n; imm = channel. Waits until fill n is there. In turn
+ *   RELEASE  n, cond (bool); imm = channel. Where cond holds, the group is done with fill n. In turn
+ *   MMA      n, more (bool); imm = TIR_MMA(channel, a, b). Begins to add the product of two parts of fill n to the group's
+ *            accumulator, or to 0 unless `more`: row i, column j takes the sum over the terms of a's row i by b's row j. Of
+ *            a's rows a group has its share, as many as the others, in their order. Factors are bf16 or f16, and their
+ *            products exact; the sums are of f32, in an order and with a rounding that are the target's (the
+ *            interpreter: term after term, by fma), subnormals kept.
+ *   SETTLE   imm = k: waits until at most k of the group's products go on
+ *   PIECE    f32; imm = k: element k of those that the thread has of the accumulator, while no product goes on:
+ *            tir_piece_row and tir_piece_column say which
+ *   BARRIER  in the first role, with imm = TIR_GROUP_BARRIER: the threads of the group */
+#ifndef TEXO_IR_CHANNEL_H
+#define TEXO_IR_CHANNEL_H
+
+#include "ir/dtype.h"
+
+enum {
+	TIR_GROUP = 128,        /* threads, four warps */
+	TIR_MAX_PARTS = 4,
+	TIR_MAX_SLOTS = 8,      /* a power of two */
+	TIR_PART_TERMS = 64,    /* 128 bytes: as far as a swizzle reaches */
+	TIR_MMA_ROWS = 64,      /* of one instruction */
+	TIR_MMA_TERMS = 16,
+	TIR_MAX_PART_ROWS = 256,
+	TIR_GROUP_BARRIER = -1,
+	TIR_BLOCK_REGISTERS = 65536
+};
+
+typedef struct {
+	DType dtype;
+	uint16_t rows, terms;
+	bool turned;
+} TirPart;
+
+typedef struct {
+	uint16_t slots, nparts;
+	TirPart part[TIR_MAX_PARTS];
+} TirChannel;
+
+#define TIR_ROLES(groups, registers, rest) ((int64_t)(groups) | (int64_t)(registers) << 16 | (int64_t)(rest) << 32)
+typedef struct {
+	unsigned groups, registers, rest;
+} TirRoles;
+static inline TirRoles
+tir_roles(int64_t imm)
+{
+	return (TirRoles){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff};
+}
+
+#define TIR_COPY(channel, part) ((int64_t)(channel) | (int64_t)(part) << 8)
+#define TIR_MMA(channel, a, b) ((int64_t)(channel) | (int64_t)(a) << 8 | (int64_t)(b) << 16)
+#define TIR_CHANNEL_OF(imm) ((unsigned)((imm) & 0xff))
+#define TIR_PART_OF(imm) ((unsigned)((imm) >> 8 & 0xff))
+#define TIR_SECOND_PART_OF(imm) ((unsigned)((imm) >> 16 & 0xff))
+
+/* Element k of a thread's, in an accumulator of so many columns: its row among those of its warp's group that are no
+ * multiple of TIR_MMA_ROWS away, and its column. thread: its number in the group. */
+static inline unsigned
+tir_piece_row(unsigned k, unsigned thread, unsigned columns)
+{
+	return k / (columns / 2) * TIR_MMA_ROWS + thread / 32 * 16 + thread % 32 / 4 + 8 * (k / 2 % 2);
+}
+static inline unsigned
+tir_piece_column(unsigned k, unsigned thread, unsigned columns)
+{
+	return k % (columns / 2) / 4 * 8 + 2 * (thread % 4) + k % 2;
+}
+
+/* Bytes of a part, and of a slot. */
+static inline unsigned
+tir_part_bytes(const TirPart *p)
+{
+	return (unsigned)p->rows * p->terms * (dtype_info[p->dtype].bits / 8u);
+}
+static inline unsigned
+tir_slot_bytes(const TirChannel *c)
+{
+	unsigned bytes = 0;
+	for (unsigned n = 0; n < c->nparts; n++)
+		bytes += tir_part_bytes(&c->part[n]);
+	return bytes;
+}
+
+#endif

@@ -1,0 +1,414 @@
+/* tir_roles.c: runs the roles of a kernel (ir/channel.h): a strand for each group that multiplies and one for the thread
+ * that loads, each as far as it can go, in turn.
+ *
+ * Whatever order they really take, what is wrong is found: a slot is filled between its ACQUIRE and the next one, read
+ * between WAIT and RELEASE and while products are settled, so that who does either without the right to it is found at
+ * once. Fills are taken and released in turn, so no one is more than a ring ahead. Strands that all wait do so for ever.
+ * Copies and products are complete as soon as they are begun: nothing may look at what they touch before it may. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "ir/bugs.h"
+#include "ir/tir_slot.h"
+#include "ir/tir_threads.h"
+
+enum { MAX_FLYING = 64 };
+
+typedef struct {
+	const TirChannel *c;
+	float *part[TIR_MAX_SLOTS][TIR_MAX_PARTS]; /* (row, term) */
+	int64_t acquired, filled; /* fills begun; and complete */
+	unsigned copied;          /* parts of the last one, as bits */
+} Ring;
+
+typedef struct {
+	int64_t waited, released; /* fills, by channel */
+} Turn;
+
+typedef struct {
+	const Step *at, *end;
+	unsigned from, to;
+	bool *active;
+	Turn *turn;
+	float *sum; /* (row, column) of the group's share */
+	struct {
+		unsigned channel;
+		int64_t n;
+	} flying[MAX_FLYING]; /* what products going on read, the oldest first */
+	unsigned nflying, group;
+	bool waits;
+} Strand;
+
+typedef struct {
+	Block *x;
+	Ring *ring;
+	Strand *strand;
+	unsigned groups, nstrand;
+	unsigned columns; /* of an accumulator */
+} Roles;
+
+static int64_t
+value(const Roles *r, const Strand *d, uint32_t slot)
+{
+	return (int64_t)at(r->x, slot)[d->from];
+}
+
+static int64_t
+imm_of(const Roles *r, const Step *s)
+{
+	return tir_inst(r->x->k, s->inst)->imm.i;
+}
+
+/* --- the loading role --- */
+
+/* Waits where a group has not released what the slot had. */
+static bool
+run_acquire(Roles *r, Strand *d, const Step *s)
+{
+	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s));
+	Ring *ring = &r->ring[channel];
+	int64_t n = value(r, d, s->src[0]);
+	if (n != ring->acquired)
+		return threads_violation(r->x, s, arena_text(r->x->scratch, "fill %" PRId64 " where %" PRId64 " is next", n, ring->acquired));
+	if (ring->acquired > ring->filled)
+		return threads_violation(r->x, s, "the fill before lacks a part");
+	for (unsigned g = 0; g < r->groups; g++)
+		d->waits |= r->strand[g].turn[channel].released + ring->c->slots <= n;
+	if (d->waits)
+		return true;
+	ring->acquired++;
+	ring->copied = 0;
+	return true;
+}
+
+/* The element of the view at these coordinates in its last two axes; 0 outside. */
+static bool
+box_element(Roles *r, const Strand *d, const Step *s, int64_t outer, int64_t inner, float *to)
+{
+	Block *x = r->x;
+	const StepAccess *a = &x->program->access.at[s->access];
+	const Memory *m = &x->memory[a->buffer];
+	int64_t where = 0;
+	*to = 0;
+	for (unsigned n = 0; n < a->rank; n++) {
+		int64_t i = value(r, d, a->axis[n].index), step;
+		i += n + 1u == a->rank ? inner : n + 2u == a->rank ? outer : 0;
+		if (i < 0 || i >= value(r, d, a->axis[n].extent))
+			return true;
+		if (__builtin_mul_overflow(i, value(r, d, a->axis[n].stride), &step) || __builtin_add_overflow(where, step, &where))
+			where = -1;
+	}
+	if (where < 0 || where >= m->bytes * 8 / dtype_info[a->dtype].bits)
+		return threads_violation(x, s, "the box lies outside of the buffer");
+	*to = (float)slot_decode((DType)a->dtype, slot_load((DType)a->dtype, m->data, where));
+	return true;
+}
+
+static bool
+run_box(Roles *r, Strand *d, const Step *s)
+{
+	Ring *ring = &r->ring[TIR_CHANNEL_OF(imm_of(r, s))];
+	unsigned number = TIR_PART_OF(imm_of(r, s));
+	const TirPart *p = &ring->c->part[number];
+	int64_t n = value(r, d, s->src[0]);
+	if (n != ring->acquired - 1)
+		return threads_violation(r->x, s, "to a slot that is not acquired");
+	if (ring->copied >> number & 1)
+		return threads_violation(r->x, s, "the part is there already");
+	float *to = ring->part[n % ring->c->slots][number];
+	for (unsigned row = 0; row < p->rows; row++)
+		for (unsigned term = 0; term < p->terms; term++)
+			if (!box_element(r, d, s, p->turned ? term : row, p->turned ? row : term, &to[row * p->terms + term]))
+				return false;
+	ring->copied |= 1u << number;
+	if (ring->copied + 1 == 1u << ring->c->nparts)
+		ring->filled = ring->acquired;
+	return true;
+}
+
+/* --- the multiplying role --- */
+
+static bool
+run_wait(Roles *r, Strand *d, const Step *s)
+{
+	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s));
+	int64_t n = value(r, d, s->src[0]);
+	if (n != d->turn[channel].waited)
+		return threads_violation(r->x, s, arena_text(r->x->scratch, "for fill %" PRId64 " where %" PRId64 " is next", n, d->turn[channel].waited));
+	d->waits = r->ring[channel].filled <= n;
+	d->turn[channel].waited += !d->waits;
+	return true;
+}
+
+static bool
+run_release(Roles *r, Strand *d, const Step *s)
+{
+	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s));
+	int64_t n = value(r, d, s->src[0]);
+	if (!value(r, d, s->src[1]))
+		return true;
+	if (n != d->turn[channel].released || n >= d->turn[channel].waited)
+		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have", n));
+	for (unsigned k = 0; k < d->nflying; k++)
+		if (d->flying[k].channel == channel && d->flying[k].n == n)
+			return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which a product reads", n));
+	d->turn[channel].released++;
+	return true;
+}
+
+static void
+multiply(float *sum, const float *a, const float *b, unsigned rows, unsigned columns, unsigned terms, bool more)
+{
+	for (unsigned i = 0; i < rows; i++)
+		for (unsigned j = 0; j < columns; j++) {
+			float v = more ? sum[i * columns + j] : 0;
+			for (unsigned t = 0; t < terms; t++) /* the product is exact */
+				v += a[i * terms + t] * b[j * terms + t];
+			sum[i * columns + j] = v;
+		}
+}
+
+static bool
+run_mma(Roles *r, Strand *d, const Step *s)
+{
+	int64_t imm = imm_of(r, s), n = value(r, d, s->src[0]);
+	unsigned channel = TIR_CHANNEL_OF(imm), pa = TIR_PART_OF(imm), pb = TIR_SECOND_PART_OF(imm);
+	const Ring *ring = &r->ring[channel];
+	const TirPart *a = &ring->c->part[pa], *b = &ring->c->part[pb];
+	if (n < d->turn[channel].released || n >= d->turn[channel].waited)
+		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have", n));
+	if (d->nflying == MAX_FLYING)
+		return threads_violation(r->x, s, "too many products go on");
+	d->flying[d->nflying].channel = channel;
+	d->flying[d->nflying++].n = n;
+	unsigned rows = a->rows / r->groups;
+	float *const *part = ring->part[n % ring->c->slots];
+	multiply(d->sum, part[pa] + (size_t)d->group * rows * a->terms, part[pb], rows, b->rows, a->terms, value(r, d, s->src[1]) != 0);
+	return true;
+}
+
+static void
+run_settle(Roles *r, Strand *d, const Step *s)
+{
+	unsigned keep = (unsigned)imm_of(r, s);
+	if (d->nflying <= keep)
+		return;
+	memmove(d->flying, d->flying + d->nflying - keep, keep * sizeof *d->flying);
+	d->nflying = keep;
+}
+
+static bool
+run_piece(Roles *r, Strand *d, const Step *s)
+{
+	unsigned k = (unsigned)imm_of(r, s);
+	if (d->nflying)
+		return threads_violation(r->x, s, "of an accumulator to which products are added");
+	for (unsigned t = d->from; t < d->to; t++) {
+		unsigned row = tir_piece_row(k, t - d->from, r->columns), column = tir_piece_column(k, t - d->from, r->columns);
+		uint32_t bits;
+		memcpy(&bits, &d->sum[row * r->columns + column], sizeof bits);
+		at(r->x, s->dst)[t] = bits;
+	}
+	return true;
+}
+
+/* --- control: what the threads of a strand have in common --- */
+
+static bool
+same_in_all(const Roles *r, const Strand *d, uint32_t slot)
+{
+	for (unsigned t = d->from; t < d->to; t++)
+		if (at(r->x, slot)[t] != at(r->x, slot)[d->from])
+			return false;
+	return true;
+}
+
+static void
+set_all(const Roles *r, const Strand *d, uint32_t slot, int64_t v)
+{
+	for (unsigned t = d->from; t < d->to; t++)
+		at(r->x, slot)[t] = (uint64_t)v;
+}
+
+static bool
+run_branch(Roles *r, Strand *d, const Step *s)
+{
+	Block *x = r->x;
+	const Step *other = x->program->step.at + s->target, *after = x->program->step.at + (other - 1)->target;
+	if (same_in_all(r, d, s->src[0])) {
+		d->at = value(r, d, s->src[0]) ? s + 1 : other;
+		return true;
+	}
+	d->at = after;
+	return threads_run(x, s, after, d->active);
+}
+
+static bool
+run_loop(Roles *r, Strand *d, const Step *s)
+{
+	Block *x = r->x;
+	int64_t index = s->kind == STEP_FOR ? value(r, d, s->src[0]) : value(r, d, s->dst);
+	if (s->kind == STEP_HEAD) {
+		if (!same_in_all(r, d, s->src[1]) || !same_in_all(r, d, s->dst))
+			return threads_violation(x, s, "threads of a group differ in how often they run it");
+		if (index >= value(r, d, s->src[1])) {
+			d->at = x->program->step.at + s->target;
+			return true;
+		}
+	} else if (value(r, d, s->src[2]) <= 0)
+		return threads_violation(x, s, "the step is not positive");
+	threads_move(x, s, d->active);
+	if (s->kind == STEP_NEXT) {
+		if (__builtin_add_overflow(index, value(r, d, s->src[2]), &index))
+			return threads_violation(x, s, "the index overflows");
+		d->at = x->program->step.at + s->target;
+	}
+	if (s->kind != STEP_HEAD)
+		set_all(r, d, s->dst, index);
+	return true;
+}
+
+static bool
+run_step(Roles *r, Strand *d, const Step *s)
+{
+	Block *x = r->x;
+	switch ((int)s->kind) {
+	case STEP_ACQUIRE: return run_acquire(r, d, s);
+	case STEP_BOX: return run_box(r, d, s);
+	case STEP_WAIT: return run_wait(r, d, s);
+	case STEP_RELEASE: return run_release(r, d, s);
+	case STEP_MMA: return run_mma(r, d, s);
+	case STEP_SETTLE: run_settle(r, d, s); return true;
+	case STEP_PIECE: return run_piece(r, d, s);
+	case STEP_BARRIER: x->group_epoch[d->group] = ++x->epoch; return true;
+	case STEP_IF: return run_branch(r, d, s);
+	case STEP_FOR: case STEP_HEAD: case STEP_NEXT: return run_loop(r, d, s);
+	case STEP_JUMP:
+		threads_move(x, s, d->active);
+		d->at = x->program->step.at + s->target;
+		return true;
+	default: return threads_run(x, s, s + 1, d->active);
+	}
+}
+
+/* As far as it can go. *moved: it went on. */
+static bool
+run_strand(Roles *r, Strand *d, bool *moved)
+{
+	r->x->from = d->from;
+	r->x->to = d->to;
+	while (d->at < d->end) {
+		const Step *s = d->at;
+		if (r->x->left-- <= 0)
+			return threads_violation(r->x, s, "runs too long");
+		d->waits = false;
+		d->at = s + 1;
+		if (!run_step(r, d, s))
+			return false;
+		if (d->waits) {
+			d->at = s;
+			return true;
+		}
+		*moved = true;
+	}
+	return true;
+}
+
+/* --- the whole --- */
+
+static bool
+all_is_read(Roles *r, const Step *s)
+{
+	for (unsigned g = 0; g < r->groups; g++) {
+		const Strand *d = &r->strand[g];
+		if (d->nflying)
+			return threads_violation(r->x, s, "a role ends while its products go on");
+		for (uint32_t c = 0; c < r->x->k->channel.n; c++)
+			if (d->turn[c].released != r->ring[c].acquired || r->ring[c].filled != r->ring[c].acquired)
+				return threads_violation(r->x, s, arena_text(r->x->scratch, "channel %u ends with a fill that not all have released", c));
+	}
+	return true;
+}
+
+static void
+make_ring(Roles *r, unsigned n)
+{
+	Ring *ring = &r->ring[n];
+	ring->c = &r->x->k->channel.at[n];
+	for (unsigned s = 0; s < ring->c->slots; s++)
+		for (unsigned p = 0; p < ring->c->nparts; p++)
+			ring->part[s][p] = ARENA_ARRAY(r->x->scratch, float, (size_t)ring->c->part[p].rows * ring->c->part[p].terms);
+}
+
+/* The accumulator's columns, and the rows of a group's share. */
+static unsigned
+find_accumulator(Roles *r)
+{
+	const TirKernel *k = r->x->k;
+	unsigned rows = 0;
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (tir_inst(k, v)->op == OP_MMA) {
+			int64_t imm = tir_inst(k, v)->imm.i;
+			const TirChannel *c = &k->channel.at[TIR_CHANNEL_OF(imm)];
+			rows = c->part[TIR_PART_OF(imm)].rows / r->groups;
+			r->columns = c->part[TIR_SECOND_PART_OF(imm)].rows;
+		}
+	return rows;
+}
+
+static void
+make_strand(Roles *r, unsigned n, const Step *s, const Step *after, unsigned rows)
+{
+	Block *x = r->x;
+	Strand *d = &r->strand[n];
+	const Step *other = x->program->step.at + s->target;
+	bool loads = n == r->groups;
+	d->at = loads ? other : s + 1;
+	d->end = loads ? after - 1 : other - 1; /* without the jump behind it */
+	d->from = n * TIR_GROUP;
+	d->to = d->from + (loads ? 1u : (unsigned)TIR_GROUP);
+	d->group = n;
+	d->active = ARENA_ARRAY(x->scratch, bool, x->threads);
+	for (unsigned t = d->from; t < d->to; t++)
+		d->active[t] = true;
+	d->turn = ARENA_ARRAY(x->scratch, Turn, x->k->channel.n);
+	d->sum = ARENA_ARRAY(x->scratch, float, (size_t)rows * r->columns + 1);
+	for (size_t i = 0; i < (size_t)rows * r->columns; i++)
+		d->sum[i] = NAN;
+	x->group_epoch[n] = x->roles_epoch;
+}
+
+static bool
+run_strands(Roles *r, const Step *s)
+{
+	for (bool left = true; left;) {
+		bool moved = false;
+		left = false;
+		for (unsigned n = 0; n < r->nstrand; n++) {
+			if (!run_strand(r, &r->strand[n], &moved))
+				return false;
+			left |= r->strand[n].at < r->strand[n].end;
+		}
+		if (left && !moved)
+			return threads_violation(r->x, s, "all roles wait for one another");
+	}
+	return all_is_read(r, s);
+}
+
+bool
+roles_run(Block *x, const Step *s, const Step *after)
+{
+	Roles r = {.x = x, .groups = tir_roles(tir_inst(x->k, s->inst)->imm.i).groups};
+	r.nstrand = r.groups + 1;
+	r.ring = ARENA_ARRAY(x->scratch, Ring, x->k->channel.n);
+	r.strand = ARENA_ARRAY(x->scratch, Strand, r.nstrand);
+	x->group_epoch = ARENA_ARRAY(x->scratch, uint32_t, r.nstrand);
+	x->roles_epoch = x->epoch;
+	for (uint32_t c = 0; c < x->k->channel.n; c++)
+		make_ring(&r, c);
+	unsigned rows = find_accumulator(&r);
+	for (unsigned n = 0; n < r.nstrand; n++)
+		make_strand(&r, n, s, after, rows);
+	return run_strands(&r, s);
+}

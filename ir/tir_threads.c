@@ -1,0 +1,416 @@
+/* tir_threads.c: runs a kernel of threads (TIR_SPREAD): each step for all threads of the block, or of the cluster, at
+ * once, so that what one computes is there when its partner shuffles. Where threads take different branches, those of the
+ * one go first, then those of the other.
+ *
+ * Beside what tir_interp.c checks: between two barriers no thread touches what another one writes, where only
+ * those of the cluster part threads of different blocks, and no one reads what nobody wrote to shared memory; barriers
+ * and shuffles are met by all threads. So a race is found whatever order of threads would hide it. */
+#include "ir/tir_threads.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/tir_slot.h"
+
+bool
+threads_violation(Block *x, const Step *s, const char *what)
+{
+	x->error = arena_text(x->scratch, "kernel %s: %%%" PRIu32 " %s: %s", name_text(x->k->names, x->k->name), s->inst,
+	                      op_info[tir_inst(x->k, s->inst)->op].text, what);
+	return false;
+}
+
+/* --- memory --- */
+
+/* What a step does at one place for one thread. */
+typedef struct {
+	const Step *s;
+	const StepAccess *a;
+	unsigned thread, block;
+	bool writes, shared; /* shared: the memory */
+	bool blocks;         /* there are several */
+	uint32_t since;      /* the last barrier that parts them here */
+	unsigned bits;
+	int64_t count;       /* elements in the memory */
+} Access;
+
+static bool
+race(Block *x, const Access *c, int64_t byte, const char *which)
+{
+	return threads_violation(x, c->s, arena_text(x->scratch, "thread %u %s byte %" PRId64 " of %s, which %s", c->thread,
+	                                     c->writes ? "writes" : "reads", byte,
+	                                     name_text(x->k->names, x->k->buffer.at[c->a->buffer].name), which));
+}
+
+/* Blocks other than that of the access, since the cluster's last barrier. */
+static bool
+touch_of_blocks(Block *x, const Access *c, int64_t byte, const Shadow *h)
+{
+	if (h->wrote_at >= c->since && h->writer / x->k->threads != c->block)
+		return race(x, c, byte, arena_text(x->scratch, "thread %u wrote since the last barrier of the cluster", h->writer));
+	if (c->writes && h->block_read_at >= c->since && h->reader_block != c->block)
+		return race(x, c, byte, "another block read since the last barrier of the cluster");
+	return true;
+}
+
+static unsigned
+group_of(uint16_t thread)
+{
+	return thread < SEVERAL_OF_GROUP ? thread / TIR_GROUP : thread - (unsigned)SEVERAL_OF_GROUP;
+}
+
+/* The last barrier that parts two threads. */
+static uint32_t
+parted_at(const Block *x, uint16_t a, uint16_t b)
+{
+	if (!x->roles_epoch)
+		return x->epoch;
+	return group_of(a) == group_of(b) ? x->group_epoch[group_of(a)] : x->roles_epoch;
+}
+
+static bool
+touch(Block *x, const Access *c, int64_t byte, Shadow *h)
+{
+	uint16_t thread = (uint16_t)c->thread, block = (uint16_t)c->block;
+	if (c->shared && !c->writes && !h->filled)
+		return race(x, c, byte, "nobody wrote");
+	if (h->writer != thread && h->wrote_at >= parted_at(x, thread, h->writer))
+		return race(x, c, byte, arena_text(x->scratch, "thread %u wrote since the last barrier", h->writer));
+	if (c->writes && h->reader != thread && h->read_at >= parted_at(x, thread, h->reader))
+		return race(x, c, byte, "another one read since the last barrier");
+	if (c->blocks && !touch_of_blocks(x, c, byte, h))
+		return false;
+	if (c->writes) {
+		h->wrote_at = x->epoch;
+		h->writer = thread;
+		h->filled = true;
+		return true;
+	}
+	if (h->reader != thread && h->read_at >= parted_at(x, thread, h->reader))
+		h->reader = x->roles_epoch && group_of(thread) == group_of(h->reader) ? (uint16_t)(SEVERAL_OF_GROUP + group_of(thread)) : SEVERAL;
+	else
+		h->reader = thread;
+	h->read_at = x->epoch;
+	h->reader_block = h->block_read_at >= c->since && h->reader_block != block ? SEVERAL : block;
+	h->block_read_at = x->epoch;
+	return true;
+}
+
+/* Where lane l of the access lies, in elements. */
+static bool
+locate(Block *x, const Access *c, unsigned l, int64_t *element)
+{
+	const StepAccess *a = c->a;
+	int64_t where = 0;
+	for (unsigned n = 0; n < a->rank; n++) {
+		const StepAxis *axis = &a->axis[n];
+		int64_t index = (int64_t)at(x, axis->index + (axis->each_lane ? l : 0))[c->thread], step;
+		int64_t extent = (int64_t)at(x, axis->extent)[c->thread], stride = (int64_t)at(x, axis->stride)[c->thread];
+		if (axis->along && __builtin_add_overflow(index, (int64_t)l, &index))
+			index = -1;
+		if (index < 0 || index >= extent)
+			return threads_violation(x, c->s, arena_text(x->scratch, "index %u of thread %u is %" PRId64 ", the extent %" PRId64, n,
+			                                     c->thread, index, extent));
+		if (__builtin_mul_overflow(index, stride, &step) || __builtin_add_overflow(where, step, &where))
+			where = -1;
+	}
+	if (where < 0 || where >= c->count)
+		return threads_violation(x, c->s, arena_text(x->scratch, "thread %u lies outside of buffer %s", c->thread,
+		                                     name_text(x->k->names, x->k->buffer.at[a->buffer].name)));
+	*element = where;
+	return true;
+}
+
+/* Its bytes are touched: a byte of 4-bit elements by each of them. */
+static bool
+touch_all(Block *x, const Access *c, int64_t element)
+{
+	const Memory *m = &x->memory[c->a->buffer];
+	int64_t first = c->bits < 8 ? element / (8 / c->bits) : element * (c->bits / 8), bytes = c->bits < 8 ? 1 : c->bits / 8;
+	Shadow *h = m->shadow + (m->own ? c->block * m->bytes : 0);
+	for (int64_t byte = first; byte < first + bytes; byte++)
+		if (!touch(x, c, byte, &h[byte]))
+			return false;
+	return true;
+}
+
+static bool
+run_access(Block *x, const Step *s, const bool *active, bool writes)
+{
+	const StepAccess *a = &x->program->access.at[s->access];
+	const Memory *m = &x->memory[a->buffer];
+	Access c = {.s = s, .a = a, .writes = writes, .shared = x->k->buffer.at[a->buffer].shared > 0,
+	            .blocks = x->threads > x->k->threads, .bits = dtype_info[a->dtype].bits};
+	c.count = m->bytes * 8 / c.bits;
+	c.since = x->k->buffer.at[a->buffer].wide && x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
+	for (unsigned t = x->from; t < x->to; t++) {
+		c.thread = t;
+		c.block = c.blocks ? t / x->k->threads : 0;
+		uint8_t *data = m->data + (m->own ? c.block * m->bytes : 0);
+		for (unsigned l = 0; l < s->lanes && active[t]; l++) {
+			uint64_t *value = &at(x, a->value + l)[t];
+			int64_t element = 0;
+			bool there = !a->mask || at(x, a->mask + l)[t];
+			if (there && (!locate(x, &c, l, &element) || !touch_all(x, &c, element)))
+				return false;
+			if (there && writes)
+				slot_store((DType)a->dtype, data, element, *value);
+			else if (!writes)
+				*value = there ? slot_load((DType)a->dtype, data, element) : 0;
+		}
+	}
+	return true;
+}
+
+/* --- values --- */
+
+static void
+run_value(Block *x, const Step *s)
+{
+	for (unsigned l = 0; l < s->lanes; l++) {
+		uint64_t *d = at(x, s->dst + l), *a = at(x, s->src[0] + (s->kind == STEP_SPLAT ? 0 : l));
+		uint64_t keep = s->kind == STEP_BITCAST ? UINT64_MAX >> (64 - dtype_info[s->dtype].bits) : 0;
+		bool wrap = dtype_is_int((DType)s->dtype);
+		for (unsigned t = x->from; t < x->to; t++)
+			switch ((StepKind)s->kind) {
+			case STEP_CAST: d[t] = slot_cast((DType)s->dtype, (DType)s->from, a[t]); break;
+			case STEP_BITCAST:
+				d[t] = wrap ? (uint64_t)slot_wrap((DType)s->dtype, (int64_t)a[t]) : a[t] & keep;
+				break;
+			case STEP_SELECT: d[t] = at(x, s->src[a[t] ? 1 : 2] + l)[t]; break;
+			default: d[t] = a[t]; break;
+			}
+	}
+}
+
+static void
+run_lanes(Block *x, const Step *s)
+{
+	for (unsigned l = 0; l < s->lanes; l++)
+		s->fn(at(x, s->dst + l) + x->from, at(x, s->src[0] + l) + x->from, at(x, s->src[1] ? s->src[1] + l : 0) + x->from,
+		      at(x, s->src[2] ? s->src[2] + l : 0) + x->from, x->to - x->from);
+}
+
+void
+threads_move(Block *x, const Step *s, const bool *active)
+{
+	for (uint32_t n = 0; n < s->nmove; n++) {
+		const StepMove *m = &x->program->move.at[s->move + n];
+		for (uint32_t l = 0; l < m->lanes; l++)
+			for (unsigned t = x->from; t < x->to; t++)
+				if (active[t])
+					at(x, m->dst + l)[t] = at(x, m->src + l)[t];
+	}
+}
+
+static void
+run_fault(Block *x, const Step *s, const bool *active)
+{
+	for (unsigned t = x->from; t < x->to; t++) {
+		uint32_t id = active[t] ? (uint32_t)at(x, s->src[0])[t] : 0;
+		if (!x->run->fault)
+			x->run->fault = id & 0xffff;
+		if (!x->run->cut)
+			x->run->cut = id >> 16;
+	}
+}
+
+static bool
+all_meet(Block *x, const Step *s, const bool *active)
+{
+	for (unsigned t = 0; t < x->threads; t++)
+		if (!active[t])
+			return threads_violation(x, s, "not all threads meet it");
+	return true;
+}
+
+/* What a barrier of handed elements waits for: that of each block, in each block's memory. */
+static bool
+all_handed(Block *x, const Step *s, const TirBuffer *b, const Memory *m)
+{
+	uint32_t since = x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
+	size_t bytes = dtype_info[b->dtype].bits / 8u;
+	for (unsigned at = 0; at < tir_blocks(x->k); at++)
+		for (unsigned from = 0; from < tir_blocks(x->k); from++) {
+			const Shadow *h = &m->shadow[((size_t)at * b->shared + from) * bytes];
+			if (h->wrote_at < since || h->writer / x->k->threads != from)
+				return threads_violation(x, s, arena_text(x->scratch, "the element of block %u has not come to block %u", from, at));
+		}
+	return true;
+}
+
+static bool
+run_together(Block *x, const Step *s, const bool *active)
+{
+	int64_t by = tir_inst(x->k, s->inst)->imm.i;
+	if (!all_meet(x, s, active))
+		return false;
+	if (s->kind == STEP_BARRIER) {
+		int64_t k = TIR_HANDED_BUFFER(by);
+		if (k >= 0 && !all_handed(x, s, &x->k->buffer.at[k], &x->memory[k]))
+			return false;
+		x->epoch++;
+		if (by == 1)
+			x->cluster_epoch = x->epoch;
+		if (k >= 0)
+			x->handed_epoch = x->epoch;
+	} else
+		for (unsigned t = 0; t < x->threads; t++)
+			at(x, s->dst)[t] = at(x, s->src[0])[t / TIR_WARP * TIR_WARP + tir_shuffle_from(by, t % TIR_WARP)];
+	return true;
+}
+
+/* --- control --- */
+
+/* Whether the slot is the same in all threads at work; its value. */
+static bool
+same_value(Block *x, const Step *s, uint32_t slot, const bool *active, int64_t *value)
+{
+	int first = -1;
+	for (unsigned t = x->from; t < x->to; t++) {
+		if (active[t] && first < 0)
+			first = (int)t;
+		if (active[t] && at(x, slot)[t] != at(x, slot)[first])
+			return threads_violation(x, s, "threads differ in how often they run it");
+	}
+	*value = first < 0 ? 0 : (int64_t)at(x, slot)[first];
+	return true;
+}
+
+/* From STEP_FOR to what follows the loop. */
+static const Step *
+run_for(Block *x, const Step *s, const bool *active)
+{
+	const Step *head = s + 1, *after = x->program->step.at + head->target;
+	int64_t lo, hi, step;
+	if (!same_value(x, s, s->src[0], active, &lo) || !same_value(x, s, s->src[1], active, &hi) ||
+	    !same_value(x, s, s->src[2], active, &step))
+		return NULL;
+	if (step <= 0) {
+		threads_violation(x, s, "the step is not positive");
+		return NULL;
+	}
+	threads_move(x, s, active);
+	while (lo < hi) {
+		for (unsigned t = x->from; t < x->to; t++)
+			at(x, head->dst)[t] = (uint64_t)lo;
+		threads_move(x, head, active);
+		if (!threads_run(x, head + 1, after - 1, active))
+			return NULL;
+		threads_move(x, after - 1, active);
+		if (__builtin_add_overflow(lo, step, &lo)) {
+			threads_violation(x, s, "the index overflows");
+			return NULL;
+		}
+	}
+	return after;
+}
+
+/* From STEP_IF to what follows the branches; each ends in STEP_JUMP. */
+static const Step *
+run_if(Block *x, const Step *s, const bool *active)
+{
+	const Step *other = x->program->step.at + s->target, *after = x->program->step.at + (other - 1)->target;
+	const Step *from[2] = {s + 1, other}, *end[2] = {other - 1, after - 1};
+	bool *taken = ARENA_ARRAY(x->scratch, bool, x->threads);
+	for (unsigned n = 0; n < 2; n++) {
+		bool any = false;
+		for (unsigned t = x->from; t < x->to; t++) {
+			taken[t] = active[t] && (at(x, s->src[0])[t] == 0) == (n == 1);
+			any |= taken[t];
+		}
+		if (any && !threads_run(x, from[n], end[n], taken))
+			return NULL;
+		if (any)
+			threads_move(x, end[n], taken);
+	}
+	return after;
+}
+
+bool
+threads_run(Block *x, const Step *from, const Step *to, const bool *active)
+{
+	const Step *next;
+	for (const Step *s = from; s < to; s = next) {
+		bool ok = true;
+		next = s + 1;
+		if (x->left-- <= 0)
+			return threads_violation(x, s, "runs too long");
+		switch ((StepKind)s->kind) {
+		case STEP_LANES: run_lanes(x, s); break;
+		case STEP_CAST: case STEP_BITCAST: case STEP_SELECT: case STEP_SPLAT: case STEP_COPY: run_value(x, s); break;
+		case STEP_LOAD: ok = run_access(x, s, active, false); break;
+		case STEP_STORE: ok = run_access(x, s, active, true); break;
+		case STEP_FAULT: run_fault(x, s, active); break;
+		case STEP_SHUFFLE: case STEP_BARRIER: ok = run_together(x, s, active); break;
+		case STEP_FOR: next = run_for(x, s, active); break;
+		case STEP_IF: next = run_if(x, s, active); break;
+		case STEP_ROLES:
+			next = x->program->step.at + (x->program->step.at[s->target - 1].target);
+			ok = roles_run(x, s, next);
+			break;
+		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_SETTLE: case STEP_PIECE:
+			ok = threads_violation(x, s, "not all threads of the group take the same way here");
+			break;
+		case STEP_HALF: case STEP_WEAVE: case STEP_REGROUP: case STEP_DOT: case STEP_HEAD: case STEP_NEXT: case STEP_JUMP: case STEP_END:
+			ok = threads_violation(x, s, "not of one thread");
+			break;
+		}
+		if (!ok || !next)
+			return false;
+	}
+	return true;
+}
+
+/* --- the blocks --- */
+
+static Memory
+memory_of(const Block *x, uint32_t b)
+{
+	Memory m = {0};
+	const TirBuffer *buffer = &x->k->buffer.at[b];
+	unsigned copies = 1;
+	if (buffer->shared) {
+		m.own = !buffer->wide;
+		dtype_bytes(buffer->dtype, buffer->shared * (int64_t)(m.own ? 1 : tir_blocks(x->k)), &m.bytes);
+		copies = m.own ? tir_blocks(x->k) : 1;
+		m.data = arena_alloc(x->scratch, (size_t)m.bytes * copies);
+		memset(m.data, 0xa5, (size_t)m.bytes * copies);
+	} else {
+		m.data = x->run->buffer[b].data;
+		m.bytes = x->run->buffer[b].bytes;
+	}
+	for (uint32_t a = 0; a < b; a++)
+		if (x->memory[a].data == m.data && m.bytes <= x->memory[a].bytes)
+			m.shadow = x->memory[a].shadow;
+	if (!m.shadow)
+		m.shadow = ARENA_ARRAY(x->scratch, Shadow, (size_t)m.bytes * copies + 1);
+	return m;
+}
+
+bool
+interp_threads(const TirKernel *k, Arena *scratch, TirRun *run, const StepProgram *program, const char **error)
+{
+	Block x = {.k = k, .scratch = scratch, .run = run, .program = program, .threads = tir_all_threads(k), .epoch = 1, .cluster_epoch = 1};
+	x.to = x.threads;
+	x.left = run->max_steps ? run->max_steps : INT64_C(1) << 40;
+	x.slot = ARENA_ARRAY(scratch, uint64_t, (size_t)program->nslot * x.threads);
+	for (uint32_t s = 0; s < program->nslot; s++)
+		for (unsigned t = 0; t < x.threads; t++)
+			at(&x, s)[t] = program->slot[s];
+	for (uint32_t n = 0; n < program->thread.n; n++)
+		for (unsigned t = 0; t < x.threads; t++)
+			at(&x, program->thread.at[n])[t] = t % k->threads;
+	for (uint32_t n = 0; n < program->rank.n; n++)
+		for (unsigned t = 0; t < x.threads; t++)
+			at(&x, program->rank.at[n])[t] = t / k->threads;
+	x.memory = ARENA_ARRAY(scratch, Memory, k->buffer.n + 1);
+	for (uint32_t b = 0; b < k->buffer.n; b++)
+		x.memory[b] = memory_of(&x, b);
+	bool *active = ARENA_ARRAY(scratch, bool, x.threads);
+	memset(active, true, x.threads);
+	bool ok = threads_run(&x, program->step.at, program->step.at + program->step.n - 1, active);
+	if (!ok)
+		*error = x.error;
+	return ok;
+}

@@ -1,0 +1,201 @@
+/* tir_verify_roles.c: the rules of ir/channel.h, of a kernel that is well formed otherwise: which operations a role may
+ * have, what a channel holds, and that the registers of all roles are those that the block has. */
+#include "ir/tir_inside.h"
+
+typedef struct {
+	const TirKernel *k;
+	Arena *scratch;
+	const char *error;
+	TirRoles roles;
+	unsigned role; /* 1 + the region of ROLES that is open; 0: none */
+	ValId owner;   /* ROLES */
+	unsigned accumulator; /* registers of it; 0: no product so far */
+	int64_t product;
+} Check;
+
+static bool __attribute__((format(printf, 3, 4)))
+fail(Check *x, ValId v, const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	x->error = tir_broken(x->k, x->scratch, v, fmt, ap);
+	va_end(ap);
+	return false;
+}
+
+#define NEED(cond, ...)                         \
+	do {                                    \
+		if (!(cond))                    \
+			return fail(x, v, __VA_ARGS__); \
+	} while (0)
+
+/* --- the header --- */
+
+static bool
+part_fits(const TirPart *p)
+{
+	return (p->dtype == DT_BF16 || p->dtype == DT_F16) && p->terms == TIR_PART_TERMS && p->rows && p->rows % 8 == 0 &&
+	       p->rows <= TIR_MAX_PART_ROWS && (!p->turned || p->rows % TIR_MMA_ROWS == 0);
+}
+
+static bool
+check_channels(Check *x)
+{
+	for (uint32_t i = 0; i < x->k->channel.n; i++) {
+		const TirChannel *c = &x->k->channel.at[i];
+		if (!c->slots || c->slots > TIR_MAX_SLOTS || (c->slots & (c->slots - 1)))
+			return fail(x, 0, "channel %u has %u slots", i, c->slots);
+		if (!c->nparts || c->nparts > TIR_MAX_PARTS)
+			return fail(x, 0, "channel %u has %u parts", i, c->nparts);
+		for (unsigned n = 0; n < c->nparts; n++)
+			if (!part_fits(&c->part[n]))
+				return fail(x, 0, "part %u of channel %u is none that products take", n, i);
+	}
+	return true;
+}
+
+/* --- operations --- */
+
+static const TirInst *
+operand(const Check *x, ValId v, unsigned n)
+{
+	return tir_inst(x->k, tir_arg(x->k, v, n));
+}
+
+static bool
+is_number(const TirInst *p)
+{
+	return p->type.dtype == DT_I64 && p->type.lanes == 0 && p->op != OP_VIEW;
+}
+
+static bool
+is_condition(const TirInst *p)
+{
+	return p->type.dtype == DT_BOOL && p->type.lanes == 0 && p->op != OP_VIEW;
+}
+
+/* A thread has at first the same share of a block's registers as any other, in units of 8. What the roles have is that
+ * in all: with more they would wait for ever. */
+static bool
+check_roles(Check *x, ValId v, const WalkFrame *f)
+{
+	const TirKernel *k = x->k;
+	TirRoles r = tir_roles(tir_inst(k, v)->imm.i);
+	unsigned least = 24, most = 240;
+	NEED(!f->owner && f->next == k->region.at[f->region].inst.n, "does not end the kernel's body");
+	NEED(k->form == TIR_SPREAD && k->channel.n && !k->cluster, "without channels, or in a cluster");
+	NEED(r.groups && k->threads == (r.groups + 1) * TIR_GROUP, "%u groups and one that loads are not %u threads", r.groups, k->threads);
+	NEED(r.registers % 8 == 0 && r.rest % 8 == 0 && r.registers >= least && r.registers <= most && r.rest >= least && r.rest <= most,
+	     "%u and %u registers can't be asked for", r.registers, r.rest);
+	unsigned share = TIR_BLOCK_REGISTERS / k->threads / 8 * 8;
+	NEED(r.groups * r.registers + r.rest <= (r.groups + 1) * share, "there are %u registers for each thread", share);
+	x->roles = r;
+	x->owner = v;
+	return true;
+}
+
+static bool
+check_copy(Check *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(p->narg >= 2 && operand(x, v, 0)->op == OP_VIEW, "operand 0 is no view");
+	ValId view = tir_arg(x->k, v, 0);
+	const TirInst *w = tir_inst(x->k, view);
+	unsigned rank = (unsigned)w->imm.i;
+	NEED(rank >= 2 && rank <= 5, "a view of rank %u", rank);
+	NEED(p->narg == 2 + rank, "rank %u takes %u operands, not %u", rank, 2 + rank, p->narg);
+	for (unsigned n = 1; n < p->narg; n++)
+		NEED(is_number(operand(x, v, n)), "operand %u is no i64 scalar", n);
+	for (unsigned n = 1; n <= 2 * rank; n++)
+		NEED(operand(x, view, n)->op == OP_CONST || operand(x, view, n)->op == OP_SCALAR, "the view's operand %u is not known at launch", n);
+	const TirInst *last = operand(x, view, 2 * rank);
+	NEED(last->op == OP_CONST && last->imm.i == 1, "the view's last stride is not 1");
+	const TirBuffer *b = &x->k->buffer.at[operand(x, view, 0)->imm.i];
+	NEED(!b->written && !b->shared && !b->same, "of a buffer that is written");
+	NEED(b->dtype == x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)].part[TIR_PART_OF(p->imm.i)].dtype, "the part is of another type");
+	return true;
+}
+
+static bool
+check_mma(Check *x, ValId v)
+{
+	int64_t imm = tir_inst(x->k, v)->imm.i;
+	const TirChannel *c = &x->k->channel.at[TIR_CHANNEL_OF(imm)];
+	NEED(TIR_SECOND_PART_OF(imm) < c->nparts, "there are %u parts", c->nparts);
+	const TirPart *a = &c->part[TIR_PART_OF(imm)], *b = &c->part[TIR_SECOND_PART_OF(imm)];
+	NEED(a->dtype == b->dtype, "of two types");
+	NEED(a->rows % (TIR_MMA_ROWS * x->roles.groups) == 0, "%u rows are not shared by %u groups", a->rows, x->roles.groups);
+	NEED(is_number(operand(x, v, 0)) && is_condition(operand(x, v, 1)), "takes a number and a condition");
+	unsigned registers = a->rows / (TIR_MMA_ROWS * x->roles.groups) * (b->rows / 2);
+	NEED(!x->accumulator || (x->product & ~0xff) == (imm & ~0xff), "another product has the accumulator");
+	NEED(registers + 24 <= x->roles.registers, "an accumulator of %u registers", registers);
+	x->accumulator = registers;
+	x->product = imm;
+	return true;
+}
+
+/* Those of one role alone: 1 the multiplying one, 2 the loading one. */
+static unsigned
+role_of(Op op)
+{
+	switch ((int)op) {
+	case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_PIECE: return 1;
+	case OP_ACQUIRE: case OP_COPY: return 2;
+	default: return 0;
+	}
+}
+
+static bool
+check_inst(Check *x, ValId v, const WalkFrame *f)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	unsigned role = role_of((Op)p->op);
+	if (p->op == OP_ROLES)
+		return check_roles(x, v, f);
+	if (p->op == OP_BARRIER || p->op == OP_SHUFFLE) {
+		bool group = p->op == OP_BARRIER && p->imm.i == TIR_GROUP_BARRIER;
+		NEED(group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
+	}
+	NEED(!x->role || x->role == 1 || p->op != OP_STORE, "in the loading role");
+	if (!role)
+		return true;
+	NEED(x->role == role, "stands in another role");
+	if (p->op == OP_SETTLE) {
+		NEED(p->imm.i >= 0 && p->imm.i < TIR_MAX_SLOTS, "there are fewer at a time");
+		return true;
+	}
+	if (p->op == OP_PIECE) {
+		NEED(p->imm.i >= 0 && p->imm.i < (int64_t)x->accumulator, "a thread has %u", x->accumulator);
+		return true;
+	}
+	NEED(p->imm.i >= 0 && TIR_CHANNEL_OF(p->imm.i) < x->k->channel.n, "there are %u channels", x->k->channel.n);
+	if (p->op == OP_COPY || p->op == OP_MMA)
+		NEED(TIR_PART_OF(p->imm.i) < x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)].nparts, "there are %u parts",
+		     x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)].nparts);
+	if (p->op == OP_COPY)
+		return check_copy(x, v);
+	if (p->op == OP_MMA)
+		return check_mma(x, v);
+	NEED(is_number(operand(x, v, 0)), "operand 0 is no i64 scalar");
+	NEED(p->op != OP_RELEASE || is_condition(operand(x, v, 1)), "operand 1 is no bool scalar");
+	return true;
+}
+
+bool
+tir_verify_roles(const TirKernel *k, Arena *scratch, const char **error)
+{
+	Check own = {.k = k, .scratch = scratch}, *x = &own;
+	bool ok = check_channels(x);
+	Walk w;
+	walk_init(&w, k, scratch);
+	for (WalkEvent e; ok && (e = walk_next(&w)) != WALK_END;)
+		if (e == WALK_INST)
+			ok = check_inst(x, w.value, &w.frame.at[w.frame.n - 1]);
+		else if (w.value == x->owner)
+			x->role = e == WALK_OPEN ? 1u + w.nth : 0;
+	if (ok && k->channel.n && !x->owner)
+		ok = fail(x, 0, "has channels, but no roles");
+	if (!ok)
+		*error = x->error;
+	return ok;
+}

@@ -1,0 +1,101 @@
+/* narrow_ex2, narrow_scaled, narrow_short: the functions whose results end in narrow floats, as short as that allows.
+ *
+ * in     a kernel of a graph in relaxed or fast mode, in which narrowed functions (tir.h) bear the mark of a type
+ * out    none of them
+ * fp     within 1/16 ulp of that type, with f32's exponents; subnormals, infinities and NaN as in expand_near.c
+ * tests  tests/math/narrow_test.c
+ *
+ * a log2(e) = n + r with |r| <= 1/2, 2^r by a polynomial, times 2^n as in expand_near.c. The product is rounded once, of
+ * |a| < 104: 2^-17 of the result at most, where f16 needs 2^-15 and bf16 2^-12.
+ *
+ * Where the target has a unit for 2^a (EX2), which takes any argument but has no subnormal results, it is asked for the
+ * root of the result, which is normal wherever its square is not 0: errors count twice, and are as small as above. */
+#include "passes/tile/expand.h"
+#include "passes/tile/tile.h"
+
+#include "passes/tile/narrow_coefficients.h"
+
+#include "ir/bugs.h"
+
+typedef enum { BY_EX2, BY_SCALE, BY_PRODUCTS } Means;
+
+static ValId
+between(const Ex *x, ValId a, double low, double high)
+{
+	ValId bottom = ex_float(x, low), top = ex_float(x, high);
+	a = ex_select(x, ex_lt(x, a, bottom), bottom, a);
+	return ex_select(x, ex_lt(x, top, a), top, a);
+}
+
+/* v 2^n, where t = n + offset: one of two factors can round. */
+static ValId
+scaled(const Ex *x, ValId v, ValId n, ValId t)
+{
+	if (x->scales)
+		return tir_binary(x->k, OP_SCALE, v, n);
+	ValId both = ex_to_bits(x, t), half = ex_shr(x, both, 1);
+	ValId first = ex_from_bits(x, ex_shl(x, half, (unsigned)x->mant));
+	ValId second = ex_from_bits(x, ex_shl(x, ex_sub(x, both, half), (unsigned)x->mant));
+	return ex_mul(x, ex_mul(x, v, first), second);
+}
+
+static ValId
+narrow_exp(const Ex *x, ValId a, bool two, DType to)
+{
+	const ExPoly *p = to == DT_F16 && !BUG(narrow_too_short) ? &exp2_f16_poly : &exp2_bf16_poly;
+	ValId log2e = ex_sum(x, &log2e_sum, 0), offset = ex_float(x, ex_magic(x) + 2 * x->bias);
+	a = two ? between(x, a, -151, 129) : between(x, a, -104, 89);
+	ValId t = two ? ex_add(x, a, offset) : ex_fma(x, a, log2e, offset), n = ex_sub(x, t, offset);
+	ValId r = two ? ex_sub(x, a, n) : ex_fma(x, a, log2e, ex_neg(x, n));
+	return scaled(x, ex_poly(x, p, r), n, t);
+}
+
+static bool
+is_taken(const TirInst *p)
+{
+	return op_info[p->op].flags & F_NARROW && p->imm.i != DT_NONE;
+}
+
+static ValId
+expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
+{
+	const TirInst *p = tir_inst(from, v);
+	Means by = *(const Means *)user;
+	if (!is_taken(p))
+		return tir_copy_inst(to, from, v, arg);
+	Ex x = ex_of(to, p->type);
+	x.scales = by == BY_SCALE;
+	bool two = p->op == OP_EXP2;
+	if (by == BY_EX2) {
+		ValId root = tir_unary(to, OP_EX2, ex_mul(&x, arg[0], ex_float(&x, two ? 0.5 : log2e_sum.c[0][0] / 2)));
+		return ex_mul(&x, root, root);
+	}
+	return narrow_exp(&x, arg[0], two, (DType)p->imm.i);
+}
+
+static TirKernel *
+expand_kernel(const TirKernel *k, Arena *a, Means by)
+{
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (is_taken(tir_inst(k, v)))
+			return tir_rewrite(k, a, expand, &by);
+	return (TirKernel *)(uintptr_t)k;
+}
+
+TirKernel *
+tile_narrow_ex2(const TirKernel *k, Arena *a)
+{
+	return expand_kernel(k, a, BY_EX2);
+}
+
+TirKernel *
+tile_narrow_scaled(const TirKernel *k, Arena *a)
+{
+	return expand_kernel(k, a, BY_SCALE);
+}
+
+TirKernel *
+tile_narrow_short(const TirKernel *k, Arena *a)
+{
+	return expand_kernel(k, a, BY_PRODUCTS);
+}

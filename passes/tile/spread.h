@@ -1,0 +1,115 @@
+/* spread.h: what the files of the spread pass share; spread.c says what it does. */
+#ifndef TEXO_PASSES_TILE_SPREAD_H
+#define TEXO_PASSES_TILE_SPREAD_H
+
+#include "ir/tir.h"
+
+/* A value of the block as a thread has it: a scalar is one register. */
+typedef struct {
+	ValId *reg;
+	unsigned n;
+} Regs;
+
+/* How lanes meet memory: along this axis of the view, from this index on (of from; the same value, the same lanes). Of
+ * accesses that are made in one way an element is always the same thread's, whatever the other indices are. */
+typedef struct {
+	ValId view, index;
+	unsigned lanes;
+	int along;
+} Way;
+
+/* What may have been done to memory since the last barrier, by memory; way: 1 + that of all of it in Spread.way, or 0. */
+typedef struct {
+	bool *read, *written;
+	uint32_t *way;
+} Accesses;
+
+/* The region at work, and those around it. */
+typedef struct Flow {
+	Accesses since;   /* since a barrier that was certainly met */
+	Accesses exposed; /* before the first barrier that is certainly met */
+	bool closed[2];         /* such a barrier stands in the region: any; one of the cluster */
+	struct Flow *outer;
+} Flow;
+
+enum { EXCHANGES = 4 * DT_COUNT }; /* shared buffers: two of each dtype, in turns, of a block or of its cluster */
+
+typedef struct {
+	const TirKernel *from;
+	TirKernel *to;
+	Arena *arena;
+	unsigned blocks, threads, warps; /* all that take a task together */
+	Regs *map;         /* by ValId of from */
+	Regs *whole;       /* by ValId: all lanes, where every thread was given them */
+	Flow *flow;
+	VEC(Way) way;
+	unsigned nmemory;
+	int exchange[EXCHANGES]; /* its buffer, or -1 */
+	uint8_t turn[2 * DT_COUNT];
+} Spread;
+
+/* --- which lanes a thread has (spread_lanes.c) --- */
+/* The registers that a vector of n lanes has; how many lanes side by side are a group. */
+unsigned spread_registers(const Spread *s, unsigned lanes);
+unsigned spread_group(const Spread *s, unsigned lanes);
+/* The lane that register r has, rounded down to a multiple of `step` (0: not), as an integer of type t. */
+ValId spread_number(Spread *s, unsigned lanes, unsigned r, unsigned step, DType t);
+/* Whether this thread is the one, of those with the same lanes, that stores them; 0: always. */
+ValId spread_holds(Spread *s, unsigned lanes);
+/* HALF, LANE, SLIDE (segment 0: none), WEAVE, and JOIN of scalars that all threads have. */
+Regs spread_half(Spread *s, ValId v, unsigned bit, unsigned side);
+Regs spread_lane(Spread *s, ValId v, uint64_t first, unsigned n);
+Regs spread_slide(Spread *s, ValId a, ValId b, unsigned by, unsigned segment);
+Regs spread_weave(Spread *s, ValId a, ValId b, unsigned bit);
+Regs spread_join(Spread *s, const Regs *scalars);
+
+/* --- memory (spread_memory.c) --- */
+Regs spread_load(Spread *s, ValId v);
+void spread_store(Spread *s, ValId v);
+/* A shared buffer for `elements` of type t, in turns. */
+unsigned spread_exchange(Spread *s, DType t, unsigned elements);
+/* One that the blocks of the cluster reach, with an element for each of them. */
+unsigned spread_cluster_exchange(Spread *s, DType t);
+/* One element of a shared buffer; mask 0: in all threads; rank 0: of the block's own, which no other one reaches. */
+void spread_put(Spread *s, unsigned buffer, ValId rank, ValId at, ValId value, ValId mask);
+/* Where each block of the cluster has put an element for each of them into the buffer: waits for its own. */
+void spread_handed(Spread *s, unsigned buffer);
+ValId spread_get(Spread *s, unsigned buffer, ValId rank, ValId at);
+/* A barrier that the loop's body would begin with stands before the loop. */
+void spread_before_loop(Spread *s, ValId loop);
+/* Around a region; at the end of what is run again and again, where it is known if it will be (more, or 0). */
+void spread_enter(Spread *s);
+void spread_leave(Spread *s);
+void spread_loop_ends(Spread *s, ValId loop, ValId more); /* loop: of from; 0: the kernel */
+
+static inline ValId
+spread_int(Spread *s, int64_t v)
+{
+	return tir_int(s->to, DT_I64, v);
+}
+/* The thread in its block, the block in its cluster, the thread in that. */
+static inline ValId
+spread_thread(Spread *s)
+{
+	return tir_emit(s->to, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+}
+static inline ValId
+spread_rank(Spread *s)
+{
+	return tir_emit(s->to, OP_RANK, tir_scalar(DT_I64), 0, NULL, 0);
+}
+static inline ValId
+spread_place(Spread *s)
+{
+	if (s->blocks == 1)
+		return spread_thread(s);
+	ValId before = tir_binary(s->to, OP_MUL, spread_rank(s), spread_int(s, s->threads / s->blocks));
+	return tir_binary(s->to, OP_ADD, before, spread_thread(s));
+}
+static inline Regs
+spread_regs(Spread *s, unsigned n)
+{
+	return (Regs){ARENA_ARRAY(s->arena, ValId, n), n};
+}
+
+#endif

@@ -1,0 +1,72 @@
+/* group_ptx_test.c: groups of narrow elements on a GPU: two 8-bit floats come of one conversion, four make a word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/codegen/rig.h"
+
+enum { GROUP = 8 };
+
+/* z[8 i .. 8 i + 7] = x[8 i .. 8 i + 7], bf16, as what 8-bit float. */
+static void
+build(Rig *r)
+{
+	TirKernel *k = r->k;
+	ValId part[GROUP], one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, 64);
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = GROUP;
+	tir_add_buffer(k, name_cstr(r->names, "x"), DT_BF16, false);
+	tir_add_buffer(k, name_cstr(r->names, "z"), DT_F8E4M3, true);
+	ValId from = tir_view(k, 0, 1, &n, &one), to = tir_view(k, 1, 1, &n, &one);
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId i = tir_binary(k, OP_MUL, tir_for(k, lo, hi, one, NULL, 0), tir_int(k, DT_I64, GROUP));
+	ValId x = tir_load(k, from, &i, 0, TIR_LANES_ALONG(0), GROUP);
+	for (unsigned lane = 0; lane < GROUP; lane++) {
+		ValId v = tir_emit(k, OP_LANE, tir_scalar(DT_BF16), lane, &x, 1);
+		v = tir_cast(k, DT_U32, tir_bitcast(k, DT_U16, v));
+		v = tir_bitcast(k, DT_F32, tir_binary(k, OP_SHL, v, tir_int(k, DT_U32, 16)));
+		part[lane] = tir_cast(k, DT_F8E4M3, v);
+	}
+	tir_store(k, to, tir_emit(k, OP_JOIN, tir_vector(DT_F8E4M3, GROUP), 0, part, GROUP), &i, 0, TIR_LANES_ALONG(0));
+	tir_end_for(k, NULL, 0);
+}
+
+static unsigned
+count(const char *text, const char *word)
+{
+	unsigned n = 0;
+	for (; (text = strstr(text, word)); text++)
+		n++;
+	return n;
+}
+
+static void
+pairs(Rig *r, const void *arg)
+{
+	(void)arg;
+	build(r);
+	Program *p = rig_program(r, 8);
+	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
+	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
+		fail_msg("codegen: %s", r->out.message);
+	assert_int_equal(count(r->out.assembly, "e4m3x2"), GROUP / 2);
+	assert_int_equal(count(r->out.assembly, "st.global.v2.b32"), 1);
+}
+
+static void
+groups(void **state)
+{
+	(void)state;
+	rig_run("k", pairs, NULL);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(groups)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

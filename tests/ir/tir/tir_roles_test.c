@@ -1,0 +1,250 @@
+/* tir_roles_test.c: roles and channels (ir/channel.h): a product by one group and one that loads, in text, verified and
+ * run; and what is wrong with it when one thing is changed. */
+#include <math.h>
+
+#include "ir/fragment.h"
+#include "tir_fixture.h"
+
+/* out[m, n] = sum[k] a[m, k] b[n, k], in tiles of 64 x 16 and steps of 64 terms; tasks are tiles. */
+static const char header[] =
+	"kernel k threads 256 by 1\n"
+	"buffer 0 a : bf16\nbuffer 1 b : bf16\nbuffer 2 out : f32 written\n"
+	"scalar 0 m : i64\nscalar 1 n : i64\nscalar 2 k : i64\n"
+	"channel 0 slots 2 part bf16 64 by 64 part bf16 16 by 64\n"
+	"{\n"
+	"  %1:i64 = scalar 0\n  %2:i64 = scalar 1\n  %3:i64 = scalar 2\n  %4:i64 = const 1\n"
+	"  %5 = buffer 0\n  %6:bf16 = view %5, %1, %3, %3, %4\n"
+	"  %7 = buffer 1\n  %8:bf16 = view %7, %2, %3, %3, %4\n"
+	"  %9 = buffer 2\n  %10:f32 = view %9, %1, %2, %2, %4\n"
+	"  %11:i64 = const 0\n  %12:i64 = const 64\n  %13:i64 = const 63\n  %14:i64 = + %3, %13\n"
+	"  %15:i64 = div %14, %12\n  %16:i64 = const 16\n  %17:i64 = const 15\n  %18:i64 = + %2, %17\n"
+	"  %19:i64 = div %18, %16\n  %20:i64 = task_lo\n  %21:i64 = task_hi\n  %22:i64 = task_step\n"
+	"  %23:i64 = thread\n  %24:i64 = const 4\n  %25:i64 = const 2\n  %26:i64 = const 32\n  %27:i64 = const 8\n";
+static const char multiplies[] =
+	"  %30 = roles 1 by 240 rest 24 {\n"
+	"    %31 = for %20, %21, %22, %11 {\n"
+	"      %32:i64 = blockarg 0\n      %33:i64 = blockarg 1\n"
+	"      %34 = for %11, %15, %4, %33 {\n"
+	"        %35:i64 = blockarg 0\n        %36:i64 = blockarg 1\n"
+	"        %37 = wait 0 %36\n        %38:bool = < %11, %35\n"
+	"        %39 = mma 0 part 0 by 1 %36, %38\n        %40 = settle 1\n        %41:i64 = - %36, %4\n"
+	"        %42 = release 0 %41, %38\n        %43:i64 = + %36, %4\n"
+	"        %44 = yield %43\n"
+	"      }\n"
+	"      %45:i64 = result 0 %34\n      %46 = settle 0\n      %47:i64 = - %45, %4\n      %48:bool = const true\n"
+	"      %49 = release 0 %47, %48\n"
+	"      %50:i64 = div %32, %19\n      %51:i64 = mod %32, %19\n      %52:i64 = * %50, %12\n      %53:i64 = * %51, %16\n"
+	"      %54:i64 = div %23, %26\n      %55:i64 = * %54, %16\n      %56:i64 = mod %23, %26\n      %57:i64 = div %56, %24\n"
+	"      %58:i64 = + %55, %57\n      %59:i64 = + %52, %58\n      %60:i64 = mod %56, %24\n      %61:i64 = * %60, %25\n"
+	"      %62:i64 = + %53, %61\n      %63:i64 = + %59, %27\n      %64:i64 = + %62, %4\n      %65:bool = < %59, %1\n"
+	"      %66:bool = < %62, %2\n      %67:bool = && %65, %66\n      %68:f32 = piece 0\n      %69 = store %10, %68, %59, %62, %67 masked\n"
+	"      %70:bool = < %64, %2\n      %71:bool = && %65, %70\n      %72:f32 = piece 1\n      %73 = store %10, %72, %59, %64, %71 masked\n"
+	"      %74:bool = < %63, %1\n      %75:bool = && %74, %66\n      %76:f32 = piece 2\n      %77 = store %10, %76, %63, %62, %75 masked\n"
+	"      %78:bool = && %74, %70\n      %79:f32 = piece 3\n      %80 = store %10, %79, %63, %64, %78 masked\n"
+	"      %81:i64 = + %62, %27\n      %82:i64 = + %64, %27\n      %83:bool = < %81, %2\n      %84:bool = < %82, %2\n"
+	"      %85:bool = && %65, %83\n      %86:bool = && %65, %84\n      %87:bool = && %74, %83\n      %88:bool = && %74, %84\n"
+	"      %89:f32 = piece 4\n      %90 = store %10, %89, %59, %81, %85 masked\n"
+	"      %91:f32 = piece 5\n      %92 = store %10, %91, %59, %82, %86 masked\n"
+	"      %93:f32 = piece 6\n      %94 = store %10, %93, %63, %81, %87 masked\n"
+	"      %95:f32 = piece 7\n      %96 = store %10, %95, %63, %82, %88 masked\n"
+	"      %97 = yield %45\n"
+	"    }\n"
+	"    %98 = yield\n";
+static const char loads[] =
+	"  } else {\n"
+	"    %101 = for %20, %21, %22, %11 {\n"
+	"      %102:i64 = blockarg 0\n      %103:i64 = blockarg 1\n"
+	"      %104:i64 = div %102, %19\n      %105:i64 = mod %102, %19\n      %106:i64 = * %104, %12\n      %107:i64 = * %105, %16\n"
+	"      %108 = for %11, %15, %4, %103 {\n"
+	"        %109:i64 = blockarg 0\n        %110:i64 = blockarg 1\n        %111:i64 = * %109, %12\n"
+	"        %112 = acquire 0 %110\n"
+	"        %113 = copy 0 part 0 %6, %110, %106, %111\n"
+	"        %114 = copy 0 part 1 %8, %110, %107, %111\n"
+	"        %115:i64 = + %110, %4\n"
+	"        %116 = yield %115\n"
+	"      }\n"
+	"      %117:i64 = result 0 %108\n"
+	"      %118 = yield %117\n"
+	"    }\n"
+	"    %119 = yield\n"
+	"  }\n"
+	"}\n";
+
+/* The kernel with `what` replaced by `by` wherever it stands. */
+static const char *
+changed(Fixture *f, const char *what, const char *by)
+{
+	const char *all = arena_text(&f->arena, "%s%s%s", header, multiplies, loads), *at;
+	Text t;
+	text_init(&t, &f->arena);
+	while (*what && (at = strstr(all, what)) != NULL) {
+		text_add(&t, all, (size_t)(at - all));
+		text_add(&t, by, strlen(by));
+		all = at + strlen(what);
+	}
+	text_add(&t, all, strlen(all));
+	return text_get(&t);
+}
+
+static void
+the_text_is_read_back(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	TirKernel *k = fixture_read(f, changed(f, "", ""));
+	fixture_verify(f, k);
+	fixture_round_trip(f, tir_rewrite(k, &f->arena, fixture_copy, NULL)); /* without gaps between ids */
+}
+
+static const struct {
+	const char *what, *by, *error;
+} refused[] = {
+	{"slots 2", "slots 3", "channel 0 has 3 slots"},
+	{"64 by 64 part", "64 by 32 part", "part 0 of channel 0 is none that products take"},
+	{"bf16 16 by 64", "bf16 16 by 64 turned", "part 1 of channel 0 is none that products take"},
+	{"buffer 1 b : bf16", "buffer 1 b : f16", "%8 view: has not the buffer's type"},
+	{"bf16 16 by 64", "f16 16 by 64", "%39 mma: of two types"},
+	{"threads 256", "threads 384", "%30 roles: 1 groups and one that loads are not 384 threads"},
+	{"by 240 rest 24", "by 240 rest 28", "%30 roles: 240 and 28 registers can't be asked for"},
+	{"by 240 rest 24", "by 248 rest 24", "%30 roles: 248 and 24 registers can't be asked for"},
+	{"by 240 rest 24", "by 24 rest 24", "%39 mma: an accumulator of 8 registers"},
+	{"piece 7", "piece 8", "%95 piece: a thread has 8"},
+	{"part 0 by 1 %36", "part 0 by 2 %36", "%39 mma: there are 2 parts"},
+	{"part 0 by 1 %36", "part 1 by 0 %36", "%39 mma: 16 rows are not shared by 1 groups"},
+	{"%46 = settle 0", "%46 = barrier", "%46 barrier: is met by other threads than those of its role"},
+	{"%112 = acquire", "%112 = wait", "%112 wait: stands in another role"},
+	{"%37 = wait", "%37 = acquire", "%37 acquire: stands in another role"},
+	{"buffer 0 a : bf16", "buffer 0 a : bf16 written", "%113 copy: of a buffer that is written"},
+	{"view %5, %1, %3, %3, %4", "view %5, %1, %3, %4, %3", "%113 copy: the view's last stride is not 1"},
+	{"view %5, %1, %3, %3, %4", "view %5, %4, %1, %3, %3, %3, %4", "%113 copy: rank 3 takes 5 operands, not 4"},
+};
+
+static void
+refusals(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+		const char *error = "accepted", *want = arena_text(&f->arena, "kernel k: %s", refused[i].error);
+		TirKernel *k = fixture_read(f, changed(f, refused[i].what, refused[i].by));
+		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused[i].what, refused[i].by, error, want);
+	}
+}
+
+enum { MOST = 160 };
+
+static uint16_t
+bf16_of(int v)
+{
+	float x = (float)v;
+	uint32_t bits;
+	memcpy(&bits, &x, sizeof bits);
+	return (uint16_t)(bits >> 16);
+}
+
+/* Runs k on small integers; NULL, or what went wrong. */
+static const char *
+run(Fixture *f, const TirKernel *k, int64_t m, int64_t n, int64_t terms, int64_t step)
+{
+	static uint16_t a[MOST * MOST], b[MOST * MOST];
+	static float out[MOST * MOST];
+	const char *error = NULL;
+	int64_t tiles = (m + 63) / 64 * ((n + 15) / 16);
+	for (int64_t i = 0; i < m * terms; i++)
+		a[i] = bf16_of((int)(i * 7 % 13) - 6);
+	for (int64_t i = 0; i < n * terms; i++)
+		b[i] = bf16_of((int)(i * 5 % 11) - 5);
+	TirMemory buffer[3] = {{a, m * terms * 2}, {b, n * terms * 2}, {out, m * n * 4}};
+	const void *scalar[3] = {&m, &n, &terms};
+	for (int64_t first = 0; first < step; first++) {
+		TirRun r = {.buffer = buffer, .scalar = scalar, .task_lo = first, .task_hi = tiles, .task_step = step, .max_steps = 1 << 24};
+		if (!tir_interpret(k, &f->arena, &r, &error))
+			return error;
+	}
+	for (int64_t i = 0; i < m; i++)
+		for (int64_t j = 0; j < n; j++) {
+			int sum = 0;
+			for (int64_t t = 0; t < terms; t++)
+				sum += ((int)((i * terms + t) * 7 % 13) - 6) * ((int)((j * terms + t) * 5 % 11) - 5);
+			if (out[i * n + j] != (float)sum)
+				return arena_text(&f->arena, "[%d, %d] is %g, not %d", (int)i, (int)j, (double)out[i * n + j], sum);
+		}
+	return NULL;
+}
+
+static void
+it_multiplies(void **state)
+{
+	static const int64_t size[][4] = {{64, 16, 64, 1}, {64, 16, 320, 1}, {70, 40, 72, 1}, {1, 1, 8, 1}, {150, 33, 136, 2}, {65, 17, 8, 3}};
+	Fixture *f = *state;
+	GUARD(f);
+	TirKernel *k = fixture_read(f, changed(f, "", ""));
+	for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
+		const char *error = run(f, k, size[i][0], size[i][1], size[i][2], size[i][3]);
+		if (error)
+			fail_msg("case %u: %s", i, error);
+	}
+}
+
+/* What is found although the order of the interpreter's would hide it. */
+static const struct {
+	const char *what, *by, *error;
+} wrong[] = {
+	{"%37 = wait 0 %36", "%37 = settle 1", "%39 mma: of fill 0, which the group does not have"},
+	{"settle 1\n", "settle 2\n", "%42 release: of fill 0, which a product reads"},
+	{"%46 = settle 0", "%46 = settle 1", "%49 release: of fill 2, which a product reads"},
+	{"release 0 %41", "release 0 %36", "%42 release: of fill 1, which the group does not have"},
+	{"%49 = release 0 %47, %48", "%49 = settle 0", "%30 roles: all roles wait for one another"},
+	{"acquire 0 %110", "acquire 0 %109", "%112 acquire: fill 0 where 3 is next"},
+	{"%112 = acquire 0 %110", "%112 = fetch %6, %11, %11", "%113 copy: to a slot that is not acquired"},
+	{"copy 0 part 1 %8", "copy 0 part 0 %6", "%114 copy: the part is there already"},
+	{"%114 = copy 0 part 1 %8, %110, %107, %111", "%114 = fetch %8, %11, %11", "%112 acquire: the fill before lacks a part"},
+};
+
+static void
+wrong_ones_are_found(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+		TirKernel *k = fixture_read(f, changed(f, wrong[i].what, wrong[i].by));
+		const char *error = run(f, k, 128, 16, 136, 1), *want = arena_text(&f->arena, "kernel k: %s", wrong[i].error);
+		if (!error || strcmp(error, want) != 0)
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", wrong[i].what, wrong[i].by, error ? error : "nothing", want);
+	}
+}
+
+/* The table that says where the accumulator is, and the function that all others use. */
+static void
+pieces_are_where_the_fragment_says(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	enum { COLUMNS = 32 };
+	Layout l;
+	assert_true(fragment_layout(&f->arena, FRAGMENT_WGMMA_D, (unsigned[]){TIR_MMA_ROWS, COLUMNS}, (unsigned[]){1, 0}, &l));
+	for (unsigned thread = 0; thread < TIR_GROUP; thread++)
+		for (unsigned k = 0; k < COLUMNS / 2; k++) {
+			Place p = {{0}};
+			p.at[AXIS_REG] = k;
+			p.at[AXIS_LANE] = thread % TIR_WARP;
+			p.at[AXIS_WARP] = thread / TIR_WARP;
+			uint64_t c = layout_at(&l, &p);
+			assert_int_equal(coord_get(c, 0), tir_piece_row(k, thread, COLUMNS));
+			assert_int_equal(coord_get(c, 1), tir_piece_column(k, thread, COLUMNS));
+		}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(the_text_is_read_back),
+		TEST(refusals),
+		TEST(it_multiplies),
+		TEST(wrong_ones_are_found),
+		TEST(pieces_are_where_the_fragment_says),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* narrow_test.c: functions whose results end in narrow floats stay within 1/16 ulp of those, in every form that a
+ * processor has; the forms agree to the bit; infinities, NaN and subnormal results are what they were. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codegen/codegen.h"
+#include "tests/math/narrow.h"
+#include "tests/math/points.h"
+#include "tests/math/reference.h"
+
+enum { N = 4096, LOG2_POINTS = 20 };
+
+static void
+within_a_sixteenth(void **state)
+{
+	(void)state;
+	for (int k = 0; k < NNARROW; k++) {
+		NarrowMeasure m = narrow_measure(&narrow_rows[k], kernel_lower_narrow, LOG2_POINTS);
+		if (!(m.worst <= 1))
+			fail_msg("%s: %.3f at %a", narrow_name(&narrow_rows[k]), m.worst, m.at);
+		assert_true(m.worst > 0.05); /* the form is not longer than it need be */
+	}
+}
+
+/* As far as it is the processor's arithmetic: scripts/gpu-exact.py asks the unit itself. */
+static void
+with_a_unit(void **state)
+{
+	(void)state;
+	for (int k = 0; k < NNARROW; k++) {
+		NarrowMeasure m = narrow_measure(&narrow_rows[k], kernel_lower_narrow_ex2, 16);
+		if (!(m.worst <= 0.5))
+			fail_msg("%s: %.3f at %a", narrow_name(&narrow_rows[k]), m.worst, m.at);
+	}
+}
+
+/* erf with EX2, whose 2 ulp, of what is a sixth of the result at most, are half an ulp of it beside what is found here;
+ * the bound is 1.5. */
+static void
+erf_with_a_unit(void **state)
+{
+	static float x[N], y[N], z[N];
+	int64_t n = N;
+	volatile double worst = 0;
+	Rig r;
+	(void)state;
+	rig_open(&r, "f");
+	kernel_map(&r, OP_ERF, DT_F32, DT_F32, DT_F32, 16);
+	kernel_lower_ex2(&r);
+	unsigned units = 0;
+	for (ValId v = 1; v < r.k->inst.n; v++)
+		units += tir_inst(r.k, v)->op == OP_EX2;
+	assert_int_equal(units, 1);
+	RigRun run = {.data = {x, z}, .count = {n, n, n}, .scalar = {&n}, .ntask = 1};
+	for (uint64_t first = 0; first < UINT64_C(1) << LOG2_POINTS; first += N) {
+		points(OP_ERF, DT_F32, first, N, x, y);
+		rig_interpret(&r, &run);
+		for (int i = 0; i < N; i++) {
+			int ex;
+			double want = (double)reference(OP_ERF, false, x[i], 0);
+			frexp(want, &ex);
+			double e = isnan(x[i]) ? !isnan(z[i]) * 9.0 : fabs(z[i] - want) / ldexp(1, (ex < -125 ? -125 : ex) - 24);
+			worst = e > worst ? e : worst;
+		}
+	}
+	rig_close(&r);
+	if (!(worst <= 1.02))
+		fail_msg("%.3f", worst);
+}
+
+static void
+run_form(const NarrowRow *row, NarrowLower *lower, float *x, float *z)
+{
+	Rig r;
+	int64_t n = N;
+	rig_open(&r, "f");
+	kernel_map(&r, row->op, DT_F32, DT_F32, DT_F32, 8);
+	for (ValId v = 1; v < r.k->inst.n; v++)
+		if (tir_inst(r.k, v)->op == row->op)
+			r.k->inst.at[v].imm.i = row->to;
+	lower(&r);
+	rig_load(&r, "host", 1);
+	RigRun run = {.data = {x, z}, .count = {n, n, n}, .scalar = {&n}, .ntask = 1};
+	rig_launch(&r, &run);
+	rig_close(&r);
+}
+
+static void
+forms_agree(void **state)
+{
+	static float x[N], y[N], a[N], b[N];
+	(void)state;
+	if (!codegen_target_offer("host").scale)
+		skip();
+	for (int k = 0; k < NNARROW; k++) {
+		points(narrow_rows[k].op, DT_F32, 0, N, x, y);
+		run_form(&narrow_rows[k], kernel_lower_narrow, x, a);
+		run_form(&narrow_rows[k], kernel_lower_narrow_scaled, x, b);
+		for (int i = 0; i < N; i++)
+			if (memcmp(&a[i], &b[i], sizeof a[i]) != 0 && !(isnan(a[i]) && isnan(b[i])))
+				fail_msg("%s at %a: %a and %a", narrow_name(&narrow_rows[k]), (double)x[i], (double)a[i], (double)b[i]);
+	}
+}
+
+static void
+specials(void **state)
+{
+	static float x[N] = {INFINITY, -INFINITY, NAN, 0, -0.0f, 1000, -1000, 129, -140}, z[N];
+	(void)state;
+	for (int k = 0; k < NNARROW; k++) {
+		run_form(&narrow_rows[k], kernel_lower_narrow, x, z);
+		assert_true(isinf(z[0]) && z[0] > 0 && z[1] == 0 && !signbit(z[1]) && isnan(z[2]));
+		assert_true(fabsf(z[3] - 1) < 0x1p-12f && z[3] == z[4] && isinf(z[5]) && z[6] == 0 && isinf(z[7]));
+		assert_true(narrow_rows[k].op == OP_EXP ? z[8] == 0 : fabs((double)z[8] * 0x1p140 - 1) <= 0x1p-8); /* 2^-140 is subnormal */
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(within_a_sixteenth), cmocka_unit_test(with_a_unit), cmocka_unit_test(erf_with_a_unit), cmocka_unit_test(forms_agree),
+	                                   cmocka_unit_test(specials)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

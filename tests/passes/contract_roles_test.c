@@ -1,0 +1,136 @@
+/* contract_roles_test.c: products of 16-bit factors by roles, run by the tile interpreter and compared with the oracle: few
+ * small shapes, since a tile is large. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph_case.h"
+
+#define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
+
+/* Operands and output by their indices; k is the terms'. */
+typedef struct {
+	const char *a, *b, *out;
+	int64_t size[26]; /* by letter */
+	DType in, to;
+	enum { PLAIN, EPILOGUE, OLD, SHORTER } form;
+	bool split, otherwise; /* otherwise: it is for other kernels */
+} Product;
+
+static const Product *now;
+
+static ExprId
+extent(Case *c, char letter)
+{
+	return case_dim(c, (char[]){(char)(letter - 'a' + 'A'), 0}, now->size[letter - 'a']);
+}
+
+static unsigned
+extents(Case *c, const char *letters, ExprId *e)
+{
+	unsigned n = 0;
+	for (; letters[n]; n++)
+		e[n] = extent(c, letters[n]);
+	return n;
+}
+
+static ExprId
+element(Case *c, TensorId t, const char *letters)
+{
+	ExprId sub[TG_MAX_RANK];
+	unsigned n = 0;
+	for (; letters[n]; n++) {
+		const char *at = strchr(now->out, letters[n]);
+		sub[n] = ax(c, at ? (unsigned)(at - now->out) : (unsigned)strlen(now->out));
+	}
+	return expr_cast(c->g, DT_F32, expr_read(c->g, t, sub, n, 0));
+}
+
+static TensorId
+operand(Case *c, const char *letters, const char *name, DType t)
+{
+	ExprId e[TG_MAX_RANK];
+	unsigned n = extents(c, letters, e);
+	return case_input(c, TENSOR_INPUT, name, t, n, e);
+}
+
+static FpMode mode;
+
+static void
+build_product(Case *c)
+{
+	ExprId e[TG_MAX_RANK];
+	c->g->fp = mode;
+	TensorId a = operand(c, now->a, "a", now->in), b = operand(c, now->b, "b", now->in), old = 0;
+	unsigned rank = extents(c, now->out, e);
+	Node n = case_node(rank, BIN(MUL, element(c, a, now->a), element(c, b, now->b)));
+	ExprId end = extent(c, 'k');
+	case_reduce(&n, MON_SUM, case_int(c, 0), now->form == SHORTER ? BIN(SUB, end, case_int(c, 5)) : end);
+	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
+	if (now->form == OLD) {
+		old = case_input(c, TENSOR_INOUT, "old", now->to, rank, e);
+		acc = BIN(ADD, element(c, old, now->out), acc);
+	}
+	if (now->form == EPILOGUE) {
+		const char *last = now->out + rank - 1;
+		TensorId bias = operand(c, last, "bias", now->in), rest = operand(c, now->out, "rest", DT_F32);
+		acc = BIN(MUL, BIN(MAX, BIN(ADD, acc, element(c, bias, last)), case_int(c, 0) ? expr_float(c->g, DT_F32, 0) : 0),
+		          element(c, rest, now->out));
+	}
+	n.finish = expr_cast(c->g, now->to, acc);
+	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
+}
+
+#define SIZE(letter) [letter - 'a']
+
+static const Product products[] = {
+	{"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, false, false},
+	{"mk", "nk", "mn", {SIZE('m') = 130, SIZE('n') = 64, SIZE('k') = 136}, DT_BF16, DT_BF16, PLAIN, false, false}, /* 4 tiles a block */
+	{"mk", "kn", "mn", {SIZE('m') = 64, SIZE('n') = 258, SIZE('k') = 66}, DT_F16, DT_F32, EPILOGUE, true, false},
+	{"km", "kn", "mn", {SIZE('m') = 129, SIZE('n') = 64, SIZE('k') = 65}, DT_BF16, DT_F32, OLD, false, false},
+	{"km", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 67, SIZE('k') = 70}, DT_BF16, DT_F32, SHORTER, false, false},
+	{"bmk", "nbk", "mbn", {SIZE('b') = 3, SIZE('m') = 66, SIZE('n') = 70, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, true, false},
+	/* too few rows, columns or terms */
+	{"mk", "nk", "mn", {SIZE('m') = 63, SIZE('n') = 64, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, false, true},
+	{"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 1}, DT_BF16, DT_F32, PLAIN, false, true},
+};
+
+static void
+products_are_right(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < sizeof products / sizeof *products; n++) {
+		now = &products[n];
+		mode = FP_FAST;
+		CaseRun r = case_try_roles(build_product, now->split);
+		if (!r.roles)
+			fail_msg("product %u has no roles: %s", n, r.remarks);
+	}
+}
+
+static void
+others_have_none(void **state)
+{
+	static const Product no = {"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 64}, DT_F32, DT_F32, PLAIN, false, true};
+	(void)state;
+	now = &no;
+	mode = FP_FAST;
+	assert_false(case_try_roles(build_product, false).roles);
+	now = &products[0];
+	mode = FP_RELAXED;
+	assert_false(case_try_roles(build_product, false).roles);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,365 @@
+/* spread_test.c: kernels of a block before and after tile_spread give the same bits, whatever the block; and the
+ * interpreter of threads finds what threads must not do. */
+#include "passes/tile/tile.h"
+#include "tests/ir/tir/tir_fixture.h"
+
+#include <string.h>
+
+enum { ELEMENTS = 2048, TASKS = 3 };
+
+typedef struct {
+	unsigned threads, group, lanes, cluster;
+} Shape;
+
+static const Shape shapes[] = {
+	{32, 1, 32, 0}, {32, 1, 64, 0}, {32, 4, 512, 0}, {64, 1, 64, 0}, {64, 2, 256, 0}, {128, 8, 1024, 0}, {128, 4, 128, 0},
+	{512, 1, 512, 0}, {512, 4, 2048, 0},
+	{32, 1, 64, 2}, {32, 4, 1024, 8}, {64, 2, 512, 4}, {128, 1, 2048, 8}, {128, 4, 256, 2},
+};
+
+static TirKernel *
+block_kernel(Fixture *f, const Shape *s, ValId *x, ValId *in, ValId *out)
+{
+	TirKernel *k = tir_new(&f->arena, f->names, name_cstr(f->names, "k"));
+	k->form = TIR_BLOCK;
+	k->threads = (uint16_t)s->threads;
+	k->group = (uint16_t)s->group;
+	k->cluster = (uint16_t)s->cluster;
+	tir_add_buffer(k, name_cstr(f->names, "x"), DT_F32, false);
+	tir_add_buffer(k, name_cstr(f->names, "y"), DT_F32, true);
+	ValId n = tir_int(k, DT_I64, ELEMENTS), one = tir_int(k, DT_I64, 1), zero = tir_int(k, DT_I64, 0);
+	*in = tir_view(k, 0, 1, &n, &one);
+	*out = tir_view(k, 1, 1, &n, &one);
+	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I32, s->lanes), s->group > 1 ? s->group : 0, NULL, 0);
+	ValId mask = tir_binary(k, OP_LT, iota, tir_int(k, DT_I32, (int64_t)s->lanes - (int64_t)s->lanes / 4));
+	*x = tir_load(k, *in, &zero, mask, TIR_LANES_ALONG(0), s->lanes);
+	return k;
+}
+
+static void
+run(Fixture *f, const TirKernel *k, const float *x, float *y)
+{
+	const char *error = NULL;
+	TirMemory memory[8] = {{(void *)(uintptr_t)x, ELEMENTS * 4}, {y, ELEMENTS * 4}};
+	TirRun r = {.buffer = memory, .task_lo = 0, .task_hi = TASKS};
+	memset(y, 0, ELEMENTS * 4);
+	if (!tir_interpret(k, &f->arena, &r, &error))
+		fail_msg("%s", error);
+}
+
+/* The same bits before and after, and something in them. */
+static void
+same(Fixture *f, TirKernel *k)
+{
+	float *x = ARENA_ARRAY(&f->arena, float, ELEMENTS), *before = ARENA_ARRAY(&f->arena, float, ELEMENTS);
+	float *after = ARENA_ARRAY(&f->arena, float, ELEMENTS);
+	for (unsigned n = 0; n < ELEMENTS; n++)
+		x[n] = (float)((n * 2654435761u >> 8) % 1000003u) / 1000.0f - 400;
+	fixture_round_trip(f, k);
+	TirKernel *to = tile_spread(k, &f->arena);
+	fixture_round_trip(f, to);
+	fixture_verify(f, to);
+	run(f, k, x, before);
+	run(f, to, x, after);
+	assert_memory_equal(before, after, ELEMENTS * 4);
+	assert_true(before[0] != 0);
+	run(f, tile_cleanup(to, &f->arena), x, after);
+	assert_memory_equal(before, after, ELEMENTS * 4);
+}
+
+static void
+each_shape(void **state, bool clusters, void (*body)(Fixture *f, TirKernel *k, const Shape *s, ValId x, ValId in, ValId out))
+{
+	for (unsigned n = 0; n < sizeof shapes / sizeof *shapes; n++) {
+		if (shapes[n].cluster && !clusters)
+			continue;
+		fixture_teardown(state);
+		fixture_setup(state);
+		Fixture *f = *state;
+		GUARD(f);
+		ValId x, in, out;
+		TirKernel *k = block_kernel(f, &shapes[n], &x, &in, &out);
+		body(f, k, &shapes[n], x, in, out);
+		same(f, k);
+	}
+}
+
+static void
+sum(Fixture *f, TirKernel *k, const Shape *s, ValId x, ValId in, ValId out)
+{
+	(void)f, (void)in;
+	for (unsigned n = s->lanes; n > 1; n /= 2) {
+		ValId lo, hi;
+		tir_halves(k, x, &lo, &hi);
+		/* a difference too, whose halves can't change places */
+		x = tir_binary(k, OP_SUB, tir_binary(k, OP_ADD, lo, hi), tir_binary(k, OP_MUL, tir_binary(k, OP_SUB, lo, hi),
+		                                                                   tir_float(k, DT_F32, 0.25)));
+	}
+	ValId zero = tir_int(k, DT_I64, 0);
+	tir_store(k, out, x, &zero, 0, 0);
+}
+
+static void
+sums(void **state)
+{
+	each_shape(state, true, sum);
+}
+
+/* Twice in a loop: what one turn read is not written by the next too early. */
+static void
+looped_sum(Fixture *f, TirKernel *k, const Shape *s, ValId x, ValId in, ValId out)
+{
+	ValId zero = tir_int(k, DT_I64, 0), all = tir_float(k, DT_F32, 1);
+	(void)f, (void)in;
+	ValId i = tir_for(k, zero, tir_int(k, DT_I64, 3), tir_int(k, DT_I64, 1), &all, 1);
+	ValId v = tir_binary(k, OP_MUL, x, all);
+	for (unsigned n = s->lanes; n > 1; n /= 2) {
+		ValId lo, hi;
+		tir_halves(k, v, &lo, &hi);
+		v = tir_binary(k, OP_MAX, lo, hi);
+	}
+	tir_store(k, out, v, &i, 0, 0);
+	ValId next = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, v, tir_float(k, DT_F32, 0.001)), tir_cast(k, DT_F32, i));
+	tir_end_for(k, &next, 1);
+}
+
+static void
+loops(void **state)
+{
+	each_shape(state, true, looped_sum);
+}
+
+/* The same for task after task: one is parted from the next where there is one. */
+static void
+task_sum(Fixture *f, TirKernel *k, const Shape *s, ValId x, ValId in, ValId out)
+{
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	(void)f, (void)in;
+	ValId i = tir_for(k, lo, hi, tir_int(k, DT_I64, 1), NULL, 0), v = tir_binary(k, OP_SUB, x, tir_cast(k, DT_F32, i));
+	for (unsigned n = s->lanes; n > 1; n /= 2) {
+		ValId low, high;
+		tir_halves(k, v, &low, &high);
+		v = tir_binary(k, OP_ADD, low, high);
+	}
+	tir_store(k, out, v, &i, 0, 0);
+	tir_end_for(k, NULL, 0);
+	TirKernel *to = tile_spread(k, &f->arena);
+	ValId last = (ValId)to->inst.n - 1;
+	unsigned inside = 0, n = to->region.at[0].inst.n;
+	for (ValId v_if = 1; v_if < to->inst.n; v_if++)
+		inside += tir_inst(to, v_if)->op == OP_IF;
+	bool parts = tir_inst(to, last)->op == OP_BARRIER && to->region.at[0].inst.at[n - 1] == last;
+	assert_int_equal(inside, parts);
+	assert_true(parts || s->threads == TIR_WARP);
+}
+
+static void
+tasks(void **state)
+{
+	each_shape(state, true, task_sum);
+}
+
+/* Lanes slid both ways, one lane to all, and what was stored read back elsewhere. */
+static void
+moves_of(Fixture *f, TirKernel *k, const Shape *s, ValId x, ValId in, ValId out)
+{
+	(void)f, (void)in;
+	ValId zero = tir_int(k, DT_I64, 0), one = tir_emit(k, OP_LANE, tir_scalar(DT_F32), s->lanes / 2 + 1, &x, 1);
+	ValId all = tir_emit(k, OP_SPLAT, tir_vector(DT_F32, s->lanes), 0, &one, 1);
+	ValId up[2] = {all, x}, down[2] = {x, all}, v = tir_binary(k, OP_SUB, x, all);
+	if (!s->cluster) { /* they slide in a block alone */
+		v = tir_emit(k, OP_SLIDE, tir_vector(DT_F32, s->lanes), s->lanes - 1, up, 2);
+		v = tir_binary(k, OP_ADD, v, tir_emit(k, OP_SLIDE, tir_vector(DT_F32, s->lanes), 3, down, 2));
+	}
+	tir_store(k, out, v, &zero, 0, TIR_LANES_ALONG(0));
+	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I64, s->lanes), 0, NULL, 0);
+	ValId back = tir_binary(k, OP_SUB, tir_int(k, DT_I64, (int64_t)s->lanes - 1), iota);
+	ValId turned = tir_load(k, out, &back, 0, 0, s->lanes);
+	tir_store(k, out, tir_binary(k, OP_ADD, turned, x), &zero, 0, TIR_LANES_ALONG(0));
+}
+
+static void
+moves(void **state)
+{
+	each_shape(state, true, moves_of);
+}
+
+/* Each lane and all before it in its thread, its warp, the block: as a scan moves them. */
+static void
+scan_of(Fixture *f, TirKernel *k, const Shape *s, ValId x, ValId in, ValId out)
+{
+	unsigned group = s->lanes / s->threads < s->group ? s->lanes / s->threads : s->group, warps = s->threads / TIR_WARP;
+	unsigned n = s->threads * group;
+	ValId zero = tir_int(k, DT_I64, 0), part = x, total, none = tir_float(k, DT_F32, 1), part_of[TIR_MAX_THREADS / TIR_WARP];
+	(void)f, (void)in;
+	if (n < s->lanes)
+		part = tir_emit(k, OP_LANE, tir_vector(DT_F32, n), s->lanes - n, &x, 1);
+	ValId odd = part;
+	for (unsigned v = group; v > 1; v /= 2)
+		odd = tir_emit(k, OP_HALF, tir_vector(DT_F32, s->threads * v / 2), 1, &odd, 1);
+	ValId unit = tir_emit(k, OP_SPLAT, tir_vector(DT_F32, s->threads), 0, &none, 1), up[2] = {unit, odd}, down[2] = {odd, unit};
+	total = tir_emit(k, OP_SLIDE, tir_vector(DT_F32, s->threads), TIR_SLIDE(TIR_WARP - 3, TIR_WARP), up, 2);
+	total = tir_binary(k, OP_SUB, total, tir_emit(k, OP_SLIDE, tir_vector(DT_F32, s->threads), TIR_SLIDE(4, TIR_WARP), down, 2));
+	ValId turned[2] = {total, odd};
+	total = tir_emit(k, OP_SLIDE, tir_vector(DT_F32, s->threads), TIR_SLIDE(5, TIR_WARP), turned, 2);
+	total = tir_binary(k, OP_ADD, total, tir_emit(k, OP_SLIDE, tir_vector(DT_F32, s->threads), TIR_SLIDE(3, TIR_WARP / 2), up, 2));
+	if (warps > 1) {
+		ValId last = total;
+		for (unsigned bit = 5; bit-- > 0;)
+			last = tir_emit(k, OP_HALF, tir_vector(DT_F32, warps << bit), 2 * bit + 1, &last, 1);
+		for (unsigned w = 0; w < warps; w++)
+			part_of[w] = tir_emit(k, OP_LANE, tir_scalar(DT_F32), w, &last, 1);
+		last = tir_emit(k, OP_JOIN, tir_vector(DT_F32, warps), 0, part_of, warps);
+		for (unsigned bit = 0; bit < 5; bit++)
+			last = tir_emit(k, OP_WEAVE, tir_vector(DT_F32, warps << (bit + 1)), 2 * bit, (ValId[]){last, last}, 2);
+		total = tir_binary(k, OP_SUB, total, last);
+	}
+	for (unsigned v = 1; v < s->lanes / s->threads; v *= 2) {
+		unsigned bit = v < group ? 0 : (unsigned)__builtin_ctz(s->threads * v);
+		ValId both[2] = {total, tir_binary(k, OP_MUL, total, tir_float(k, DT_F32, 2))};
+		total = tir_emit(k, OP_WEAVE, tir_vector(DT_F32, s->threads * v * 2), 2 * bit, both, 2);
+	}
+	tir_store(k, out, total, &zero, 0, TIR_LANES_ALONG(0));
+}
+
+static void
+scans(void **state)
+{
+	each_shape(state, false, scan_of);
+}
+
+/* --- barriers --- */
+
+/* In the loop of a block that doubles 32 elements in place in each of three turns, from this value on. */
+static unsigned
+barriers_of_turns(Fixture *f, const char *from)
+{
+	const char *text = arena_text(&f->arena,
+	                              "kernel k block 32 by 1\nbuffer 0 y : f32 written\n{\n  %%1:i64 = const 64 %%2:i64 = const 1\n"
+	                              "  %%3 = buffer 0 %%4:f32 = view %%3, %%1, %%2 %%5:i64 = const 0 %%6:i64 = const 3\n"
+	                              "  %%7 = for %%5, %%6, %%2 {\n  %%8:i64 = blockarg 0\n  %%9:f32x32 = load %%4, %s along 0\n"
+	                              "  %%10:f32x32 = + %%9, %%9\n  %%11 = store %%4, %%10, %s along 0\n  %%12 = yield\n  }\n}\n",
+	                              from, from);
+	const TirKernel *k = tile_spread(fixture_read(f, text), &f->arena);
+	float y[64] = {0};
+	const char *error = NULL;
+	TirMemory memory = {y, sizeof y};
+	TirRun r = {.buffer = &memory, .task_hi = 1};
+	unsigned n = 0;
+	if (!tir_interpret(k, &f->arena, &r, &error))
+		fail_msg("%s", error);
+	for (uint32_t i = 0; i < k->region.at[1].inst.n; i++)
+		n += tir_inst(k, k->region.at[1].inst.at[i])->op == OP_BARRIER;
+	return n;
+}
+
+/* What is a thread's own in all turns needs none. */
+static void
+barriers(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	assert_int_equal(barriers_of_turns(f, "%5"), 0);
+	assert_int_equal(barriers_of_turns(f, "%8"), 1);
+}
+
+/* --- what threads must not do --- */
+
+#define THREADS                                                                                                       \
+	"kernel k threads 32 by 1\nbuffer 0 y : f32 written\nbuffer 1 s : f32 written shared 32\n{\n"                  \
+	"  %1:i64 = thread\n  %2:i64 = const 32\n  %3:i64 = const 1\n  %4 = buffer 0\n  %5:f32 = view %4, %2, %3\n"      \
+	"  %6 = buffer 1\n  %7:f32 = view %6, %2, %3\n  %8:f32 = cast %1\n  %9:i64 = const 31\n  %10:i64 = - %9, %1\n"
+
+/* Two blocks: s is reached by both, o is each one's own; y's element is %11, that of the other block's thread %13. */
+#define CLUSTER                                                                                                       \
+	"kernel k threads 32 by 1 cluster 2\nbuffer 0 y : f32 written\nbuffer 1 s : f32 written shared 32 wide\n"       \
+	"buffer 2 o : f32 written shared 32\n{\n"                                                                        \
+	"  %1:i64 = thread\n  %2:i64 = const 32\n  %3:i64 = const 1\n  %4:i64 = const 2\n  %5 = buffer 0\n"             \
+	"  %6:i64 = const 64\n  %7:f32 = view %5, %6, %3\n  %8 = buffer 1\n  %9:f32 = view %8, %4, %2, %2, %3\n"        \
+	"  %10:i64 = rank\n  %11:i64 = * %10, %2\n  %12:i64 = + %11, %1\n  %13:i64 = - %3, %10\n  %14:f32 = cast %12\n" \
+	"  %15 = buffer 2\n  %16:f32 = view %15, %2, %3\n  %17:i64 = const 31\n  %18:i64 = - %17, %1\n"
+
+/* Each block has an element for each of both. */
+#define HANDED "%20:bool = < %1, %4 %21 = store %9, %14, %1, %10, %20 masked "
+#define HANDED_AFTER "%21:bool = < %1, %4 %22 = store %9, %14, %1, %10, %21 masked "
+
+typedef struct {
+	const char *body, *error;
+} Found;
+
+static void
+find_each(void **state, const char *head, const Found *row, unsigned nrow)
+{
+	for (unsigned n = 0; n < nrow; n++) {
+		fixture_teardown(state);
+		fixture_setup(state);
+		Fixture *f = *state;
+		GUARD(f);
+		TirKernel *k = fixture_read(f, arena_text(&f->arena, "%s%s\n}\n", head, row[n].body));
+		float y[64] = {0};
+		const char *error = NULL;
+		TirMemory memory[3] = {{y, sizeof y}};
+		TirRun r = {.buffer = memory, .task_hi = 1};
+		bool ok = tir_interpret(k, &f->arena, &r, &error);
+		if (row[n].error)
+			assert_string_equal(ok ? "runs" : error, row[n].error);
+		else if (!ok)
+			fail_msg("%s", error);
+	}
+}
+
+static void
+finds(void **state)
+{
+	static const Found row[] = {
+		{"%20 = store %7, %8, %1 %21 = barrier %22:f32 = load %7, %10 %23 = store %5, %22, %1", NULL},
+		{"%20:f32 = shuffle 5 %8 %21 = store %5, %20, %1", NULL},
+		{"%20 = store %7, %8, %1 %21:f32 = load %7, %10",
+		 "kernel k: %21 load: thread 0 reads byte 124 of s, which thread 31 wrote since the last barrier"},
+		{"%20:f32 = load %5, %10 %21 = store %5, %8, %1",
+		 "kernel k: %21 store: thread 0 writes byte 0 of y, which another one read since the last barrier"},
+		{"%20 = store %5, %8, %3", "kernel k: %20 store: thread 1 writes byte 4 of y, which thread 0 wrote since the last barrier"},
+		{"%20:f32 = load %7, %1", "kernel k: %20 load: thread 0 reads byte 0 of s, which nobody wrote"},
+		{"%20:bool = < %1, %3 %21 = if %20 { %22 = barrier %23 = yield } else { %24 = yield }",
+		 "kernel k: %22 barrier: not all threads meet it"},
+		{"%20 = for %3, %1, %3 { %21:i64 = blockarg 0 %22 = yield }",
+		 "kernel k: %20 for: threads differ in how often they run it"},
+		{"%20 = store %5, %8, %2", "kernel k: %20 store: index 0 of thread 0 is 32, the extent 32"},
+	};
+	find_each(state, THREADS, row, sizeof row / sizeof *row);
+}
+
+static void
+finds_in_clusters(void **state)
+{
+	static const Found row[] = {
+		{"%20 = store %9, %14, %13, %1 %21 = barrier 1 %22:f32 = load %9, %10, %18 %23 = store %7, %22, %12", NULL},
+		{"%20 = store %16, %14, %1 %21 = barrier %22:f32 = load %16, %18 %23 = store %7, %22, %12", NULL},
+		{"%20 = store %9, %14, %13, %1 %21 = barrier %22:f32 = load %9, %10, %18",
+		 "kernel k: %22 load: thread 0 reads byte 124 of s, which thread 63 wrote since the last barrier of the cluster"},
+		{"%20 = store %9, %14, %10, %1 %21 = barrier 1 %22:f32 = load %9, %13, %1 %23 = barrier %24 = store %9, %14, %10, %1",
+		 "kernel k: %24 store: thread 0 writes byte 0 of s, which another block read since the last barrier of the cluster"},
+		{"%20:f32 = load %7, %12 %21 = barrier %22:i64 = - %6, %3 %23:i64 = - %22, %12 %24 = store %7, %14, %23",
+		 "kernel k: %24 store: thread 0 writes byte 252 of y, which another block read since the last barrier of the cluster"},
+		{"%20 = store %7, %14, %1", "kernel k: %20 store: thread 32 writes byte 0 of y, which thread 0 wrote since the last barrier"},
+		{"%20:f32 = load %9, %13, %1", "kernel k: %20 load: thread 0 reads byte 128 of s, which nobody wrote"},
+		{HANDED "%22 = barrier 3 %23:f32 = load %9, %10, %13 %24 = store %7, %23, %12", NULL},
+		{HANDED "%22 = barrier %23:f32 = load %9, %10, %13",
+		 "kernel k: %23 load: thread 0 reads byte 4 of s, which thread 32 wrote since the last barrier of the cluster"},
+		{HANDED "%22 = barrier 3 %23 = barrier 3", "kernel k: %23 barrier: the element of block 0 has not come to block 0"},
+		{"%20 = barrier 3", "kernel k: %20 barrier: the element of block 0 has not come to block 0"},
+		{"%20 = store %7, %14, %12 " HANDED_AFTER "%23 = barrier 3 %24:i64 = * %13, %2 %25:i64 = + %24, %1 %26:f32 = load %7, %25",
+		 "kernel k: %26 load: thread 0 reads byte 128 of y, which thread 32 wrote since the last barrier of the cluster"},
+		{"%20 = barrier 2", "kernel k: %20 barrier: is for no elements of blocks"},
+		{"%20 = barrier 5", "kernel k: %20 barrier: is for no buffer"},
+		{"%20:f32 = view %8, %6, %3", "kernel k: %20 view: is not by rank and element"},
+	};
+	find_each(state, CLUSTER, row, sizeof row / sizeof *row);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(barriers), TEST(finds), TEST(finds_in_clusters)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
