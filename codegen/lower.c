@@ -61,6 +61,26 @@ lower_call(Lower *l, const char *intrinsic, LLVMTypeRef *overload, unsigned nove
 	return LLVMBuildCall2(l->b, LLVMGlobalGetValueType(f), f, own, narg, "");
 }
 
+Val
+lower_lanes_from(Lower *l, Val x, Val beyond, unsigned at, unsigned n)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	unsigned have = LLVMGetVectorSize(LLVMTypeOf(x));
+	Val number[TIR_MAX_LANES];
+	for (unsigned k = 0; k < n; k++)
+		number[k] = LLVMConstInt(i32, at + k < have ? at + k : have, 0);
+	return LLVMBuildShuffleVector(l->b, x, beyond, LLVMConstVector(number, n), "");
+}
+
+Val
+lower_put_lanes(Lower *l, Val all, Val part, unsigned at, unsigned n)
+{
+	Val number[TIR_MAX_LANES], r = lower_lanes_from(l, part, LLVMGetPoison(LLVMTypeOf(part)), 0, n);
+	for (unsigned k = 0; k < n; k++)
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), k < at ? k : n + (k - at) % n, 0);
+	return all ? LLVMBuildShuffleVector(l->b, all, r, LLVMConstVector(number, n), "") : r;
+}
+
 static LLVMBasicBlockRef
 new_block(Lower *l)
 {

@@ -49,6 +49,10 @@ Val lower_int(Lower *l, LLVMTypeRef t, uint64_t c);
 Val lower_splat(Lower *l, Val scalar, unsigned lanes);
 Val lower_call(Lower *l, const char *intrinsic, LLVMTypeRef *overload, unsigned noverload, const Val *arg,
                unsigned narg);
+/* Lanes at, at + 1, … of x as a vector of n lanes; where x has ended, a lane of `beyond`, a vector of its type. */
+Val lower_lanes_from(Lower *l, Val x, Val beyond, unsigned at, unsigned n);
+/* all, a vector of n lanes, with those of part from lane `at` on; all = NULL: the others are anything. */
+Val lower_put_lanes(Lower *l, Val all, Val part, unsigned at, unsigned n);
 static inline LLVMTypeRef
 lower_i64(Lower *l)
 {
@@ -104,6 +108,10 @@ Val lower_cast(Lower *l, Val a, DType from, TirType to);
 Val lower_bitcast(Lower *l, Val a, DType from, TirType to);
 /* A JOIN of casts to f8e4m3 on a GPU, whose instruction makes two at once; NULL: it is another. */
 Val lower_join_fp8(Lower *l, ValId v);
+/* lower_masked.c */
+bool lower_masks_by_sign(const Lower *l, LLVMTypeRef vector);
+Val lower_masked_load(Lower *l, LLVMTypeRef vector, Val p, Val mask);
+void lower_masked_store(Lower *l, Val value, Val p, Val mask);
 /* lower_memory.c */
 Val lower_tile_load(Lower *l, ValId v);
 void lower_tile_store(Lower *l, ValId v);

@@ -314,18 +314,6 @@ lower_isnan(Lower *l, ValId v)
 	return LLVMBuildFCmp(l->b, LLVMRealUNO, lower_arg(l, v, 0), lower_arg(l, v, 0), "");
 }
 
-/* Lanes at, at + 1, … of x as a vector of n lanes; beyond x's end, anything. */
-static Val
-lanes_from(Lower *l, Val x, unsigned at, unsigned n)
-{
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
-	unsigned have = LLVMGetVectorSize(LLVMTypeOf(x));
-	Val number[TIR_MAX_LANES];
-	for (unsigned k = 0; k < n; k++)
-		number[k] = at + k < have ? LLVMConstInt(i32, at + k, 0) : LLVMGetPoison(i32);
-	return LLVMBuildShuffleVector(l->b, x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(number, n), "");
-}
-
 /* a 2^floor(b) of one whole register. */
 static Val
 scale_register(Lower *l, Val a, Val b, unsigned bits)
@@ -351,14 +339,11 @@ lower_scale(Lower *l, ValId v)
 	while (part < n && part < 512 / bits)
 		part *= 2;
 	for (unsigned at = 0; at < n; at += part) {
-		Val r = scale_register(l, lanes_from(l, a, at, part), lanes_from(l, b, at, part), bits);
+		Val none = LLVMGetPoison(LLVMTypeOf(a));
+		Val r = scale_register(l, lower_lanes_from(l, a, none, at, part), lower_lanes_from(l, b, none, at, part), bits);
 		if (!x->type.lanes)
 			return LLVMBuildExtractElement(l->b, r, lower_int(l, lower_i64(l), 0), "");
-		r = lanes_from(l, r, 0, n);
-		Val number[TIR_MAX_LANES];
-		for (unsigned k = 0; k < n; k++)
-			number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), k < at ? k : n + (k - at) % n, 0);
-		all = all ? LLVMBuildShuffleVector(l->b, all, r, LLVMConstVector(number, n), "") : r;
+		all = lower_put_lanes(l, all, r, at, n);
 	}
 	return all;
 }

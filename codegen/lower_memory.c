@@ -252,6 +252,8 @@ load_vector(Lower *l, const MemAccess *x)
 		lower_ahead(l, p, x->ahead, x->lanes * element_bytes(x->dtype));
 	if (x->in_a_row && !x->mask)
 		return aligned(LLVMBuildLoad2(l->b, type, p, ""), x->dtype);
+	if (x->in_a_row && lower_masks_by_sign(l, type))
+		return lower_masked_load(l, type, p, x->mask);
 	LLVMTypeRef over[2] = {type, LLVMTypeOf(p)};
 	Val arg[3] = {p, x->mask ? x->mask : all_lanes(l, x->lanes), LLVMConstNull(type)};
 	Val r = lower_call(l, x->in_a_row ? "llvm.masked.load" : "llvm.masked.gather", over, 2, arg, 3);
@@ -288,6 +290,10 @@ store_vector(Lower *l, const MemAccess *x, Val value)
 	}
 	if (x->in_a_row && (!x->mask || BUG(store_unmasked))) {
 		aligned(LLVMBuildStore(l->b, value, p), x->dtype);
+		return;
+	}
+	if (x->in_a_row && lower_masks_by_sign(l, LLVMTypeOf(value))) {
+		lower_masked_store(l, value, p, x->mask);
 		return;
 	}
 	LLVMTypeRef over[2] = {LLVMTypeOf(value), LLVMTypeOf(p)};
