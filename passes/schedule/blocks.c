@@ -13,6 +13,7 @@
 
 #include "passes/cost/cost.h"
 #include "passes/expr_map.h"
+#include "passes/schedule/op_cost.h"
 
 /* A thread has HELD_WORDS registers of 32 bits for what its lanes hold, and as many to compute with. */
 enum {
@@ -23,6 +24,7 @@ enum {
 	OWN_REGISTERS = 32, /* of a thread that holds lanes: addresses, masks, the fold, what is on its way */
 	MAP_LANES = 16,
 	LOOP_LANES = 8,
+	BUSY_UNITS = 160, /* of op_cost.h, for one lane: they take much longer than its bytes, from wherever */
 	BUSY_WARPS = 16, /* of a multiprocessor: as many as keep it busy */
 	COLUMN_THREADS = 128,
 	COLUMN_WARPS = 4 /* of a multiprocessor, up to which each may be a block */
@@ -306,13 +308,40 @@ carried_words(const Graph *g, const Rows *r)
 	return words;
 }
 
+typedef struct {
+	const Graph *g;
+	unsigned units;
+} BodyCost;
+
+static void
+add_op(void *user, ExprId e)
+{
+	BodyCost *c = user;
+	c->units += op_cost((Op)expr_get(c->g, e)->op).vector;
+}
+
+/* Whether no phase leaves elements of a row to a later one, and what is computed of one takes much longer than
+ * bringing it: nothing is gained by having many on their way, and each is another copy of the code. */
+static bool
+only_computes(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	BodyCost c = {g, 0};
+	const uint32_t *phases = phases_of(g, scratch, r, lanes);
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		if (phases[t] & (phases[t] - 1))
+			return false;
+	for (unsigned m = 0; m < r->nmember; m++)
+		expr_walk(g, scratch, r->member[m].node.body, add_op, &c);
+	return c.units >= BUSY_UNITS;
+}
+
 /* The forms that hold a row, the smallest first. What is carried may take half of the registers to compute with, and
  * goes on while a block waits: there is another one. */
 static void
 add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words)
 {
-	unsigned each = HELD_LANES, all = held_threads(), carried = carried_words(g, r);
 	uint32_t along = lane_axes(r);
+	unsigned each = only_computes(g, scratch, r, along) ? group : HELD_LANES, all = held_threads(), carried = carried_words(g, r);
 	while (each > group && (each * words > HELD_WORDS || each * (words + carried) > HELD_WORDS + HELD_WORDS / 2))
 		each /= 2;
 	for (unsigned threads = TIR_WARP; threads <= (carried ? all / 2 : all); threads *= threads == TIR_WARP ? 4 : 2) {

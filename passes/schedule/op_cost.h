@@ -21,11 +21,12 @@ static inline OpCost
 op_cost(Op op)
 {
 	static const OpCost none = {0, 0}, cheap = {4, 1}, dear = {48, 4}, math = {160, 16};
+	static const OpCost root = {1600, 160}; /* both parts in f64, of an exact remainder */
 	const OpInfo *info = &op_info[op];
 	if (op == OP_READ)
 		return op_cost_read;
 	if (info->flags & F_MATH)
-		return math;
+		return op == OP_ROOT ? root : math;
 	if (info->cls != CLASS_MAP)
 		return none;
 	return info->flags & F_CHEAP ? cheap : dear;

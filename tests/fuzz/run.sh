@@ -16,15 +16,15 @@ echo "seeds: $(ls "$work/seeds" | wc -l) files"
 # What these find, or the size of what they keep, is not asked for here; the rate doubles without.
 export ASAN_OPTIONS=detect_stack_use_after_return=0:quarantine_size_mb=8:malloc_context_size=4
 
-start() { # NUMBER: half of the executions, with an own corpus and random seed
+start() { # NUMBER EXECUTIONS BYTES: so many, of texts no longer than that, with an own corpus and random seed
   mkdir "$work/corpus$1"
-  "$fuzzer" "$work/corpus$1" "$work/seeds" -seed="$1" -runs=$(((total + 1) / 2)) -max_len=2048 \
+  "$fuzzer" "$work/corpus$1" "$work/seeds" -seed="$1" -runs="$2" -max_len="$3" \
     -timeout=25 -rss_limit_mb=2048 -dict="$here/tex.dict" -use_value_profile=0 -print_final_stats=1 \
     -artifact_prefix="$work/finding-$1-" >"$work/log$1" 2>&1
 }
-start 1 &
+start 1 $((total * 3 / 10)) 2048 & # these take as long as
 first=$!
-start 2 &
+start 2 $((total - total * 3 / 10)) 640 & # as many more short ones
 second=$!
 status=0
 wait "$first" || status=1

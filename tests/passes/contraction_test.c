@@ -1,4 +1,4 @@
-/* contraction_test.c: usage: contraction_test [PATTERN]: the tests of such names
+/* contraction_test.c: usage: contraction_test [[-]PATTERN]: the tests of such names, or all others
  *
  * Sums of products through the CONTRACT template, against the oracle and, in strict mode to the bit,
  * against NEST. A case is written as its operands' and its output's indices. */
@@ -395,7 +395,9 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_fused, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),
 	};
-	if (argc > 1)
+	if (argc > 1 && *argv[1] == '-')
+		cmocka_set_skip_filter(argv[1] + 1);
+	else if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include "passes/pass.h"
 #include "program.h"
 
-enum { BATCH = 16, MAX_GPUS = 16, MOST_REGISTERS = 255, SPILLS_PERMILLE = 150 };
+enum { BATCH = 16, ALL_EVERY = 5, MAX_GPUS = 16, MOST_REGISTERS = 255, SPILLS_PERMILLE = 150 };
 
 typedef struct {
 	const char *name;
@@ -35,6 +35,20 @@ find_gpus(Run *r, Arena *a)
 		r->gpu[r->ngpu++].name = arena_copy(a, n, strcspn(n, ","));
 }
 
+/* Leaves one kernel of those of which a launch runs one. */
+static void
+pick(Program *p, uint64_t seed)
+{
+	uint32_t n = 0;
+	for (uint32_t k = 0, end; k < p->kernel.n; k = end) {
+		for (end = k + 1; end < p->kernel.n && p->kernel.at[end].alternative; end++)
+			;
+		p->kernel.at[n] = p->kernel.at[k + seed % (end - k)];
+		p->kernel.at[n++].alternative = false;
+	}
+	p->kernel.n = n;
+}
+
 static const Program *
 compile(Arena *a, const RandomProgram *rp, const PassOptions *po)
 {
@@ -47,7 +61,10 @@ compile(Arena *a, const RandomProgram *rp, const PassOptions *po)
 	Unit *u = frontend_compile(a, names_new(a), &d, id, &o);
 	if (d.nerror || u->graph.n != 1)
 		bug(a, "seed %llu: %s", (unsigned long long)rp->seed, diags_render(&d, a, false));
-	return compile_graph(u->graph.at[0], po, &log);
+	Program *p = compile_graph(u->graph.at[0], po, &log);
+	if (rp->seed % ALL_EVERY)
+		pick(p, rp->seed / ALL_EVERY);
+	return p;
 }
 
 /* What the assembler says of this text: its registers are counted, all else that it should not say fails. */
