@@ -492,7 +492,9 @@ group_elab(Sema *s, Def **m, uint32_t n)
 	}
 	uint32_t ncheck = s->g->check.n, ndiag = s->diags->list.n, nwarn = s->diags->nwarning;
 	uint32_t first = 0;
-	for (int round = 0; round < 3; round++) {
+	for (uint32_t round = 0;; round++) { /* a type goes on by at least one member a round */
+		if (round > n * DT_COUNT)
+			bug(s->arena, "the types of a recurrence do not settle");
 		first = s->g->tensor.n;
 		if (group_round(s, m, n, guess) || s->diags->nerror)
 			break;
