@@ -22,9 +22,9 @@ start() { # NUMBER EXECUTIONS BYTES: so many, of texts no longer than that, with
     -timeout=25 -rss_limit_mb=2048 -dict="$here/tex.dict" -use_value_profile=0 -print_final_stats=1 \
     -artifact_prefix="$work/finding-$1-" >"$work/log$1" 2>&1
 }
-start 1 $((total * 3 / 10)) 2048 & # these take as long as
+start 1 $((total / 4)) 2048 & # these take as long as
 first=$!
-start 2 $((total - total * 3 / 10)) 640 & # as many more short ones
+start 2 $((total - total / 4)) 512 & # three times as many short ones
 second=$!
 status=0
 wait "$first" || status=1

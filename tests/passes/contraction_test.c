@@ -214,7 +214,7 @@ test_empty(void **state)
 
 /* More than one block of rows, of columns, of terms. */
 static void
-test_blocks(void **state)
+test_more_blocks(void **state)
 {
 	(void)state;
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(351, 3, 2), DT_NONE, DT_NONE, PLAIN});
@@ -244,24 +244,32 @@ test_splits(void **state)
 
 /* Batches, broadcast on either side, in any order; several indices of rows, columns and terms. */
 static void
-test_axes(void **state)
+try_axes(int form, int64_t rows_of_i)
 {
-	(void)state;
 	static const char *const rows[][4] = {
 		{"bik", "bkj", "k", "bij"}, {"bik", "kj", "k", "bij"}, {"ik", "bkj", "k", "bij"}, {"bik", "bjk", "k", "ibj"},
 		{"bki", "bkj", "k", "ijb"}, {"bik", "kjc", "k", "bijc"}, {"ibk", "kcj", "k", "bcij"}, {"kib", "ckj", "k", "bijc"},
 		{"irs", "rsj", "rs", "ij"}, {"irs", "srj", "rs", "ij"}, {"ris", "jrs", "sr", "ij"}, {"birs", "rsjc", "rs", "bicj"},
 		{"rsi", "jsr", "rs", "ij"}, {"ik", "j", "k", "ij"}, {"i", "kj", "k", "ij"}, {"i", "j", "k", "ij"},
 	};
-	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-		Product p = {rows[k][0], rows[k][1], rows[k][2], rows[k][3],
-		             {[1] = 3, [2] = 5, [8] = 8, [9] = 17, [10] = 18, [17] = 3, [18] = 17}, DT_NONE, DT_NONE, PLAIN};
-		try_product(&p);
-		p.form = SHIFTED;
-		try_product(&p);
-		p.size['i' - 'a'] = 11; /* not few rows */
-		try_product(&p);
-	}
+	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+		try_product(&(Product){rows[k][0], rows[k][1], rows[k][2], rows[k][3],
+		                       {[1] = 3, [2] = 5, [8] = rows_of_i, [9] = 17, [10] = 18, [17] = 3, [18] = 17}, DT_NONE, DT_NONE, form});
+}
+
+static void
+test_axes(void **state)
+{
+	(void)state;
+	try_axes(PLAIN, 8);
+}
+
+static void
+test_more_axes(void **state)
+{
+	(void)state;
+	try_axes(SHIFTED, 8);
+	try_axes(SHIFTED, 11); /* not few rows */
 }
 
 static void
@@ -385,9 +393,10 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_layouts, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_fetched, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_empty, case_setup, case_teardown),
-		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_more_blocks, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_splits, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_axes, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_more_axes, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_pairs, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_subnormal_pairs, case_setup, case_teardown),
