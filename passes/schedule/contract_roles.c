@@ -10,8 +10,12 @@
  * Elements outside of a factor are 0 to the copy, so only what is stored is masked. The copies want rows that begin at
  * multiples of 16 bytes: a launch takes another kernel for any others, and for sizes that do not fill a fraction of a tile.
  *
- * The order of the sums is the hardware's, which the strict mode does not allow; and it cuts off what it aligns, for which
- * the relaxed mode has no bound yet: the fast mode alone has these kernels. */
+ * The order of the sums is the hardware's, which the strict mode does not allow. An instruction adds 16 exact products to
+ * the accumulator in one go: it aligns the 17 to the largest, keeps 2 bits more than a significand's 24 and cuts off what
+ * lies below, the sum's last bits too (Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores", 2025;
+ * scripts/gpu-library.py looks whether the bits are there). Where S is the sum of the magnitudes and u = 2^-24, that is an
+ * error of at most (17/2 + 2) u S for 16 terms, below the n u S which the oracle allows n terms in any order, n >= 64
+ * (eval_fold.c); an instruction whose terms are all beyond the end is exact. */
 #include "passes/schedule/contract_roles.h"
 
 #include "ir/bugs.h"
@@ -119,7 +123,7 @@ bool
 contract_roles_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
 	Product p;
-	if (!o->roles || !o->blocks || g->fp != FP_FAST || !contract_is_sum_of_products(g, t) || !find_elements(g, scratch, faulty, t, &p))
+	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !contract_is_sum_of_products(g, t) || !find_elements(g, scratch, faulty, t, &p))
 		return false;
 	const Node *n = tensor_node(g, t);
 	return !n->finish || !expr_can_fault(g, scratch, faulty, n->finish);

@@ -105,7 +105,7 @@ products_are_right(void **state)
 	(void)state;
 	for (unsigned n = 0; n < sizeof products / sizeof *products; n++) {
 		now = &products[n];
-		mode = FP_FAST;
+		mode = n % 2 ? FP_FAST : FP_RELAXED;
 		CaseRun r = case_try_roles(build_product, now->split);
 		if (!r.roles)
 			fail_msg("product %u has no roles: %s", n, r.remarks);
@@ -121,7 +121,7 @@ others_have_none(void **state)
 	mode = FP_FAST;
 	assert_false(case_try_roles(build_product, false).roles);
 	now = &products[0];
-	mode = FP_RELAXED;
+	mode = FP_STRICT;
 	assert_false(case_try_roles(build_product, false).roles);
 }
 
