@@ -12,6 +12,7 @@ ONE = {"kernels": 1}
 MAP = {"roof": 0.97, "compile": 1.0}       # element-wise
 ROWS = {"roof": 0.92, "compile": 1.3}      # along rows: softmax, norms, cross-entropy
 SHORT_ROWS = {"roof": 0.85, "compile": 1.0}
+PRODUCT = {"eager": 0.85}                  # of torch's library; the geometric mean is meant to be 0.98
 COLUMNS = {"roof": 0.92, "compile": 1.0}
 
 ADAM = dict(N0=4096 * 4096, N1=4096 * 4096, N2=4096 * 4096, N3=4096 * 4096, N4=4096 * 11008, N5=4096 * 11008,
@@ -21,6 +22,25 @@ ADAM = dict(N0=4096 * 4096, N1=4096 * 4096, N2=4096 * 4096, N3=4096 * 4096, N4=4
 def norm_shapes():
     """2^26 elements in rows of 1K to 64K."""
     return [dict(N=2**26 // d, D=d) for d in (1024, 4096, 8192, 16384, 65536)]
+
+
+def mnk(*shapes):
+    return [dict(zip("MNK", s)) for s in shapes]
+
+
+def bmnk(*shapes):
+    return [dict(zip("BMNK", s)) for s in shapes]
+
+
+def squares(*sizes):
+    return mnk(*((n, n, n) for n in sizes))
+
+
+def projections(tokens):
+    """Linear layers of language models with 8 and 70 billion parameters."""
+    small = [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)]
+    large = [(10240, 8192), (8192, 8192), (28672, 8192), (8192, 28672)]
+    return mnk(*((tokens, *s) for s in (small if tokens < 1024 else small + large)))
 
 
 def by_row(shapes):
@@ -83,6 +103,37 @@ CASES = [
           bars={"roof": 0.7, "compile": 2.0}, limits=ONE, data={"ids": "below V"}, touched={"g": "T*D"}),
     *rows("index", "gpu/index.tex", "csr_matmul", [dict(R=131073, E=2**21, N=131072, D=128)], flops="2*E*D",
           bars={"eager": 1.0}, limits=ONE, data={"row": "offsets E", "col": "below N"}),
+
+    # bare products of bf16: 60 shapes
+    *(r for n, bar in ((256, 0.85), (512, 0.85), (768, 0.85), (1024, 0.85), (1536, 0.85), (2048, 0.85), (3072, 0.85),
+                       (4096, 0.99), (6144, 0.85), (8192, 1.02))
+      for r in rows("product", "gpu/product.tex", "product", squares(n), flops="2*M*N*K", bars={"eager": bar}, limits=ONE)),
+    *rows("product", "gpu/product.tex", "product", mnk((8192, 28672, 8192)), flops="2*M*N*K", bars={"eager": 1.0}, limits=ONE),
+    *rows("product", "gpu/product.tex", "product_nt", squares(1024, 2048, 4096, 6144), flops="2*M*N*K", bars=PRODUCT, limits=ONE),
+    *rows("product", "gpu/product.tex", "product_tn", squares(1024, 2048, 4096, 8192), flops="2*M*N*K", bars=PRODUCT, limits=ONE),
+    *rows("product", "gpu/product.tex", "product_tt", squares(2048, 4096), flops="2*M*N*K", bars=PRODUCT, limits=ONE),
+    *(r for tokens in (512, 2048, 8192)
+      for r in rows("product", "gpu/product.tex", "product_nt", projections(tokens)[:8 if tokens == 2048 else 6],
+                    flops="2*M*N*K", bars=PRODUCT, limits=ONE)),
+    *rows("product", "gpu/product.tex", "product_nt", mnk((2048, 128256, 4096)), flops="2*M*N*K", bars=PRODUCT, limits=ONE),
+    *rows("product", "gpu/product.tex", "product",
+          mnk((1000, 1000, 1000), (1023, 1025, 1027), (3000, 5000, 2056), (1000, 1544, 328), (4095, 4097, 4096),
+              (777, 3333, 4111), (2050, 2050, 2050), (5000, 5000, 5000)), flops="2*M*N*K", bars=PRODUCT, limits=ONE),
+    *rows("product", "gpu/product.tex", "product",
+          mnk((1024, 1024, 16384), (512, 512, 65536), (256, 4096, 8192), (4096, 256, 8192), (16384, 128, 4096)),
+          flops="2*M*N*K", bars=PRODUCT, limits=ONE),
+    *rows("product", "gpu/product.tex", "batch",
+          bmnk((64, 1024, 128, 1024), (32, 512, 512, 512), (128, 256, 256, 256), (8, 4096, 1024, 1024)),
+          flops="2*B*M*N*K", bars=PRODUCT, limits=ONE),
+    *rows("product", "gpu/product.tex", "batch_nt", bmnk((64, 1024, 1024, 128), (16, 2048, 2048, 64)), flops="2*B*M*N*K",
+          bars=PRODUCT, limits=ONE),
+
+    *rows("around", "gpu/product.tex", "product_f32", squares(1024, 2048, 4096), flops="2*M*N*K", bars={"eager": 0.9},
+          limits=ONE),
+    *rows("around", "gpu/product.tex", "product_gelu", mnk((8192, 16384, 4096), (4096, 4096, 4096)), flops="2*M*N*K",
+          bars={"compile": 1.05}, limits=ONE),
+    *rows("around", "gpu/product.tex", "gated", mnk((8192, 14336, 4096)), flops="4*M*N*K", bars={"compile": 1.02}, limits=ONE),
+    *rows("around", "gpu/product.tex", "norm_product", mnk((8192, 8192, 8192)), flops="2*M*N*K", bars={"compile": 1.02}),
 ]
 
 

@@ -136,6 +136,52 @@ def csr_matmul(a, at):
     return [np.array(got)]
 
 
+def times(x, w, at):
+    """Rows `at` of x times w, in float64."""
+    x = x[torch.as_tensor(at, device=x.device)].double()
+    return torch.cat([x @ c.double() for c in w.split(4096, 1)], 1).cpu().numpy()
+
+
+def product(a, at):
+    return [times(a["x"], a["w"], at)]
+
+
+def product_nt(a, at):
+    return [times(a["x"], a["w"].t(), at)]
+
+
+def product_tn(a, at):
+    return [times(a["x"].t(), a["w"], at)]
+
+
+def product_tt(a, at):
+    return [times(a["x"].t(), a["w"].t(), at)]
+
+
+def batch(a, at):
+    at = torch.as_tensor(at, device=a["x"].device)
+    return [(a["x"][at].double() @ a["w"][at].double()).cpu().numpy()]
+
+
+def batch_nt(a, at):
+    return batch({"x": a["x"], "w": a["w"].transpose(1, 2)}, at)
+
+
+def product_gelu(a, at):
+    return [reference.gelu(times(a["x"], a["w"], at) + a["b"].double().cpu().numpy()) + rows(a["r"], at)]
+
+
+def gated(a, at):
+    g = times(a["x"], a["wg"], at)
+    return [g / (1 + np.exp(-g)) * times(a["x"], a["wu"], at)]
+
+
+def norm_product(a, at):
+    x = a["x"][torch.as_tensor(at, device=a["x"].device)].double()
+    h = x * ((x * x).mean(1, keepdim=True) + 1e-6).rsqrt() * a["g"].double()
+    return [times(h, a["w"], np.arange(len(at)))]
+
+
 def uniform(seed, at, columns):
     """The language's rand(seed, i, j) for rows `at`: Philox-4x32-10 with the key seed and the counter
     (j div 4, i, 0, 0), and of its words number j mod 4, of which 24 bits."""
@@ -158,7 +204,7 @@ def dropout_residual(a, at):
     return [np.where(kept, x / (1 - a["p"]), 0) + r]
 
 
-SPECIAL = {"add_f32": add, "add_f64": add, "index_add_bf16": index_add}
+SPECIAL = {"add_f32": add, "add_f64": add, "index_add_bf16": index_add, "product_f32": product}
 SHARED = {"gelu_residual", "transpose", "row_sum", "column_sum", "full_sum", "row_argmax", "row_cumsum", "softmax_rows",
           "cross_entropy_rows", "embedding"}
 SHARED_BY = {"row_cumsum_bf16": "row_cumsum"}

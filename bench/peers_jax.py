@@ -88,6 +88,22 @@ def gelu_residual(x, w, b, r):
     return (jax.nn.gelu(v, approximate=False) + r).astype(x.dtype)
 
 
+def norm_product(x, g, w):
+    v = x.astype(f32)
+    v = v * jax.lax.rsqrt(jnp.mean(v * v, 1, keepdims=True) + 1e-6) * g
+    return v.astype(x.dtype) @ w
+
+
+def product_gelu(x, w, b, r):
+    v = jnp.dot(x, w, preferred_element_type=f32) + b
+    return (jax.nn.gelu(v, approximate=False) + r).astype(x.dtype)
+
+
+def gated(x, wg, wu):
+    g, u = (jnp.dot(x, w, preferred_element_type=f32) for w in (wg, wu))
+    return (jax.nn.silu(g) * u).astype(x.dtype)
+
+
 FORMS = {
     "add_f32": jnp.add,
     "add_f64": jnp.add,
@@ -116,6 +132,16 @@ FORMS = {
     "index_add": index_add,
     "index_add_bf16": index_add,
     "csr_matmul": csr_matmul,
+    "product": jnp.matmul,
+    "product_nt": lambda x, w: x @ w.T,
+    "product_tn": lambda x, w: x.T @ w,
+    "product_tt": lambda x, w: x.T @ w.T,
+    "batch": jnp.matmul,
+    "batch_nt": lambda x, w: x @ w.swapaxes(1, 2),
+    "product_f32": lambda x, w: jnp.matmul(x, w, precision="highest"),
+    "product_gelu": product_gelu,
+    "gated": gated,
+    "norm_product": norm_product,
 }
 
 

@@ -119,6 +119,10 @@ def csr_matmul_eager(row, col, val, x):
     return torch.sparse_csr_tensor(row, col, val, (row.shape[0] - 1, x.shape[0])) @ x
 
 
+def norm_product(x, g, w):
+    return F.rms_norm(x, x.shape[-1:], g, 1e-6) @ w
+
+
 def in_place(f):
     """For a form that writes an inout and has no other result."""
     def run(*a):
@@ -166,6 +170,16 @@ FORMS = {
     "index_add": in_place(lambda g, ids, dy: g.index_add_(0, ids, dy)),
     "index_add_bf16": in_place(lambda g, ids, dy: g.index_add_(0, ids, dy)),
     "csr_matmul": csr_matmul,
+    "product": torch.matmul,
+    "product_nt": lambda x, w: x @ w.t(),
+    "product_tn": lambda x, w: x.t() @ w,
+    "product_tt": lambda x, w: x.t() @ w.t(),
+    "batch": torch.bmm,
+    "batch_nt": lambda x, w: torch.bmm(x, w.transpose(1, 2)),
+    "product_f32": torch.matmul,
+    "product_gelu": lambda x, w, b, r: F.gelu(torch.addmm(b, x, w)) + r,
+    "gated": lambda x, wg, wu: F.silu(x @ wg) * (x @ wu),
+    "norm_product": norm_product,
 }
 EAGER = {
     "rbf_vector": rbf_vector_eager,

@@ -163,6 +163,14 @@ def norm_kernel(x, r, g, b, s, y, D, LAYER: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def norm_only_kernel(x, g, y, D, BLOCK: tl.constexpr):
+    row, at = tl.program_id(0).to(tl.int64), tl.arange(0, BLOCK)
+    v = tl.load(x + row * D + at, at < D, other=0.0).to(tl.float32)
+    v = v * tl.rsqrt(tl.sum(v * v, 0) / D + 1e-6) * tl.load(g + at, at < D, other=0.0).to(tl.float32)
+    tl.store(y + row * D + at, v, at < D)
+
+
+@triton.jit
 def norm_backward_kernel(x, dy, g, mu, rs, dx, dg, db, N, D, STEP, BLOCK: tl.constexpr):
     """Rows pid, pid + STEP, …; their part of dg and db goes to row pid of those."""
     at, pid = tl.arange(0, BLOCK), tl.program_id(0)
@@ -264,6 +272,40 @@ def csr_kernel(row, col, val, x, y, D, BLOCK: tl.constexpr):
     for e in range(tl.load(row + i), tl.load(row + i + 1)):
         total += tl.load(val + e) * tl.load(x + tl.load(col + e) * D + at, at < D, other=0.0)
     tl.store(y + i * D + at, total, at < D)
+
+
+# --- products ---
+
+@triton.jit
+def product_kernel(x, w, v, b, r, y, M, N, K, xb, xm, xk, wb, wk, wn, GELU: tl.constexpr, GATED: tl.constexpr,
+                   STRICT: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A tile of y a program, eight rows of tiles at a time; matrix program_id(1) of a batch. GATED: v is the second
+    right factor."""
+    rows, columns = tl.cdiv(M, BM), tl.cdiv(N, BN)
+    pid, batch = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    first = pid // (8 * columns) * 8
+    high = min(rows - first, 8)
+    m = (first + pid % (8 * columns) % high) * BM + tl.arange(0, BM)
+    n = pid % (8 * columns) // high * BN + tl.arange(0, BN)
+    k = tl.arange(0, BK)
+    left = x + batch * xb + (m % M)[:, None].to(tl.int64) * xm + k[None, :] * xk
+    at = batch * wb + k[:, None] * wk + (n % N)[None, :].to(tl.int64) * wn
+    sums, others = tl.zeros([BM, BN], tl.float32), tl.zeros([BM, BN], tl.float32)
+    for k0 in range(0, K, BK):
+        a = tl.load(left, (k0 + k < K)[None, :], other=0.0)
+        ok = (k0 + k < K)[:, None]
+        sums = tl.dot(a, tl.load(w + at, ok, other=0.0), sums, input_precision="ieee" if STRICT else "tf32")
+        if GATED:
+            others = tl.dot(a, tl.load(v + at, ok, other=0.0), others)
+        left += BK * xk
+        at += BK * wk
+    out, ok = m[:, None].to(tl.int64) * N + n[None, :], (m < M)[:, None] & (n < N)[None, :]
+    if GELU:
+        sums += tl.load(b + n, n < N, other=0.0).to(tl.float32)[None, :]
+        sums = 0.5 * sums * (1 + tl.erf(sums * 0.7071067811865476)) + tl.load(r + out, ok, other=0.0).to(tl.float32)
+    if GATED:
+        sums = sums / (1 + tl.exp(-sums)) * others
+    tl.store(y + batch * M * N + out, sums, ok)
 
 
 # --- the roof ---
@@ -441,6 +483,25 @@ def csr_matmul(row, col, val, x):
     return y
 
 
+def product(x, w, v=None, b=None, r=None):
+    """Of the last two axes; a factor that lies transposed is a view."""
+    x3, w3 = (t if t.dim() == 3 else t[None] for t in (x, w))
+    (many, m, k), n, strict = x3.shape, w3.shape[2], x.dtype == torch.float32
+    y = x.new_empty(*x.shape[:-1], n)
+    bm, bn, bk = (64, 64, 32) if strict else (128, 128, 64) if v is not None or n <= 128 else (128, 256, 64)
+    product_kernel[triton.cdiv(m, bm) * triton.cdiv(n, bn), many](
+        x, w, w if v is None else v, w if b is None else b, w if r is None else r, y, m, n, k, *x3.stride(), *w3.stride(),
+        GELU=b is not None, GATED=v is not None, STRICT=strict, BM=bm, BN=bn, BK=bk, num_warps=4 if strict else 8,
+        num_stages=3)
+    return y
+
+
+def norm_product(x, g, w):
+    h = torch.empty_like(x)
+    norm_only_kernel[(x.shape[0],)](x, g, h, x.shape[1], BLOCK=block_of(x.shape[1]), num_warps=warps(x.shape[1]))
+    return product(h, w)
+
+
 FORMS = {
     "add_f32": add,
     "add_f64": add,
@@ -470,6 +531,16 @@ FORMS = {
     "index_add": index_add,
     "index_add_bf16": index_add,
     "csr_matmul": csr_matmul,
+    "product": product,
+    "product_nt": lambda x, w: product(x, w.t()),
+    "product_tn": lambda x, w: product(x.t(), w),
+    "product_tt": lambda x, w: product(x.t(), w.t()),
+    "batch": product,
+    "batch_nt": lambda x, w: product(x, w.transpose(1, 2)),
+    "product_f32": product,
+    "product_gelu": lambda x, w, b, r: product(x, w, b=b, r=r),
+    "gated": lambda x, wg, wu: product(x, wg, wu),
+    "norm_product": norm_product,
 }
 
 

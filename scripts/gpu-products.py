@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Matrix products on an NVIDIA GPU, against float64 of torch: shapes, layouts, dtypes and modes, each within the bound that
+reductions have (n 2^-24 times the sum of the magnitudes, and the rounding of the result); of small whole numbers to
+the bit. Prints a line for each that fails, and how many did not.
+
+    gpu-products.py [TEXO] [--device=cpu] [--only=REGEX]
+
+--device=cpu computes there. TEXO is where the library lies beside, as for gpu-library.py. Exit 1 when something fails,
+77 without torch or a GPU."""
+import argparse
+import itertools
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(p) for p in (HERE.parent / "python", *HERE.parent.glob("lib/python*")) if p.exists()]
+
+OPTIONS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+OPTIONS.add_argument("texo", nargs="?")
+OPTIONS.add_argument("--device", default="cuda")
+OPTIONS.add_argument("--only", default="")
+ARGS = OPTIONS.parse_args()
+
+try:
+    import torch
+    if ARGS.device == "cuda" and not torch.cuda.is_available():
+        raise ImportError("torch sees no GPU")
+except ImportError as e:
+    print(f"skipped: {e}")
+    sys.exit(77)
+import texo  # noqa: E402
+
+DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+HALF_UNIT = {"f32": 2.0**-24, "bf16": 2.0**-8, "f16": 2.0**-11}
+TINY = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-24}
+LAYOUTS = ("mk kn", "mk nk", "km kn", "km nk", "bmk bkn", "bmk bnk", "mk bkn")
+SHAPES = ((1, 1, 1), (0, 7, 5), (5, 7, 0), (3, 5, 7), (64, 64, 64), (64, 64, 63), (127, 129, 65), (128, 256, 64), (130, 258, 72),
+          (256, 512, 1024), (333, 777, 1000), (1000, 1544, 328), (1024, 1024, 4096), (61, 67, 16384), (640, 1024, 16384),
+          (2048, 100, 520))
+BATCH = 3
+
+
+def program(layout, dtype, out):
+    a, b = layout.split()
+    free = "".join(c for c in "bmn" if c in a + b)
+    index, dims = ", ".join, lambda of: ", ".join(of.upper())
+    return (f"graph product(x: {dtype}[{dims(a)}], w: {dtype}[{dims(b)}]) -> (y: {out}[{dims(free)}]) {{\n"
+            f"  y[{index(free)}] = sum[k](f32(x[{index(a)}]) * f32(w[{index(b)}]))\n}}\n")
+
+
+def tensor(letters, sizes, dtype, fill, seed):
+    shape = [sizes[c] for c in letters]
+    generator = torch.Generator(ARGS.device).manual_seed(seed)
+    x = torch.empty(shape, device=ARGS.device, dtype=torch.float32)
+    if fill == "whole":
+        x.random_(-3, 4, generator=generator)
+    elif fill == "positive":  # what is cut off adds up
+        x.uniform_(0.5, 1, generator=generator)
+    else:
+        x.normal_(generator=generator)
+    return x.to(DTYPES[dtype])
+
+
+def product(layout, x, w):
+    a, b = layout.split()
+    free = "".join(c for c in "bmn" if c in a + b)
+    return torch.einsum(f"{a},{b}->{free}", x, w)
+
+
+def fault(k, layout, sizes, dtype, out, fill):
+    """What is wrong with a product, or None."""
+    a, b = layout.split()
+    x, w = (tensor(letters, sizes, dtype, fill, seed) for seed, letters in ((1, a), (2, b)))
+    got = k(x, w).double()
+    want = product(layout, x.double(), w.double())
+    if fill == "whole":
+        wrong = (got != want.to(DTYPES[out]).double()).sum().item()
+        return f"{wrong} differ" if wrong else None
+    n = sizes["k"]
+    bound = n * 2.0**-24 / (1 - n * 2.0**-24) * product(layout, x.double().abs(), w.double().abs())
+    bound = bound + HALF_UNIT[out] * (want.abs() + bound) + TINY[out] if out != "f32" else bound + TINY[out]
+    over = torch.nan_to_num((got - want).abs() / bound, nan=torch.inf)
+    worst = over.max().item() if over.numel() else 0
+    return f"{worst:.3f} of the bound" if worst > 1 else None
+
+
+def guard_bits():
+    """How many bits below a significand the hardware keeps of what it aligns, as contract_roles.c takes it: 2. Terms of
+    2^-25 beside a 1 are lost with one bit, and with two add up to 2^-23."""
+    k = texo.compile(program("mk nk", "bf16", "f32"), target=ARGS.device).kernel()
+    x, w = torch.zeros(128, 64, device=ARGS.device), torch.ones(64, 64, device=ARGS.device)
+    x[:, 0], x[:, 1:16] = 1, 2.0**-25
+    got = ((k(x.bfloat16(), w.bfloat16()) - 1) * 2.0**23).unique().tolist()
+    right = all(g >= 3 for g in got)
+    print(f"1 and 15 times 2^-25: {got} above 1, in units of the last place  {'ok' if right else 'FAILED'}")
+    return right
+
+
+def main():
+    failed, done = 0, 0
+    for layout, dtype, fp in itertools.product(LAYOUTS, ("bf16", "f16", "f32"), ("relaxed", "strict", "fast")):
+        if fp != "relaxed" and (layout not in LAYOUTS[:2] or dtype == "f16"):
+            continue
+        if fp == "fast" and dtype == "f32":
+            continue  # its bound is another
+        for out in {"f32", dtype}:
+            name = f"{layout} {dtype} {out} {fp}"
+            if not re.search(ARGS.only, name):
+                continue
+            k = texo.compile(program(layout, dtype, out), target=ARGS.device, fp=fp).kernel()
+            for m, n, terms in SHAPES:
+                for fill in ("normal", "positive", "whole"):
+                    sizes = {"b": BATCH, "m": m, "n": n, "k": terms}
+                    said = fault(k, layout, sizes, dtype, out, fill)
+                    done, failed = done + 1, failed + (said is not None)
+                    if said:
+                        print(f"{name} {m}x{n}x{terms} {fill}: {said}  FAILED", flush=True)
+    print(f"{done - failed} products are right, {failed} wrong")
+    good = guard_bits() if ARGS.device == "cuda" and torch.cuda.get_device_capability()[0] == 9 else True
+    return 0 if good and not failed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
