@@ -11,6 +11,8 @@
 TirKernel *tile_spread(const TirKernel *k, Arena *a);
 /* a * b + c as FMA where nothing else uses the product. */
 TirKernel *tile_contract(const TirKernel *k, Arena *a);
+/* Narrowed powers over what others are divided by too, times its reciprocal. */
+TirKernel *tile_narrow_divide(const TirKernel *k, Arena *a);
 /* Narrowed functions (tir.h) as short arithmetic: with EX2 or with SCALE, for targets that have it, or without. */
 TirKernel *tile_narrow_ex2(const TirKernel *k, Arena *a);
 TirKernel *tile_narrow_scaled(const TirKernel *k, Arena *a);

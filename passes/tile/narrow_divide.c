@@ -1,0 +1,101 @@
+/* narrow_divide: a narrowed power over what others are divided by too becomes its product with a reciprocal.
+ *
+ * in     a kernel of a graph in relaxed or fast mode, before narrow_*
+ * out    no quotient of f32 of an EXP or EXP2 that bears the mark of a type (tir.h) by a value that comes from outside of
+ *        its loop, or divides another such power; the reciprocals are cleanup's to share and to hoist
+ * fp     reassociates: within the bound that the power's mark gives the quotient
+ * tests  tests/tile/narrow_divide_test.c, tests/text/narrow_divide.tex
+ *
+ * Where it is right. A marked power may be wrong by 1/16 ulp of its type, 2^-12 of it for bf16 and 2^-15 for f16, and the
+ * quotient by as much. expand_narrow.c takes a third of that at most (docs/accuracy.md). A quotient is rounded once, by
+ * 2^-24; the reciprocal and two products by less than 2^-22 together, which the rest has room for many times over.
+ *
+ * 1 / b has no bits to spare where b is near the ends of f32, so it is taken of b s, s being 2^64 below 2^-64 and 2^-64
+ * beyond 2^64, else 1: (a r) s with r = 1 / (b s). With s = 1, r is within 2^-64 .. 2^64, and the product is rounded as the
+ * quotient is. With 2^-64 both vanish or neither does, for what a r loses below 2^-126 is below 2^-150 in the end. With 2^64 r is 1 and
+ * more, and a product that is too large is one of a quotient that is; a subnormal a r is wrong by 2^-150 where a itself
+ * may be by 2^-149. A b of 0, infinity or NaN, of either sign, makes r infinite, 0 or NaN, as it makes the quotient.
+ *
+ * Another b would need a reciprocal for each quotient, which takes as long. */
+#include "passes/tile/expand.h"
+#include "passes/tile/tile.h"
+
+#include "ir/bugs.h"
+
+typedef struct {
+	ValId *loop;    /* by ValId: the innermost FOR around it; 0: none */
+	uint32_t *over; /* by ValId: how many marked powers it divides */
+} Divisors;
+
+static bool
+is_taken(const TirKernel *k, ValId v)
+{
+	const TirInst *p = tir_inst(k, v);
+	if (p->op != OP_FDIV || p->type.dtype != DT_F32)
+		return false;
+	const TirInst *a = tir_inst(k, tir_arg(k, v, 0));
+	return op_info[a->op].flags & F_NARROW && a->imm.i != DT_NONE;
+}
+
+/* The loops around what stands in a region, which that of its owner is. Owners have the larger ids of the two. */
+static void
+find_loops(const TirKernel *k, Arena *a, ValId *loop)
+{
+	ValId *owner = ARENA_ARRAY(a, ValId, k->region.n);
+	uint32_t *home = ARENA_ARRAY(a, uint32_t, k->inst.n);
+	for (uint32_t r = 0; r < k->region.n; r++)
+		for (uint32_t n = 0; n < k->region.at[r].inst.n; n++)
+			home[k->region.at[r].inst.at[n]] = r;
+	for (ValId v = 1; v < k->inst.n; v++)
+		for (unsigned n = 0; n < tir_inst(k, v)->nregion; n++)
+			owner[tir_inst(k, v)->region + n] = v;
+	for (ValId v = 1; v < k->inst.n; v++) {
+		ValId o = owner[home[v]];
+		while (o && tir_inst(k, o)->op != OP_FOR)
+			o = owner[home[o]];
+		loop[v] = o;
+	}
+}
+
+static bool
+is_shared(const Divisors *d, const TirKernel *k, ValId v)
+{
+	ValId b = tir_arg(k, v, 1);
+	return d->over[b] > 1 || d->loop[b] != d->loop[v];
+}
+
+/* 2^64 where |b| is below 2^-64, 2^-64 where it is beyond 2^64; else, and for NaN, 1. */
+static ValId
+scale_for(const Ex *x, ValId b)
+{
+	const double up = 0x1p64, down = 0x1p-64;
+	ValId size = ex_abs(x, b), one = ex_float(x, 1);
+	ValId s = ex_select(x, ex_lt(x, ex_float(x, up), size), ex_float(x, down), one);
+	return BUG(reciprocal_unscaled) ? one : ex_select(x, ex_lt(x, size, ex_float(x, down)), ex_float(x, up), s);
+}
+
+static ValId
+divide(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
+{
+	if (!is_taken(from, v) || !is_shared(user, from, v))
+		return tir_copy_inst(to, from, v, arg);
+	bool splat = tir_inst(to, arg[1])->op == OP_SPLAT;
+	ValId b = splat ? tir_arg(to, arg[1], 0) : arg[1];
+	Ex x = ex_of(to, tir_inst(to, b)->type);
+	ValId s = scale_for(&x, b), r = tir_binary(to, OP_FDIV, ex_float(&x, 1), ex_mul(&x, b, s));
+	return tir_binary(to, OP_MUL, tir_binary(to, OP_MUL, arg[0], r), s);
+}
+
+TirKernel *
+tile_narrow_divide(const TirKernel *k, Arena *a)
+{
+	bool any = false;
+	Divisors d = {ARENA_ARRAY(a, ValId, k->inst.n), ARENA_ARRAY(a, uint32_t, k->inst.n)};
+	find_loops(k, a, d.loop);
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (is_taken(k, v))
+			d.over[tir_arg(k, v, 1)]++;
+	for (ValId v = 1; !any && v < k->inst.n; v++)
+		any = is_taken(k, v) && is_shared(&d, k, v);
+	return any ? tir_rewrite(k, a, divide, &d) : (TirKernel *)(uintptr_t)k;
+}
