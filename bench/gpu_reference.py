@@ -50,6 +50,10 @@ def add(a, at):
     return [rows(a["x"], at) + rows(a["y"], at)]
 
 
+def full_cumsum(a, at):
+    return [rows(a["x"].double().cumsum(0), at)]
+
+
 def swiglu(a, at):
     g = rows(a["g"], at)
     return [g / (1 + np.exp(-g)) * rows(a["u"], at)]

@@ -118,6 +118,7 @@ FORMS = {
     "full_sum": lambda x: x.sum(),
     "row_argmax": lambda x: x.argmax(1),
     "row_cumsum": lambda x: x.cumsum(1),
+    "full_cumsum": lambda x: x.cumsum(),
     "row_cumsum_bf16": lambda x: x.astype(f32).cumsum(1).astype(x.dtype),
     "softmax_rows": lambda x: softmax(x, 1),
     "softmax_columns": lambda x: softmax(x, 0),

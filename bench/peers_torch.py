@@ -162,6 +162,7 @@ FORMS = {
     "dropout_residual": dropout_residual,
     "transpose_add": lambda x, r: x.t() + r,
     "row_cumsum_bf16": lambda x: x.cumsum(1),
+    "full_cumsum": lambda x: x.cumsum(0),
     "softmax_columns": lambda x: torch.softmax(x, 0),
     "layer_norm_backward": layer_norm_backward,
     "quantise_rows": quantise_rows,

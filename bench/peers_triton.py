@@ -222,6 +222,19 @@ def full_sum_kernel(x, s, n, STEP, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def part_cumsum_kernel(x, before, s, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + at, at < n, other=0.0)
+    tl.store(s + at, tl.cumsum(v, 0) + tl.load(before + tl.program_id(0)), at < n)
+
+
+@triton.jit
+def part_sum_kernel(x, s, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(s + tl.program_id(0), tl.sum(tl.load(x + at, at < n, other=0.0), 0))
+
+
+@triton.jit
 def softmax_columns_kernel(x, y, N, M, BN: tl.constexpr, BM: tl.constexpr):
     j = tl.program_id(0) * BM + tl.arange(0, BM)
     m, s = tl.full([BN, BM], LOWEST, tl.float32), tl.zeros([BN, BM], tl.float32)
@@ -454,6 +467,16 @@ def full_sum(x):
     return s
 
 
+def full_cumsum(x):
+    """Sums of parts, their prefix sums, then those of each part from there on."""
+    s, n = torch.empty_like(x), triton.cdiv(x.numel(), LONG)
+    part = x.new_empty(n)
+    part_sum_kernel[(n,)](x, part, x.numel(), BLOCK=LONG)
+    before = torch.nn.functional.pad(part.cumsum(0)[:-1], (1, 0))
+    part_cumsum_kernel[(n,)](x, before, s, x.numel(), BLOCK=LONG)
+    return s
+
+
 def softmax_columns(x):
     y = torch.empty_like(x)
     softmax_columns_kernel[(triton.cdiv(x.shape[1], 64),)](x, y, *x.shape, BN=64, BM=64, num_warps=8)
@@ -514,6 +537,7 @@ FORMS = {
     "row_sum": lambda x: by_row(row_sum_kernel, x, x.new_empty(x.shape[0])),
     "column_sum": column_sum,
     "full_sum": full_sum,
+    "full_cumsum": full_cumsum,
     "row_argmax": lambda x: by_row(argmax_kernel, x, x.new_empty(x.shape[0], dtype=torch.int64)),
     "row_cumsum": lambda x: by_row(cumsum_kernel, x, torch.empty_like(x)),
     "row_cumsum_bf16": lambda x: by_row(cumsum_kernel, x, torch.empty_like(x)),

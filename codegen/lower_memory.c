@@ -16,6 +16,7 @@ typedef struct {
 	bool in_a_row; /* lane i is at offset + i */
 	bool wide;     /* other blocks store there, which LLVM does not see */
 	bool turns;    /* lower_has_turns */
+	bool posted;   /* by tasks to later ones */
 	Val mask;      /* NULL: all */
 	Val large;     /* not NULL: goes past the caches where it holds */
 	Val ahead;     /* not NULL: what is so many bytes further on follows soon */
@@ -125,7 +126,7 @@ access_of(Lower *l, ValId v, unsigned lanes)
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i, first = x->op == OP_STORE ? 2 : 1;
 	uint32_t k = (uint32_t)lower_inst(l, buffer)->imm.i;
 	MemAccess at = {.dtype = l->k->buffer.at[k].dtype, .lanes = lanes, .base = l->buffer[k], .wide = l->k->buffer.at[k].wide,
-	                .turns = lower_has_turns(&l->k->buffer.at[k])};
+	                .turns = lower_has_turns(&l->k->buffer.at[k]), .posted = l->k->buffer.at[k].posted};
 	const ValId *index = l->k->arg.at + x->arg + first;
 	if (at.wide) {
 		at.base = lower_inst(l, index[0])->op == OP_RANK ? at.base : lower_of_block(l, at.base, l->val[index[0]]);
@@ -321,6 +322,30 @@ store_with_turn(Lower *l, const MemAccess *x, Val value)
 	LLVMSetVolatile(LLVMBuildStore(l->b, both, lower_turn_at(l, x->base, x->offset)), true);
 }
 
+/* A word says by itself that it is there, and is all that it says: no other access has to be seen in order. */
+static Val
+of_device(Lower *l, Val access)
+{
+	LLVMSetOrdering(access, LLVMAtomicOrderingMonotonic);
+	LLVMSetAtomicSyncScopeID(access, LLVMGetSyncScopeID(l->ctx, "device", 6));
+	return access;
+}
+
+/* Looks until the word is there. */
+static Val
+load_posted(Lower *l, const MemAccess *x)
+{
+	LLVMTypeRef type = memory_type(l, x->dtype, 0);
+	LLVMBasicBlockRef look = LLVMAppendBasicBlockInContext(l->ctx, l->fn, ""), there = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
+	Val p = address(l, x->dtype, x->base, x->offset);
+	LLVMBuildBr(l->b, look);
+	LLVMPositionBuilderAtEnd(l->b, look);
+	Val word = of_device(l, aligned(LLVMBuildLoad2(l->b, type, p, ""), x->dtype));
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, word, LLVMConstNull(type), ""), there, look);
+	LLVMPositionBuilderAtEnd(l->b, there);
+	return word;
+}
+
 static Val
 load_scalar(Lower *l, const MemAccess *x)
 {
@@ -330,6 +355,8 @@ load_scalar(Lower *l, const MemAccess *x)
 	Val r = NULL;
 	if (x->turns)
 		r = load_with_turn(l, x);
+	else if (x->posted)
+		r = load_posted(l, x);
 	else {
 		r = aligned(LLVMBuildLoad2(l->b, memory_type(l, x->dtype, 0), address(l, x->dtype, x->base, x->offset), ""), x->dtype);
 		LLVMSetVolatile(r, x->wide);
@@ -347,8 +374,11 @@ store_scalar(Lower *l, const MemAccess *x, Val value)
 		g = guard_open(l, x->mask);
 	if (x->turns)
 		store_with_turn(l, x, value);
-	else
-		aligned(LLVMBuildStore(l->b, value, address(l, x->dtype, x->base, x->offset)), x->dtype);
+	else {
+		Val store = aligned(LLVMBuildStore(l->b, value, address(l, x->dtype, x->base, x->offset)), x->dtype);
+		if (x->posted)
+			of_device(l, store);
+	}
 	if (x->mask)
 		guard_close(l, g, NULL);
 }

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 9, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 10, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -134,6 +134,7 @@ enum {
 	IMG_BIND_TENSOR,  /* buffer: workspace tensor `a` */
 	IMG_BIND_SCRATCH, /* buffer: memory of the running call, `a` (launch expression) elements of dtype `b` */
 	IMG_BIND_SHARED,  /* buffer: the same where no tasks are ahead, else one memory for all calls */
+	IMG_BIND_CLEARED, /* buffer, CUDA: `a` (launch expression) elements of dtype `b`, which are 0 when the kernel begins */
 	IMG_BIND_EXPR,    /* scalar i64: launch expression at word `a` */
 	IMG_BIND_SCALAR,  /* scalar: parameter `a` by value, in its dtype */
 	IMG_BIND_STRIDE   /* scalar i64: stride in elements of axis `b` of parameter or result `a` */
@@ -156,7 +157,7 @@ typedef void ImageCpuKernel(void *const *buffer, const uint64_t *scalar, int64_t
  * ones: they become the least of (task << 16 | access) that was met, for the first failed access and
  * the first cut. It runs in blocks of one dimension, as many as one likes: where its record says so, of exactly
  * so many threads, which take tasks together; else of IMAGE_CUDA_BLOCK threads or fewer; and a serial one
- * in one thread. It has no scratch. A kernel's tensor maps, of 128 bytes each, are its last parameters. */
+ * in one thread. It has no scratch but what is cleared for it. A kernel's tensor maps, of 128 bytes each, are its last parameters. */
 enum { IMAGE_CUDA_BLOCK = 256, IMAGE_CUDA_MAX_THREADS = 1024, IMAGE_CUDA_MAX_CLUSTER = 8, IMAGE_CUDA_MAX_ARGUMENTS = 512, IMAGE_CUDA_MAX_MAPS = 8,
        IMAGE_CUDA_MAX_SHARED = 232448 };
 

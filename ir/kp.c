@@ -31,6 +31,8 @@ kp_print(const KernelPlan *kp, Text *out)
 	if (kp->resident)
 		text_printf(out, "resident=%u ", kp->resident);
 	text_printf(out, "%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "");
+	if (kp->posts)
+		text_printf(out, "posts=%u ", kp->posts);
 	text_printf(out, "nodes=");
 	for (unsigned k = 0; k < kp->nnode; k++)
 		text_printf(out, "%s%%%u", k ? "," : "", kp->node[k]);
@@ -131,6 +133,8 @@ take_threads(Cursor *c, KernelPlan *kp)
 	kp->resident = (uint16_t)resident;
 	kp->held = take(&rest, " held");
 	kp->short_axis = take(&rest, " short");
+	if (take(&rest, " posts=") && !take_number(&rest, UINT32_MAX, &kp->posts))
+		return false;
 	*c = rest;
 	return true;
 }

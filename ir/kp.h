@@ -38,6 +38,8 @@ typedef struct {
 	uint16_t resident;      /* as TirKernel has it */
 	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
 	bool short_axis;        /* the axis along the lanes does */
+	uint32_t posts;         /* SCAN: a task is a vector of a row, and posts what it folds to those behind it; rows have at
+	                         * least so many elements. 0: a task is a row */
 	/* CONTRACT: a register tile of tile_rows x tile_columns elements, kept while block_terms terms are
 	 * added to it; at most block_rows x block_columns elements at a time, the rows of block_tasks tasks.
 	 * STREAM: register tiles of tile_rows elements or columns by tile_columns rows; a task folds block_terms
@@ -54,7 +56,7 @@ typedef struct {
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 
-typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED } BindKind;
+typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED, BIND_CLEARED } BindKind;
 
 /* What a kernel's buffer is.
  *   BIND_DATA   the elements of a tensor, where the tensor lives:
@@ -73,6 +75,7 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED } Bin
  *               goes for all scratch of the kernel at once: each bind has what the same call left there
  *   BIND_SHARED  where Kernel.ahead is 0, the same; else one memory for all calls of this run, which only the tasks
  *               ahead write
+ *   BIND_CLEARED  of a kernel of blocks: `elements` elements whose bytes are 0 when the kernel begins
  * In a Program every Result.tensor is a node, and a different one for each result: scheduling adds
  * copy nodes for results that are parameters or used twice, and for inouts whose old value is still
  * read while the new one is computed. So a kernel that writes an inout in place has the same buffer
@@ -84,7 +87,7 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED } Bin
 typedef struct {
 	BindKind kind;
 	TensorId tensor;
-	ExprId elements;        /* BIND_SCRATCH, BIND_SHARED: over dims */
+	ExprId elements;        /* BIND_SCRATCH, BIND_SHARED, BIND_CLEARED: over dims */
 	bool unit;              /* BIND_DATA in a parameter's or result's buffer: the code takes its last stride for 1.
 	                         * A launch whose stride there is another hands all kernels a row-major copy */
 } BufferBind;
@@ -104,7 +107,7 @@ typedef struct {
 	TirKernel *tir;
 	VEC(BufferBind) buffer; /* one per tir->buffer */
 	VEC(ScalarBind) scalar; /* one per tir->scalar */
-	ExprId ntask;           /* over dims: tasks 0 .. ntask-1, in any order and split anywhere */
+	ExprId ntask;           /* over dims: tasks 0 .. ntask-1, split anywhere and in any order, but where some wait for others */
 	bool serial;            /* tasks must run as one call */
 	ExprId grain;           /* over dims: tasks that are worth a call of their own; 0: one */
 	/* over dims: so many tasks, the first, are finished before any other begins; each is worth a call. 0: none */

@@ -64,6 +64,10 @@
  *            a block read of wide buffers before it stored those is not read later by it
  * and shared buffers, which a block has for itself, with anything in them at first.
  *
+ * Tasks may post words to later ones: a `posted` buffer has u64 elements that are 0 when the kernel begins. A STORE there is
+ * of a scalar that is not 0, to an element that none has stored to; a LOAD waits until its elements are not 0. A task
+ * waits for what tasks before it post alone, and they begin in their order. Posts order nothing else in memory.
+ *
  * Clusters. Several blocks may take a task together (`cluster` of TirKernel), with vectors that are as long as all
  * of them hold. The blocks of a cluster reach each other's `wide` shared buffers: a view of one has two axes, of the
  * cluster's blocks by rank and of the buffer's elements. */
@@ -155,6 +159,7 @@ typedef struct {
 	uint32_t same;   /* 1 + an earlier buffer in whose memory it may lie; 0: it has its own */
 	uint32_t shared; /* elements, of a buffer that the block has for itself; else 0 */
 	bool wide;       /* shared: the other blocks of the cluster reach it too */
+	bool posted;     /* by tasks, to later ones */
 } TirBuffer;
 
 typedef struct {
@@ -238,6 +243,16 @@ void tir_end_roles(TirKernel *k);
 unsigned tir_maps(const TirKernel *k);
 uint32_t tir_ring_bytes(const TirKernel *k);
 void tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index);
+
+/* Whether tasks wait for those before them. */
+static inline bool
+tir_posts(const TirKernel *k)
+{
+	for (uint32_t b = 0; b < k->buffer.n; b++)
+		if (k->buffer.at[b].posted)
+			return true;
+	return false;
+}
 
 /* The blocks, and the threads, that take a task together. */
 static inline unsigned

@@ -77,6 +77,8 @@ run_load(Interp *x, const Step *s)
 		if (!locate(x, s, a, l, &element))
 			return false;
 		x->slot[a->value + l] = slot_load((DType)a->dtype, data, element);
+		if (x->k->buffer.at[a->buffer].posted && !x->slot[a->value + l])
+			return violation(x, s, "waits for what no task has posted");
 	}
 	return true;
 }
@@ -92,6 +94,8 @@ run_store(Interp *x, const Step *s)
 			continue;
 		if (!locate(x, s, a, l, &element))
 			return false;
+		if (x->k->buffer.at[a->buffer].posted && (slot_load((DType)a->dtype, data, element) || !x->slot[a->value + l]))
+			return violation(x, s, "posts 0, or once more");
 		slot_store((DType)a->dtype, data, element, x->slot[a->value + l]);
 	}
 	return true;

@@ -49,6 +49,8 @@ print_header(const TirKernel *k, Text *out)
 		text_printf(out, "\nbuffer %" PRIu32 " ", i);
 		print_name(k, out, b->name);
 		text_printf(out, " : %s%s", dtype_info[b->dtype].text, b->written ? " written" : "");
+		if (b->posted)
+			text_printf(out, " posted");
 		if (b->same)
 			text_printf(out, " same %" PRIu32, b->same - 1);
 		if (b->shared)

@@ -488,6 +488,7 @@ static bool
 read_buffer(Reader *r, unsigned number)
 {
 	uint64_t n = 0;
+	r->k->buffer.at[number].posted = take_this_word(r, "posted");
 	if (take_this_word(r, "same")) {
 		if (!read_unsigned(r, UINT32_MAX - 1, &n))
 			return false;

@@ -134,6 +134,16 @@ touch_all(Block *x, const Access *c, int64_t element)
 	return true;
 }
 
+/* What is there, or comes there, of a posted buffer. */
+static bool
+is_post(Block *x, const Access *c, const uint8_t *data, int64_t element, uint64_t value)
+{
+	bool there = slot_load((DType)c->a->dtype, data, element) != 0;
+	if (!c->writes)
+		return there || threads_violation(x, c->s, "waits for what no task has posted");
+	return (!there && value) || threads_violation(x, c->s, "posts 0, or once more");
+}
+
 static bool
 run_access(Block *x, const Step *s, const bool *active, bool writes)
 {
@@ -141,6 +151,7 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 	const Memory *m = &x->memory[a->buffer];
 	Access c = {.s = s, .a = a, .writes = writes, .shared = x->k->buffer.at[a->buffer].shared > 0,
 	            .blocks = x->threads > x->k->threads, .bits = dtype_info[a->dtype].bits};
+	bool posted = x->k->buffer.at[a->buffer].posted;
 	c.count = m->bytes * 8 / c.bits;
 	c.since = x->k->buffer.at[a->buffer].wide && x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
 	for (unsigned t = x->from; t < x->to; t++) {
@@ -151,7 +162,8 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 			uint64_t *value = &at(x, a->value + l)[t];
 			int64_t element = 0;
 			bool there = !a->mask || at(x, a->mask + l)[t];
-			if (there && (!locate(x, &c, l, &element) || !touch_all(x, &c, element)))
+			if (there && (!locate(x, &c, l, &element) ||
+			              !(posted ? is_post(x, &c, data, element, *value) : touch_all(x, &c, element))))
 				return false;
 			if (there && writes)
 				slot_store((DType)a->dtype, data, element, *value);

@@ -233,6 +233,7 @@ check_store(Verify *x, ValId v)
 		return false;
 	ValId view = tir_arg(x->k, v, 0);
 	NEED(x->k->buffer.at[operand(x, view, 0)->imm.i].written, "the buffer is not marked written");
+	NEED(!x->k->buffer.at[operand(x, view, 0)->imm.i].posted || !operand(x, v, 1)->type.lanes, "posts a vector");
 	NEED(p->type.dtype == DT_NONE && p->type.lanes == 0, "has a type");
 	return true;
 }
@@ -567,6 +568,9 @@ check_header(Verify *x)
 			return fail(x, 0, "buffer %u is shared outside a kernel of a block", i);
 		else if (k->buffer.at[i].wide && (!k->buffer.at[i].shared || !k->cluster || k->form != TIR_SPREAD))
 			return fail(x, 0, "buffer %u is of no cluster", i);
+		else if (k->buffer.at[i].posted && (k->form == TIR_TASKS || k->cluster || k->channel.n || k->buffer.at[i].dtype != DT_U64 ||
+		                                    k->buffer.at[i].shared || k->buffer.at[i].same || !k->buffer.at[i].written))
+			return fail(x, 0, "buffer %u is not for words that blocks post", i);
 	for (uint32_t i = 0; i < x->k->buffer.n; i++)
 		if (!is_storable(x->k->buffer.at[i].dtype))
 			return fail(x, 0, "buffer %u has no type of the tile IR", i);

@@ -129,6 +129,20 @@ choose(texo_kernel *k, uint8_t *workspace)
 
 /* --- launches --- */
 
+/* What the kernel's tasks post to one another; its buffers are there. */
+static texo_status
+clear_posts(texo_kernel *k, const ImageKernel *kernel, void *stream)
+{
+	Cuda *c = k->program->rt->cuda;
+	texo_status s = TEXO_OK;
+	for (uint32_t b = 0; !s && b < kernel->nbuffer; b++) {
+		uint64_t bytes = frame_cleared(k, &k->program->image.bind[kernel->bind0 + b]);
+		if (bytes)
+			s = cuda_result(c, c->driver.fill_bytes((uint64_t)(uintptr_t)k->frame.buffer[b], 0, bytes, stream), "clear what tasks post");
+	}
+	return s;
+}
+
 static texo_status
 launch_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace, void *stream)
 {
@@ -149,6 +163,8 @@ launch_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace, void *stream)
 	for (uint32_t m = 0; m < kernel->nmap; m++)
 		x->parameter[count++] = x->map + (size_t)m * CUDA_MAP_BYTES;
 	texo_status s = cuda_maps_make(k, kernel);
+	if (!s)
+		s = clear_posts(k, kernel, stream);
 	Grid g = grid_for(c, kernel, ntask);
 	void *function = x->code[n].function;
 	if (s)

@@ -162,6 +162,8 @@ bind_ok(const GraphCheck *c, const ImageBind *b, bool buffer)
 	case IMG_BIND_SCRATCH:
 	case IMG_BIND_SHARED:
 		return buffer && c->im->header->target == IMG_TARGET_CPU && expr_ok(c, b->a) && element_of(b->b);
+	case IMG_BIND_CLEARED:
+		return buffer && c->im->header->target == IMG_TARGET_CUDA && expr_ok(c, b->a) && element_of(b->b);
 	case IMG_BIND_EXPR:
 		return !buffer && expr_ok(c, b->a);
 	case IMG_BIND_SCALAR:

@@ -229,6 +229,8 @@ bool row_major(const int64_t *extent, uint32_t rank, int64_t *stride, int64_t *c
 texo_status frame_lay_out(texo_kernel *k);
 /* The buffers and scalars of a kernel, into the frame; the buffers once for each of `calls` calls. */
 void frame_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace, uint32_t calls);
+/* The bytes of the bind that are 0 when its kernel begins. */
+uint64_t frame_cleared(texo_kernel *k, const ImageBind *b);
 
 /* --- retired.c: the kernels of destroyed programs --- */
 /* Takes over memory from rt_alloc (may be NULL). */

@@ -50,7 +50,7 @@ is_shared(const ExprEnv *env, const ImageKernel *kernel, const ImageBind *b)
 static bool
 is_scratch(const ImageBind *b)
 {
-	return b->kind == IMG_BIND_SCRATCH || b->kind == IMG_BIND_SHARED;
+	return b->kind == IMG_BIND_SCRATCH || b->kind == IMG_BIND_SHARED || b->kind == IMG_BIND_CLEARED;
 }
 
 /* The bytes of a scratch bind, or of anything else 0. */
@@ -160,7 +160,7 @@ bind_scratch(const ExprEnv *env, const ImageBind *b, uint8_t *workspace, uint64_
 	if (!scratch_bytes(env, b, &bytes))
 		return p;
 	*at += (uint64_t)bytes;
-	if (bytes && p && !BUG(scratch_not_cleared))
+	if (bytes && p && b->kind != IMG_BIND_CLEARED && !BUG(scratch_not_cleared))
 		memset(p, 0, SCRATCH_CLEARED);
 	return p;
 }
@@ -203,6 +203,14 @@ bind_scalars(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env)
 			f->scalar[n] = (uint64_t)stride[BUG(stride_of_first_axis) ? 0 : b->b];
 		}
 	}
+}
+
+uint64_t
+frame_cleared(texo_kernel *k, const ImageBind *b)
+{
+	ExprEnv env = environment(k);
+	int64_t bytes;
+	return b->kind == IMG_BIND_CLEARED && scratch_bytes(&env, b, &bytes) ? (uint64_t)bytes : 0;
 }
 
 void

@@ -27,7 +27,10 @@ enum {
 	BUSY_UNITS = 160, /* of op_cost.h, for one lane: they take much longer than its bytes, from wherever */
 	BUSY_WARPS = 16, /* of a multiprocessor: as many as keep it busy */
 	COLUMN_THREADS = 128,
-	COLUMN_WARPS = 4 /* of a multiprocessor, up to which each may be a block */
+	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
+	POST_THREADS = 256, POST_BLOCKS = 5, /* of a scan whose tasks are vectors; so many blocks a multiprocessor, which wait */
+	POST_VECTORS = 4, /* of the shortest rows that are worth it */
+	POST_ROWS = 4     /* and the most rows, for each multiprocessor */
 };
 
 /* The threads that then have all registers of a multiprocessor. */
@@ -360,6 +363,43 @@ add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o,
 	}
 }
 
+/* Whether vectors of a row can be tasks: its members are folded along nothing but their scan, in one loop. */
+static bool
+may_post(const Rows *r)
+{
+	return r->nphase == 1 && r->phase[0].nloop == 1 && r->phase[0].lanes && !r->across && !r->block;
+}
+
+static void
+add_posts(BlockShapes *out, const PassOptions *o, const Rows *r, unsigned group)
+{
+	unsigned threads = TIR_WARP, each = group < REDUCTION_TILE_LANES / 4 ? 4 * group : REDUCTION_TILE_LANES, least = o->part_terms;
+	while (least && each > group && threads * each > least)
+		each /= 2;
+	while (threads < POST_THREADS && (!least || threads * each < least))
+		threads *= 2;
+	BlockShape *s = add(out, threads, group, each);
+	s->resident = r->nrow ? POST_BLOCKS - 1 : POST_BLOCKS; /* a row's number and its places take registers */
+	s->posts = least ? least : POST_VECTORS * s->lanes;
+}
+
+/* A scan: by a warp a row, which folds without waiting, where there are rows for enough of them; by vectors of few long
+ * rows; by a block a row. */
+static void
+add_scans(BlockShapes *out, const PassOptions *o, const Rows *r, unsigned group, bool known)
+{
+	if (group > 1)
+		add(out, TIR_WARP, group, 4 * group);
+	for (unsigned v = group;; v = 1) {
+		if (known && may_post(r))
+			add_posts(out, o, r, v);
+		BlockShape *s = add(out, 256, v, 2 * v);
+		s->resident = (uint16_t)(v > 1 ? held_threads() / 256 : 0);
+		if (v == 1)
+			return;
+	}
+}
+
 BlockShapes
 block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
 {
@@ -392,12 +432,8 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
 	}
 	if (loops && known && !r->scans)
 		add_held(&out, g, scratch, o, r, group, words);
-	if (loops && r->scans) { /* a warp folds without waiting, where there are rows for enough of them */
-		if (group > 1)
-			add(&out, TIR_WARP, group, 4 * group);
-		if (group > 1)
-			add(&out, 256, group, 2 * group)->resident = (uint16_t)(held_threads() / 256);
-		add(&out, 256, 1, 2);
+	if (loops && r->scans) {
+		add_scans(&out, o, r, group, known);
 		return out;
 	}
 	unsigned threads = loops ? 512 : COLUMN_THREADS, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
@@ -445,20 +481,43 @@ block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan
 
 /* --- when a kernel of them runs --- */
 
+static ExprId
+row_count(Graph *g, const Rows *r)
+{
+	ExprId rows = expr_int(g, DT_I64, 1);
+	for (unsigned k = 0; k < r->nrow; k++)
+		rows = expr_binary(g, OP_MUL, rows, r->extent[k]);
+	return rows;
+}
+
+static ExprId
+longest_row(Graph *g, const Rows *r)
+{
+	ExprId longest = expr_int(g, DT_I64, 0);
+	for (unsigned k = 0; k < r->nloop; k++)
+		if (r->loop[k].lanes)
+			longest = expr_binary(g, OP_MAX, longest, r->loop[k].hi);
+	return longest;
+}
+
 /* Whether a scan is done by a warp a row: rows are many, or each is one vector. */
 static ExprId
 suits_warps(Graph *g, Arena *scratch, const Rows *r, ExprId lanes)
 {
-	ExprId rows = expr_int(g, DT_I64, 1), longest = expr_int(g, DT_I64, 0), zero = longest;
-	for (unsigned k = 0; k < r->nrow; k++)
-		rows = expr_binary(g, OP_MUL, rows, r->extent[k]);
-	for (unsigned k = 0; k < r->nloop; k++)
-		if (r->loop[k].lanes)
-			longest = expr_binary(g, OP_MAX, longest, r->loop[k].hi);
+	ExprId rows = row_count(g, r), longest = longest_row(g, r), zero = expr_int(g, DT_I64, 0);
 	ExprId over = expr_binary(g, OP_SUB, rows, expr_int(g, DT_I64, (int64_t)BUSY_WARPS * cost_machine(true, 0)->threads));
 	if (lengths_known(g, scratch, r)) /* launch expressions have no || */
 		over = expr_binary(g, OP_MAX, over, expr_binary(g, OP_SUB, lanes, longest));
 	return expr_binary(g, OP_LE, zero, over);
+}
+
+/* Whether vectors of rows are tasks: rows are long, and too few for all multiprocessors to have several. */
+static ExprId
+suits_posts(Graph *g, const Rows *r, const KernelPlan *p)
+{
+	ExprId most = expr_int(g, DT_I64, (int64_t)POST_ROWS * cost_machine(true, 0)->threads);
+	ExprId few = expr_binary(g, OP_LE, row_count(g, r), most);
+	return expr_binary(g, OP_AND, few, expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r)));
 }
 
 /* Whether a warp takes a strip: there is one alone, or of columns there are so few that each can have a
@@ -487,6 +546,8 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 		}
 	if (r->scans && !r->lanes_by_row && p->threads == TIR_WARP)
 		cond = suits_warps(g, scratch, r, lanes);
+	if (p->posts)
+		cond = suits_posts(g, r, p);
 	if (p->group > 1 && !ends_are_multiples(g, scratch, r, p->group, &cond))
 		bug(scratch, "blocks: groups of %u", p->group);
 	return cond ? expr_select(g, cond, ntask, expr_int(g, DT_I64, 0)) : ntask;

@@ -9,6 +9,7 @@ typedef struct {
 	uint32_t lanes;
 	uint16_t threads, group, cluster, resident;
 	bool held, short_axis; /* as in KernelPlan */
+	uint32_t posts;
 } BlockShape;
 
 enum { BLOCK_SHAPES = 12 };

@@ -56,17 +56,24 @@ task_extent(RowBuild *b, unsigned k)
 	return expr_binary(g, OP_IDIV, up, rows);
 }
 
+/* The rows, or groups of rows, or with lanes along a row axis strips of them. */
 static ExprId
-task_count(RowBuild *b)
+row_count(RowBuild *b)
 {
 	Graph *g = b->l->g;
 	unsigned whole = b->r->nrow - (b->r->lanes_by_row ? 1u : 0u);
-	if (b->r->across)
-		return b->r->loop[b->r->across - b->r->nrow].hi;
 	ExprId count = b->r->lanes_by_row ? strip_count(b) : expr_int(g, DT_I64, 1);
 	for (unsigned k = 0; k < whole; k++)
 		count = expr_binary(g, OP_MUL, count, task_extent(b, k));
 	return count;
+}
+
+static ExprId
+task_count(RowBuild *b)
+{
+	if (b->r->across)
+		return b->r->loop[b->r->across - b->r->nrow].hi;
+	return b->kernel->plan.posts ? rows_posted_tasks(b, row_count(b)) : row_count(b);
 }
 
 /* Of a task, of the nodes with the most: the grain need not be exact. */
@@ -182,7 +189,7 @@ run_tasks(RowBuild *b, ValId strips)
 	} else if (b->r->across) {
 		rows_run_across(b, task);
 	} else {
-		set_row(b, task, b->r->nrow);
+		set_row(b, b->kernel->plan.posts ? rows_enter_vector(b, task) : task, b->r->nrow);
 		rows_run_phases(b, 1);
 	}
 	point_release(l, mark);
@@ -249,6 +256,8 @@ declare(RowBuild *b)
 		for (unsigned a = 0; a < r->member[k].node.npar; a++)
 			point_launch_expr(l, l->g->tensor.at[r->member[k].t].extent[a]);
 	rows_declare_tiles(b);
+	if (b->kernel->plan.posts)
+		rows_declare_posts(b, row_count(b), b->kernel->ntask);
 }
 
 void
@@ -276,11 +285,11 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	}
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll};
-	declare(b);
-	ValId strips = r->lanes_by_row ? point_launch_expr(&l, strip_count(b)) : 0;
 	kernel->ntask = task_count(b);
 	if (plan->threads)
 		kernel->ntask = block_tasks(g, scratch, r, plan, kernel->ntask);
+	declare(b);
+	ValId strips = r->lanes_by_row ? point_launch_expr(&l, strip_count(b)) : 0;
 	kernel->grain = task_grain(g, scratch, plan, task_elements(b));
 	run_tasks(b, strips);
 	if (plan->threads)

@@ -14,6 +14,9 @@ typedef struct {
 	ValId block_lo, block_hi;     /* the values of the blocked axis of the task */
 	ValId tile[ROWS_MAX_TILES];   /* the shared memory of Rows.tile */
 	ValId base;                   /* with lanes by row: the first of the strip's vectors at work */
+	ValId row, vector;            /* where tasks post: the row, and which of its vectors in the order of the scan */
+	ValId post[ROWS_MAX_MEMBERS]; /* views of what they post */
+	ReductionTile *vectors[ROWS_MAX_MEMBERS];
 	/* of what is folded, by copy and, of values side by side, by value (rows_fold); of a scan the fold so
 	 * far, by copy with lanes by row */
 	Reduction fold[ROWS_MAX_MEMBERS][POINT_MAX_COPIES * ROWS_MAX_SIDE];
@@ -86,6 +89,16 @@ void rows_mind_hole(RowBuild *b, const RowConditions *kept);
 /* --- folds across rows (rows_across.c) --- */
 /* All rows of a part, which is the task. */
 void rows_run_across(RowBuild *b, ValId part);
+
+/* --- vectors of a row as tasks (rows_post.c) --- */
+ExprId rows_posted_tasks(const RowBuild *b, ExprId rows);
+/* The memory for it, of a kernel of so many tasks. */
+void rows_declare_posts(RowBuild *b, ExprId rows, ExprId ntask);
+/* Goes to the task's vector; returns its row. */
+ValId rows_enter_vector(RowBuild *b, ValId task);
+ValId rows_vector_base(RowBuild *b, bool reverse);
+/* What the vectors before the task's have of m, whose own fold is posted; all are scalars. */
+Reduction rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *unit, const Reduction *own);
 
 /* --- phases (rows_phase.c) --- */
 /* All phases of the row, or of ncopy vectors of rows, at the point. */

@@ -292,6 +292,22 @@ block_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId 
 	b->l->mask = 0;
 }
 
+/* The task's vector, where that is all it has: the last of a row alone needs a mask. */
+static void
+posted_point(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer)
+{
+	TirKernel *k = b->l->tir;
+	ValId base = rows_vector_base(b, b->r->phase[phase].dir < 0), end = tir_binary(k, OP_ADD, base, rows_int(b, b->l->lanes));
+	tir_if(k, tir_binary(k, OP_LE, end, range[1]));
+	uint32_t mark = point_mark(b->l);
+	phase_point(b, phase, axis, base, next_position(b, phase, outer, base, range[0], range[1]));
+	point_release(b->l, mark);
+	tir_else(k, NULL, 0);
+	block_point(b, phase, axis, base, range, outer);
+	point_release(b->l, mark);
+	tir_end_if(k, NULL, 0);
+}
+
 /* With blocks: the vectors of from..to, of a loop over range; back: from the last, which is whole, to the first. */
 static void
 block_vectors(RowBuild *b, unsigned phase, unsigned axis, ValId from, ValId to, const ValId *range, ValId outer, bool masked,
@@ -336,6 +352,8 @@ block_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId
 	ValId lo = range[0], hi = range[1];
 	if (b->kernel->plan.held) {
 		block_point(b, phase, axis, lo, range, outer);
+	} else if (b->kernel->plan.posts) {
+		posted_point(b, phase, axis, range, outer);
 	} else if (b->r->scans && b->r->phase[phase].dir < 0) { /* from the last vector, which is not whole, to the first */
 		ValId step = rows_int(b, b->l->lanes), up = tir_binary(k, OP_ADD, hi, tir_binary(k, OP_SUB, step, rows_int(b, 1)));
 		ValId count = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, up, lo), step);

@@ -36,6 +36,21 @@ take_block(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 	finish(b, m, &terms);
 }
 
+/* A vector whose row's other ones are other tasks'. */
+static void
+take_posted(RowBuild *b, RowMember *m, ValId position)
+{
+	Point *l = b->l;
+	ReductionTile *t = b->vectors[m - b->r->member];
+	Reduction unit = rows_begin_fold(b, m), terms = unit;
+	reduction_widen(l, &terms);
+	rows_take_term(b, m, &terms, position);
+	reduction_tile_begin(t, &terms, &unit, m->reverse);
+	Reduction before = rows_before_vector(b, m, &unit, &t->all);
+	terms = reduction_tile_end(t, &before);
+	finish(b, m, &terms);
+}
+
 static void
 take_vector(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 {
@@ -63,6 +78,10 @@ void
 rows_scan(RowBuild *b, RowMember *m, Reduction *carry)
 {
 	ValId position = carry->position ? point_value(b->l, m->position, true).re : 0;
+	if (b->kernel->plan.posts) {
+		take_posted(b, m, position);
+		return;
+	}
 	if (rows_folds_by_lane(b, m) && b->kernel->plan.threads) {
 		take_block(b, m, carry, position);
 		return;

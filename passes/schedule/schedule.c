@@ -333,6 +333,7 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 		plan.resident = b->resident;
 		plan.held = b->held;
 		plan.short_axis = b->short_axis;
+		plan.posts = b->posts;
 		plan.unroll = 1;
 		build_from_plan(s, p, places, &plan, scratch);
 		Kernel *k = &p->kernel.at[p->kernel.n - 1];

@@ -86,6 +86,19 @@ void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool revers
 /* The same of a block's vector, from what came before it, `carry`, on, which becomes what came in all; carry and unit
  * are scalars (reduction_block.c). */
 void reduction_prefix_block(Point *l, Reduction *f, const Reduction *unit, Reduction *carry, bool reverse);
+/* The same in two steps, where what came before is known later than what the vector has: `all`, as scalars. Of few
+ * lanes a thread; its buffers are declared after all that are handed over. */
+enum { REDUCTION_TILE_LANES = 16 };
+typedef struct {
+	Point *l;
+	unsigned parts, group, sums, carried; /* sums: of a part's warps, one each */
+	bool reverse;
+	Reduction units, own[REDUCTION_TILE_LANES], before[REDUCTION_TILE_LANES], all;
+	ValId sum[REDUCTION_MAX_CARRIED], start[REDUCTION_MAX_CARRIED]; /* views of shared memory */
+} ReductionTile;
+void reduction_tile_declare(Point *l, const Reduction *unit, ReductionTile *t);
+void reduction_tile_begin(ReductionTile *t, const Reduction *f, const Reduction *unit, bool reverse);
+Reduction reduction_tile_end(ReductionTile *t, const Reduction *before);
 /* Lane k of every accumulator, in all lanes. */
 Reduction reduction_spread(Point *l, const Reduction *f, unsigned k);
 /* --- max and min of floats by the terms' ranks (reduction_rank.c) --- */

@@ -1,6 +1,6 @@
 /* early_loads: what an iteration of a loop loads comes before what it computes.
  *
- * in     a kernel of form SPREAD; another is left as it is
+ * in     a kernel of form SPREAD; another, or one whose tasks wait for others, is left as it is
  * out    the same: in a loop's body that only loads and computes, loads stand first with what their addresses take,
  *        as many as a thread has registers for, then what is computed from them, then the next ones; ids anew
  * fp     exact: nothing but the order of loads and of operations without effects changes
@@ -125,7 +125,7 @@ tile_early_loads(const TirKernel *k, Arena *a)
 {
 	TirKernel *to = NULL;
 	Early e = {.k = k, .arena = a};
-	for (ValId v = 1; k->form == TIR_SPREAD && v < k->inst.n; v++) {
+	for (ValId v = 1; k->form == TIR_SPREAD && !tir_posts(k) && v < k->inst.n; v++) {
 		if (tir_inst(k, v)->op != OP_FOR || count_loads(k, tir_inst(k, v)->region) < 2)
 			continue;
 		if (!to) {

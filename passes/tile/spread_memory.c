@@ -145,6 +145,8 @@ note_access(Spread *s, unsigned buffer, bool writes, uint32_t way)
 {
 	unsigned m = memory_of(s, buffer);
 	Flow *f = s->flow;
+	if (s->to->buffer.at[m].posted) /* by another task, which no barrier waits for */
+		return;
 	bool own = way && f->since.way[m] == way;
 	if ((writes ? f->since.read[m] : f->since.written[m]) && !own && !BUG(barrier_missing))
 		barrier(s, is_wide(s, m));
@@ -179,7 +181,8 @@ add_region(Spread *s, uint32_t region, Accesses *all)
 		const TirInst *p = tir_inst(k, v);
 		if (p->op == OP_LOAD || p->op == OP_STORE) {
 			unsigned m = memory_of(s, (unsigned)tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i);
-			add_access(all, m, p->op == OP_LOAD, p->op == OP_STORE, way_of(s, v));
+			bool posted = s->to->buffer.at[m].posted;
+			add_access(all, m, !posted && p->op == OP_LOAD, !posted && p->op == OP_STORE, way_of(s, v));
 		}
 		for (uint32_t n = 0; n < p->nregion; n++)
 			add_region(s, p->region + n, all);

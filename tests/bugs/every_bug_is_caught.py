@@ -44,6 +44,7 @@ UNITS = {
     "passes/schedule/rows_across": (("passes/across_test",),),
     "passes/schedule/rows_keep": (("passes/tile_test",),),
     "passes/schedule/rows_phase": (("fuse/phases_test",), ("random/random_test", "--seed", 200000, "--count", 60, "--blocks")),
+    "passes/schedule/rows_post": (("passes/scan_test", "test_posts"),),
     "passes/schedule/rows_scan": (("passes/scan_test",),),
     "passes/schedule/rows_tile": (("passes/tile_test",),),
     "passes/schedule/scatter": (("passes/scatter_lists_test",),),

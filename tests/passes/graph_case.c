@@ -301,7 +301,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, CaseRun *out)
 	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
 	text_init(&log, a);
 	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = roles, .remarks = true,
-	                 .verify_each = true};
+	                 .verify_each = true, .part_terms = c.part_terms};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpOptions io = f->interp;
 	io.split += io.split ? c.splits : 0;
@@ -320,6 +320,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, CaseRun *out)
 	}
 	out->fault = got.fault;
 	out->cut = got.cut;
+	out->posts = got.posts;
 	out->kernels = p->kernel.n;
 	out->members = p->kernel.at[0].plan.nnode;
 	out->remarks = text_get(&log);

@@ -17,6 +17,7 @@ typedef struct {
 	uint64_t seed;
 	uint64_t splits;             /* added to a configuration's seed of splits, where it has one */
 	bool any_fault;              /* of several faults any may be the first */
+	uint32_t part_terms;         /* as PassOptions has it */
 } Case;
 
 typedef void CaseFn(Case *c);
@@ -48,6 +49,7 @@ typedef struct {
 	unsigned pairs;            /* and whether its tiles are DOT's */
 	bool chained;
 	bool roles;                /* and whether it has some */
+	bool posts;                /* whether tasks of a kernel that ran wait for others */
 	unsigned ahead;            /* how many of its views are fetched some turns before they are read */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;

@@ -191,10 +191,12 @@ place_tensors(Interp *r)
 static Memory *
 bound_memory(Interp *r, const BufferBind *b, DType dtype)
 {
-	if (b->kind == BIND_SCRATCH || b->kind == BIND_SHARED) {
+	if (b->kind == BIND_SCRATCH || b->kind == BIND_SHARED || b->kind == BIND_CLEARED) {
 		Memory *m = ARENA_NEW(r->a, Memory);
 		int64_t n = launch_value(r, b->elements);
 		memory_take(r, m, dtype, n > 0 ? n : 0);
+		if (b->kind == BIND_CLEARED)
+			memset(m->data, 0, (size_t)m->bytes);
 		return m;
 	}
 	if (b->kind == BIND_WORK)
@@ -272,14 +274,14 @@ run_tasks(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi)
 	return true;
 }
 
-/* Splits lo..hi somewhere, and runs the halves in any order. */
+/* Splits lo..hi somewhere, and runs the halves in any order, or in theirs where tasks wait. */
 static bool
 run_split(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi, unsigned depth)
 {
 	if (hi - lo < 2 || depth == 0 || k->serial || !r->o.split)
 		return run_tasks(r, k, run, lo, hi);
 	int64_t mid = lo + (int64_t)(next_random(r) % (uint64_t)(hi - lo + 1));
-	bool swap = next_random(r) & 1;
+	bool swap = (next_random(r) & 1) && !tir_posts(k->tir);
 	return run_split(r, k, run, swap ? mid : lo, swap ? hi : mid, depth - 1) &&
 	       run_split(r, k, run, swap ? lo : mid, swap ? mid : hi, depth - 1);
 }
@@ -299,6 +301,7 @@ run_kernel(Interp *r, const Kernel *k)
 	for (uint32_t s = 0; s < k->scalar.n; s++)
 		scalar[s] = scalar_value(r, &k->scalar.at[s]);
 	TirRun run = {.buffer = buffer, .scalar = scalar};
+	r->out->posts |= tir_posts(k->tir);
 	int64_t ntask = launch_value(r, k->ntask);
 	r->ahead = k->ahead ? launch_value(r, k->ahead) : 0;
 	if (r->ahead == 0 || next_random(r) & 1) /* a single call has them all */

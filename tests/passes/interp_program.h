@@ -15,6 +15,7 @@ typedef struct {
 typedef struct {
 	const void **result; /* packed row-major, one per Graph.result */
 	uint32_t fault, cut;
+	bool posts;          /* tasks of a kernel that ran waited for others */
 	const char *error;   /* NULL when all kernels ran and nothing outside their memory changed */
 } InterpRun;
 

@@ -27,6 +27,7 @@ typedef struct {
 } Prefix;
 
 static const Prefix *now;
+static uint32_t small_parts;
 
 /* The reduced range, or the condition, that ends at axis j. */
 static void
@@ -64,6 +65,7 @@ build_prefix(Case *c)
 {
 	static const char *const names[] = {"A", "B", "C"};
 	DType in = now->in ? now->in : DT_F32;
+	c->part_terms = small_parts;
 	ExprId e[3] = {0}, sub[3] = {0};
 	for (unsigned a = 0; a < now->rank; a++) {
 		e[a] = case_dim(c, names[a], now->size[a]);
@@ -160,6 +162,30 @@ test_blocks(void **state)
 	}
 }
 
+/* Vectors of a row as tasks, which wait for those before them: within a group and behind several, whole and not, from both
+ * ends; what a fold carries beside its value, in one word and in two. */
+static void
+test_posts(void **state)
+{
+	(void)state;
+	static const Prefix all[] = {
+		{1, 0, {2003}, .monoid = MON_SUM}, {1, 0, {3000}, .monoid = MON_SUM}, {1, 0, {2001}, .monoid = MON_SUM, .form = FROM},
+		{2, 1, {3, 1001}, .monoid = MON_MAX, .in = DT_F64}, {2, 1, {2, 1025}, .monoid = MON_ARGMAX, .in = DT_I8},
+		{1, 0, {1026}, .monoid = MON_SUM, .form = SOME}, {1, 0, {1027}, .monoid = MON_ARGMIN, .form = AFTER},
+		{1, 0, {1281}, .monoid = MON_SUM, .in = DT_I64, .form = BEFORE}, {1, 0, {1023}, .monoid = MON_ANY, .in = DT_BOOL},
+		{1, 0, {1100}, .monoid = MON_SUM, .in = DT_BF16, .to = DT_BF16}, {1, 0, {993}, .monoid = MON_SUM, .in = DT_C64},
+		{1, 0, {993}, .monoid = MON_SUM, .in = DT_U8, .follow = true}, {2, 1, {2, 992}, .monoid = MON_PROD, .in = DT_I32},
+	};
+	for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+		small_parts = k % 3 == 1 ? 600 : 1;
+		now = &all[k];
+		CaseRun r = case_try_blocks(build_prefix);
+		assert_int_equal(r.tmpl, TMPL_SCAN);
+		assert_true(r.posts);
+	}
+	small_parts = 0;
+}
+
 static void
 test_types(void **state)
 {
@@ -247,6 +273,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_forms, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_sizes, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_posts, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_around, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),

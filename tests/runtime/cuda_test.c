@@ -115,6 +115,41 @@ nothing_is_cleared_for_nothing(void **state)
 	free(copy);
 }
 
+/* What tasks post is cleared before its kernel, in the workspace, also of a launch that is captured. */
+static void
+posts_are_cleared(void **state)
+{
+	(void)state;
+	char *copy = image_of_rows();
+	ImageHeader *h = (ImageHeader *)(void *)copy;
+	ImageKernel *kernel = (ImageKernel *)(void *)(copy + h->kernel.at) + 1;
+	ImageBind *bind = (ImageBind *)(void *)(copy + h->bind.at) + kernel->bind0 + 4; /* the words of y: as large as 4 of 64 bits */
+	assert_int_equal(bind->kind, IMG_BIND_TENSOR);
+	*bind = (ImageBind){.kind = IMG_BIND_CLEARED, .a = kernel->ntask, .b = DT_U64};
+	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
+	h->digest = image_digest((const uint8_t *)copy + from, image_size - from);
+	texo_rt_options o = cuda_options();
+	for (int with = 0; with < 2; with++) {
+		Whole w = {.image = with ? copy : NULL};
+		first_init(&w.f);
+		size_t bytes;
+		assert_int_equal(whole_launch(&w, &o), TEXO_OK);
+		results_are_right(&w);
+		assert_int_equal(texo_kernel_workspace(w.kernel, w.f.arg, FIRST_ARGS, &bytes), TEXO_OK);
+		fake->cleared = 0;
+		fake->capturing = 1;
+		assert_int_equal(texo_kernel_launch(w.kernel, w.f.arg, FIRST_ARGS, w.workspace, &w), TEXO_OK);
+		fake->capturing = 0;
+		uintptr_t at = fake->cleared - (uintptr_t)w.workspace;
+		assert_int_equal(at < bytes, with);
+		assert_true(!with || at == bytes - 64);
+		whole_end(&w);
+	}
+	assert_int_not_equal(texo_rt_load(host_rt, copy, image_size, &(texo_program *){NULL}), TEXO_OK);
+	nothing_alive();
+	free(copy);
+}
+
 /* A graph may have no kernels, as one whose result is nothing. */
 static void
 no_kernels(void **state)
@@ -244,7 +279,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(a_prepared_launch_can_be_captured, set_up),
 		cmocka_unit_test_setup(strided_rows, set_up),
 		cmocka_unit_test_setup(machine_code, set_up),
-		cmocka_unit_test_setup(nothing_is_cleared_for_nothing, set_up),
+		cmocka_unit_test_setup(nothing_is_cleared_for_nothing, set_up), cmocka_unit_test_setup(posts_are_cleared, set_up),
 		cmocka_unit_test_setup(no_kernels, set_up),
 		cmocka_unit_test_setup(status_before_a_launch, set_up),
 	};

@@ -283,6 +283,11 @@ barriers(void **state)
 #define HANDED "%20:bool = < %1, %4 %21 = store %9, %14, %1, %10, %20 masked "
 #define HANDED_AFTER "%21:bool = < %1, %4 %22 = store %9, %14, %1, %10, %21 masked "
 
+#define POSTS                                                                                                         \
+	"kernel k threads 32 by 1\nbuffer 0 w : u64 written posted\n{\n  %1:i64 = thread\n  %2:i64 = const 32\n"       \
+	"  %3:i64 = const 1\n  %4 = buffer 0\n  %5:u64 = view %4, %2, %3\n  %6:u64 = const 7\n  %7:u64 = const 0\n"     \
+	"  %8:i64 = const 0\n  %9:bool = == %1, %8\n"
+
 typedef struct {
 	const char *body, *error;
 } Found;
@@ -330,6 +335,20 @@ finds(void **state)
 }
 
 static void
+finds_posts(void **state)
+{
+	static const Found row[] = {
+		{"%20 = store %5, %6, %8, %9 masked %21:u64 = load %5, %8", NULL},
+		{"%20 = store %5, %6, %1 %21:u64 = load %5, %8", NULL},
+		{"%20:u64 = load %5, %8", "kernel k: %20 load: waits for what no task has posted"},
+		{"%20 = store %5, %6, %8", "kernel k: %20 store: posts 0, or once more"},
+		{"%20 = store %5, %7, %1", "kernel k: %20 store: posts 0, or once more"},
+		{"%20:u64x2 = splat %6 %21 = store %5, %20, %1", "kernel k: %21 store: posts a vector"},
+	};
+	find_each(state, POSTS, row, sizeof row / sizeof *row);
+}
+
+static void
 finds_in_clusters(void **state)
 {
 	static const Found row[] = {
@@ -360,6 +379,7 @@ finds_in_clusters(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(barriers), TEST(finds), TEST(finds_in_clusters)};
+	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(barriers), TEST(finds), TEST(finds_in_clusters),
+	                                   TEST(finds_posts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
