@@ -18,6 +18,7 @@ typedef struct {
 	bool turns;    /* lower_has_turns */
 	bool posted;   /* by tasks to later ones */
 	Val mask;      /* NULL: all */
+	Val every;     /* with it, not NULL: what it is in every lane */
 	Val large;     /* not NULL: goes past the caches where it holds */
 	Val ahead;     /* not NULL: what is so many bytes further on follows soon */
 	Val more;      /* with it: whether that exists */
@@ -136,6 +137,8 @@ access_of(Lower *l, ValId v, unsigned lanes)
 	if (x->imm.i & TIR_MASKED) {
 		ValId mask = lower_arg_id(l, v, first + rank);
 		at.mask = lanes && !has_lanes(l, mask) ? lower_splat(l, l->val[mask], lanes) : l->val[mask];
+		if (lanes && lower_inst(l, mask)->op == OP_SPLAT)
+			at.every = lower_arg(l, mask, 0);
 	}
 	if (x->imm.i & TIR_STREAM)
 		at.large = l->val[view];
@@ -249,6 +252,10 @@ load_vector(Lower *l, const MemAccess *x)
 		return load_group(l, x);
 	LLVMTypeRef type = memory_type(l, x->dtype, x->lanes);
 	Val p = address(l, x->dtype, x->base, x->offset);
+	if (x->in_a_row && x->every) { /* a loop's branches take one way, or a kernel finds a fault */
+		Guard g = guard_open(l, x->every);
+		return guard_close(l, g, aligned(LLVMBuildLoad2(l->b, type, p, ""), x->dtype));
+	}
 	if (x->in_a_row && x->ahead && !x->mask)
 		lower_ahead(l, p, x->ahead, x->lanes * element_bytes(x->dtype));
 	if (x->in_a_row && !x->mask)

@@ -156,10 +156,12 @@ run_strip(RowBuild *b, ValId begin, ValId end)
 		rows_run_squares(b, begin, end);
 		return;
 	}
+	rows_read_early(b);
 	ValId step = rows_int(b, (int64_t)(b->copies * l->lanes));
 	ValId whole = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, end, begin), step);
 	ValId rest = tir_binary(k, OP_ADD, begin, tir_binary(k, OP_MUL, whole, step));
 	b->base = tir_for(k, begin, rest, step, NULL, 0);
+	rows_fetch_gathered(b);
 	run_rows(b, b->copies);
 	tir_end_for(k, NULL, 0);
 	b->base = tir_for(k, rest, end, rows_int(b, l->lanes), NULL, 0);
@@ -258,6 +260,7 @@ declare(RowBuild *b)
 	rows_declare_tiles(b);
 	if (b->kernel->plan.posts)
 		rows_declare_posts(b, row_count(b), b->kernel->ntask);
+	rows_declare_early(b);
 }
 
 void

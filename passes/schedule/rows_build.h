@@ -5,6 +5,14 @@
 #include "passes/schedule/rows.h"
 #include "passes/schedule/schedule.h"
 
+enum { ROWS_MAX_GATHERED = 4 };
+
+/* A read of rows whose numbers are read, and where a later row of the result takes its own from. */
+typedef struct {
+	ExprId read;
+	ValId index[TG_MAX_RANK];
+} RowsGathered;
+
 typedef struct {
 	Point *l;
 	Rows *r;
@@ -17,6 +25,8 @@ typedef struct {
 	ValId row, vector;            /* where tasks post: the row, and which of its vectors in the order of the scan */
 	ValId post[ROWS_MAX_MEMBERS]; /* views of what they post */
 	ReductionTile *vectors[ROWS_MAX_MEMBERS];
+	unsigned ngathered;
+	RowsGathered gathered[ROWS_MAX_GATHERED];
 	/* of what is folded, by copy and, of values side by side, by value (rows_fold); of a scan the fold so
 	 * far, by copy with lanes by row */
 	Reduction fold[ROWS_MAX_MEMBERS][POINT_MAX_COPIES * ROWS_MAX_SIDE];
@@ -75,6 +85,12 @@ void rows_run_tile(RowBuild *b, ValId begin, ValId end);
 ExprId rows_kept_rows(Graph *g, const Rows *r, ExprId strips);
 /* Loads it, at the strip's vector. */
 void rows_load_kept(RowBuild *b);
+
+/* --- what a strip's vectors share (rows_early.c) --- */
+/* Before anything runs; before the vectors, with the row at its place; at a vector. */
+void rows_declare_early(RowBuild *b);
+void rows_read_early(RowBuild *b);
+void rows_fetch_gathered(RowBuild *b);
 
 /* --- conditions that leave out one index (rows_hole.c) --- */
 /* The index of the loop over this axis that some fold of the phase leaves out; 0: none. */
