@@ -157,20 +157,20 @@ reduction_join(Point *l, Reduction *f, PointVal from)
 
 /* --- terms --- */
 
-/* Whether x takes the place of the winner so far. */
+/* Whether x takes the place of the winner so far: of numbers, if it is not x's equal or beyond it, which no number and no
+ * NaN is to a NaN. */
 static ValId
 beats(Point *l, const Reduction *f, ValId x)
 {
 	bool max = f->monoid == MON_ARGMAX;
-	ValId better = tir_binary(l->tir, BUG(arg_takes_last) ? OP_LE : OP_LT, max ? f->re : x, max ? x : f->re);
+	ValId low = max ? f->re : x, high = max ? x : f->re, better;
 	if (dtype_is_float(f->type)) {
+		better = tir_unary(l->tir, OP_NOT, tir_binary(l->tir, BUG(arg_takes_last) ? OP_LT : OP_LE, high, low));
 		ValId held = tir_unary(l->tir, OP_NOT, tir_unary(l->tir, OP_ISNAN, f->re));
-		ValId nan = tir_unary(l->tir, OP_ISNAN, x);
-		if (!BUG(arg_takes_last_nan))
-			nan = tir_binary(l->tir, OP_AND, nan, held);
-		better = tir_binary(l->tir, OP_OR, better, nan);
-	}
-	return tir_binary(l->tir, OP_OR, tir_unary(l->tir, OP_NOT, f->touched), better);
+		better = BUG(arg_takes_last_nan) ? better : tir_binary(l->tir, OP_AND, better, held);
+	} else
+		better = tir_binary(l->tir, BUG(arg_takes_last) ? OP_LE : OP_LT, low, high);
+	return f->touched ? tir_binary(l->tir, OP_OR, tir_unary(l->tir, OP_NOT, f->touched), better) : better;
 }
 
 static void

@@ -1,6 +1,6 @@
 /* reduction_lanes.c: folds with an accumulator for each lane of a vector, and how accumulators of
  * different terms are joined. The units of reduction.c make an accumulator that took no term neutral,
- * but for arg, which asks. */
+ * but for arg: it asks, or, where nothing leaves out terms, the first of all has the unit's position. */
 #include "passes/schedule/schedule.h"
 
 void
@@ -49,7 +49,8 @@ merge_arg(Point *l, Reduction *f, const Reduction *g)
 	ValId worse = tir_unary(k, OP_NOT, beyond(l, f, f->re, g->re));
 	ValId first = tir_binary(k, OP_AND, worse, tir_binary(k, OP_LT, g->position, f->position));
 	ValId wins = tir_binary(k, OP_OR, beyond(l, f, g->re, f->re), first);
-	wins = tir_binary(k, OP_AND, g->touched, tir_binary(k, OP_OR, tir_unary(k, OP_NOT, f->touched), wins));
+	if (f->touched)
+		wins = tir_binary(k, OP_AND, g->touched, tir_binary(k, OP_OR, tir_unary(k, OP_NOT, f->touched), wins));
 	f->re = tir_select(k, wins, g->re, f->re);
 	f->position = tir_select(k, wins, g->position, f->position);
 }

@@ -25,6 +25,7 @@ typedef struct {
 	ValId row, vector;            /* where tasks post: the row, and which of its vectors in the order of the scan */
 	ValId post[ROWS_MAX_MEMBERS]; /* views of what they post */
 	ReductionTile *vectors[ROWS_MAX_MEMBERS];
+	ValId near;                   /* of a loop's part: where it begins, from which positions count; 0: from their own start */
 	unsigned ngathered;
 	RowsGathered gathered[ROWS_MAX_GATHERED];
 	/* of what is folded, by copy and, of values side by side, by value (rows_fold); of a scan the fold so

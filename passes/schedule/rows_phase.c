@@ -10,6 +10,7 @@
 
 enum {
 	MAX_CARRIED = ROWS_MAX_MEMBERS * POINT_MAX_COPIES * ROWS_MAX_SIDE * REDUCTION_MAX_CARRIED,
+	NEAR_TERMS = 1 << 30, /* of a loop's part, in which positions have 32 bits: a multiple of all copies' lanes */
 	ROWS_AHEAD = 32 /* rows of some hundred bytes each: what takes the time of a fetch from memory, and fits into a cache */
 };
 
@@ -102,7 +103,7 @@ static bool
 range_tells(const RowBuild *b, const RowMember *m, const Reduction *f)
 {
 	const RowPhase *p = &b->r->phase[m->phase];
-	bool in_terms = monoid_info[m->node.monoid].index || (m->node.monoid == MON_PROD && f->type == DT_C64);
+	bool in_terms = (monoid_info[m->node.monoid].index && b->kernel->plan.threads) || (m->node.monoid == MON_PROD && f->type == DT_C64);
 	return f->touched && p->nloop == p->nown + 1u && !m->scans && !m->side && !in_terms &&
 	       expr_is_true(b->l->g, m->node.guard);
 }
@@ -139,8 +140,10 @@ phase_point(RowBuild *b, unsigned phase, unsigned lane_axis, ValId base, ValId p
 		if (lane_axis != ROWS_NO_AXIS)
 			l->axis[lane_axis] = c ? tir_binary(l->tir, OP_ADD, base, rows_int(b, (int64_t)(c * l->lanes))) : base;
 		if (position && lane_axis != ROWS_NO_AXIS && !b->r->lanes_by_row) {
-			ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
-			ValId first = c ? tir_binary(l->tir, OP_ADD, position, rows_int(b, (int64_t)(c * l->lanes))) : position;
+			DType t = (DType)tir_inst(l->tir, position)->type.dtype;
+			ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(t, l->lanes), 0, NULL, 0);
+			bool own = c && !b->near;
+			ValId first = own ? tir_binary(l->tir, OP_ADD, position, rows_int(b, (int64_t)(c * l->lanes))) : position;
 			at = tir_binary(l->tir, OP_ADD, first, iota);
 		}
 		for (unsigned k = 0; k < b->r->nmember; k++) {
@@ -385,12 +388,74 @@ vector_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsi
 		ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
 		l->mask = tir_binary(l->tir, OP_LT, tir_binary(l->tir, OP_ADD, base, iota), to);
 	}
-	phase_point(b, phase, axis, base, next_position(b, phase, outer, base, lo, hi));
+	ValId position = b->near ? tir_cast(l->tir, DT_I32, tir_binary(l->tir, OP_SUB, base, b->near))
+	                         : next_position(b, phase, outer, base, lo, hi);
+	phase_point(b, phase, axis, base, position);
 	l->mask = 0;
 	pack_phase(b, phase, carried);
 	tir_end_for(l->tir, carried, n);
 	unpack_phase(b, phase, carried);
 	point_release(l, mark);
+}
+
+/* Whether each position that the phase folds is that of a term of 32 bits, and known to be there. */
+static bool
+may_be_near(const RowBuild *b, unsigned phase)
+{
+	for (unsigned k = 0; k < b->r->nmember; k++)
+		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
+			const Reduction *f = &b->fold[k][c];
+			if (f->position && (!f->range_tells || dtype_info[f->type].bits != 32))
+				return false;
+		}
+	return wants_position(b, phase) && !b->r->lanes_by_row;
+}
+
+/* Positions as numbers of 32 bits within a part of the loop, those of the first copy's lanes: a mask of a term is then
+ * one of its position. -1: the position is of an earlier part. */
+static void
+vector_loop_near(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer)
+{
+	TirKernel *t = b->l->tir;
+	ValId carried[MAX_CARRIED], before[ROWS_MAX_MEMBERS][POINT_MAX_COPIES], size = rows_int(b, NEAR_TERMS);
+	b->ncopy = copies;
+	unsigned n = pack_phase(b, phase, carried);
+	uint32_t mark = point_mark(b->l);
+	b->near = tir_for(t, range[0], range[1], size, carried, n);
+	unpack_phase(b, phase, carried);
+	ValId end = tir_binary(t, OP_MIN, tir_binary(t, OP_ADD, b->near, size), range[1]);
+	const ValId part[4] = {b->near, end, range[2], range[3]};
+	for (unsigned k = 0; k < b->r->nmember; k++)
+		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
+			Reduction *f = &b->fold[k][c];
+			before[k][c] = f->position;
+			f->position = f->position ? point_widen(b->l, tir_int(t, DT_I32, -1)) : 0;
+		}
+	vector_loop(b, phase, axis, part, copies, outer, false);
+	ValId first = next_position(b, phase, outer, b->near, range[2], range[3]);
+	b->near = 0;
+	for (unsigned k = 0; k < b->r->nmember; k++)
+		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
+			Reduction *f = &b->fold[k][c];
+			if (!f->position)
+				continue;
+			ValId here = tir_binary(t, OP_LE, tir_int(t, DT_I32, 0), f->position);
+			ValId start = tir_binary(t, OP_ADD, first, rows_int(b, (int64_t)(c * b->l->lanes)));
+			f->position = tir_select(t, here, tir_binary(t, OP_ADD, tir_cast(t, DT_I64, f->position), start), before[k][c]);
+		}
+	pack_phase(b, phase, carried);
+	tir_end_for(t, carried, n);
+	unpack_phase(b, phase, carried);
+	point_release(b->l, mark);
+}
+
+static void
+whole_vectors(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer)
+{
+	if (may_be_near(b, phase))
+		vector_loop_near(b, phase, axis, range, copies, outer);
+	else
+		vector_loop(b, phase, axis, range, copies, outer, false);
 }
 
 static bool
@@ -423,7 +488,7 @@ loop_around(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, const ValId
 	ValId from = tir_select(k, before, lo, next), to = tir_select(k, before, first, rest);
 	const ValId vectors[4] = {from, to, lo, hi}, end[4] = {to, tir_select(k, before, next, hi), lo, hi};
 	rows_leave_hole(b, phase, axis, hole, &kept);
-	vector_loop(b, phase, axis, vectors, copies, outer, false);
+	whole_vectors(b, phase, axis, vectors, copies, outer);
 	rows_mind_hole(b, &kept);
 	vector_loop(b, phase, axis, end, 1, outer, true);
 	b->ncopy = copies;
@@ -456,7 +521,10 @@ lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 	if (hole) {
 		loop_around(b, phase, axis, hole, vectors, copies, position);
 	} else {
-		vector_loop(b, phase, axis, down ? tail : vectors, copies, position, down);
+		if (down)
+			vector_loop(b, phase, axis, tail, copies, position, true);
+		else
+			whole_vectors(b, phase, axis, vectors, copies, position);
 		vector_loop(b, phase, axis, down ? vectors : tail, 1, position, !down);
 	}
 	b->ncopy = b->copies;
