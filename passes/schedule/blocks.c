@@ -363,11 +363,14 @@ add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o,
 	}
 }
 
-/* Whether vectors of a row can be tasks: its members are folded along nothing but their scan, in one loop. */
+/* Whether vectors of a row can be tasks: all members are rows of values along one loop, none a fold of the row. */
 static bool
 may_post(const Rows *r)
 {
-	return r->nphase == 1 && r->phase[0].nloop == 1 && r->phase[0].lanes && !r->across && !r->block;
+	bool rows = true;
+	for (unsigned m = 0; m < r->nmember; m++)
+		rows = rows && r->member[m].is_row && !rows_is_folded(&r->member[m]);
+	return rows && r->nphase == 1 && r->phase[0].nloop == 1 && r->phase[0].lanes && !r->across && !r->block;
 }
 
 static void

@@ -23,7 +23,7 @@ typedef struct {
 	Monoid monoid;
 	DType in, to;  /* DT_NONE: f32, and what the fold gives */
 	Form form;
-	bool masked, follow, gathered, picks;
+	bool masked, follow, gathered, picks, total;
 } Prefix;
 
 static const Prefix *now;
@@ -101,6 +101,11 @@ build_prefix(Case *c)
 		ExprId read = expr_read(c->g, y, sub, now->rank, 0), one = expr_cast(c->g, to, case_int(c, 1));
 		Node f = case_node(now->rank, now->masked ? expr_select(c->g, n.domain, read, one) : BIN(ADD, read, one));
 		y = case_add(c, &f, "z", to, e);
+	}
+	if (now->total) { /* of a row of prefixes */
+		Node t = case_node(1, read_at(c, y, 2, ax(c, 0), ax(c, 1)));
+		case_reduce(&t, MON_SUM, case_int(c, 0), e[1]);
+		case_result(c, "t", case_add(c, &t, "t", to, e), 0);
 	}
 	case_result(c, "r", y, 0);
 }
@@ -183,6 +188,9 @@ test_posts(void **state)
 		assert_int_equal(r.tmpl, TMPL_SCAN);
 		assert_true(r.posts);
 	}
+	small_parts = 1; /* vectors of a row that is folded as well are no tasks */
+	now = &(Prefix){2, 1, {2, 600}, .monoid = MON_SUM, .total = true};
+	assert_false(case_try_blocks(build_prefix).posts);
 	small_parts = 0;
 }
 
