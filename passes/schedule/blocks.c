@@ -428,6 +428,8 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
 	}
 	if (r->lanes_by_row) /* of columns as many warps, each with as many rows, as there can be */
 		add(&out, TIR_WARP, r->tmpl == TMPL_COLRED ? 1 : group, 1)->short_axis = true;
+	if (r->tmpl == TMPL_COLRED && group > 1)
+		add(&out, TIR_WARP, group, 1)->short_axis = true;
 	if (r->tmpl == TMPL_MAP) {
 		add(&out, 256, group, MAP_LANES / computed);
 		add(&out, 256, 1, MAP_LANES / 2 / computed);
@@ -523,13 +525,13 @@ suits_posts(Graph *g, const Rows *r, const KernelPlan *p)
 	return expr_binary(g, OP_AND, few, expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r)));
 }
 
-/* Whether a warp takes a strip: there is one alone, or of columns there are so few that each can have a
+/* Whether a warp takes a strip: there is one alone, or of columns, one a thread, there are so few that each can have a
  * multiprocessor nearly to itself. */
 static ExprId
-suits_short(Graph *g, const Rows *r, ExprId lanes, ExprId ntask)
+suits_short(Graph *g, const Rows *r, const KernelPlan *p, ExprId lanes, ExprId ntask)
 {
 	ExprId beyond = expr_binary(g, OP_SUB, r->extent[r->nrow - 1], lanes), zero = expr_int(g, DT_I64, 0);
-	if (r->tmpl == TMPL_COLRED) { /* launch expressions have no || */
+	if (r->tmpl == TMPL_COLRED && p->group == 1) { /* launch expressions have no || */
 		ExprId most = expr_int(g, DT_I64, (int64_t)COLUMN_WARPS * cost_machine(true, 0)->threads);
 		beyond = expr_binary(g, OP_MIN, beyond, expr_binary(g, OP_SUB, ntask, most));
 	}
@@ -541,7 +543,7 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 {
 	ExprId cond = 0, lanes = expr_int(g, DT_I64, p->lanes);
 	if (p->short_axis)
-		cond = suits_short(g, r, lanes, ntask);
+		cond = suits_short(g, r, p, lanes, ntask);
 	for (unsigned k = 0; p->held && k < r->nloop; k++)
 		if (r->loop[k].lanes) {
 			ExprId fits = expr_binary(g, OP_LE, r->loop[k].hi, lanes);

@@ -233,7 +233,8 @@ turns_at_once(RowBuild *b, unsigned phase, unsigned level)
 {
 	const RowPhase *p = &b->r->phase[phase];
 	bool columns = b->kernel->plan.threads && b->r->lanes_by_row && !b->r->scans;
-	unsigned some = b->kernel->plan.threads == TIR_WARP ? 4 * b->r->turns : b->r->turns; /* few warps, many registers */
+	bool few = b->kernel->plan.threads == TIR_WARP && b->kernel->plan.group == 1; /* warps, and many registers */
+	unsigned some = few ? 4 * b->r->turns : b->r->turns;
 	if (!columns || p->dir < 0 || level + 1u < p->nloop)
 		return 1;
 	return some < FEW_TURNS || range_known(b, phase, p->loop[level]) ? some : FEW_TURNS;

@@ -321,6 +321,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, CaseRun *out)
 	out->fault = got.fault;
 	out->cut = got.cut;
 	out->posts = got.posts;
+	out->threads = got.threads;
 	out->kernels = p->kernel.n;
 	out->members = p->kernel.at[0].plan.nnode;
 	out->remarks = text_get(&log);

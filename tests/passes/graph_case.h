@@ -50,6 +50,7 @@ typedef struct {
 	bool chained;
 	bool roles;                /* and whether it has some */
 	bool posts;                /* whether tasks of a kernel that ran wait for others */
+	unsigned threads;          /* of a block of the kernel that ran last */
 	unsigned ahead;            /* how many of its views are fetched some turns before they are read */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;

@@ -302,6 +302,7 @@ run_kernel(Interp *r, const Kernel *k)
 		scalar[s] = scalar_value(r, &k->scalar.at[s]);
 	TirRun run = {.buffer = buffer, .scalar = scalar};
 	r->out->posts |= tir_posts(k->tir);
+	r->out->threads = k->tir->threads;
 	int64_t ntask = launch_value(r, k->ntask);
 	r->ahead = k->ahead ? launch_value(r, k->ahead) : 0;
 	if (r->ahead == 0 || next_random(r) & 1) /* a single call has them all */

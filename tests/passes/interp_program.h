@@ -16,6 +16,7 @@ typedef struct {
 	const void **result; /* packed row-major, one per Graph.result */
 	uint32_t fault, cut;
 	bool posts;          /* tasks of a kernel that ran waited for others */
+	unsigned threads;    /* of a block of the kernel that ran last */
 	const char *error;   /* NULL when all kernels ran and nothing outside their memory changed */
 } InterpRun;
 
