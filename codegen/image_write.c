@@ -273,6 +273,7 @@ put_maps(Writer *w, const TirKernel *k, ImageKernel *to)
 	to->map0 = w->map.n;
 	to->nmap = tir_maps(k);
 	to->shared = tir_ring_bytes(k);
+	to->resident = k->resident;
 	for (ValId v = 1; v < k->inst.n; v++)
 		if (tir_inst(k, v)->op == OP_COPY)
 			vec_push(w->arena, &w->map, map_of(k, v));

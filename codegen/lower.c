@@ -323,6 +323,7 @@ lower_value(Lower *l, ValId v)
 	case OP_RELEASE: lower_release(l, v); return NULL;
 	case OP_MMA: lower_mma(l, v); return NULL;
 	case OP_SETTLE: lower_settle(l, v); return NULL;
+	case OP_TURN: lower_turn(l, v); return NULL;
 	case OP_PIECE: return lower_piece(l, v);
 	case OP_ROLES: lower_roles(l, v); return NULL;
 	case OP_CAST: return lower_cast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);

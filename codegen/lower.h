@@ -145,6 +145,7 @@ void lower_wait(Lower *l, ValId v);
 void lower_release(Lower *l, ValId v);
 void lower_mma(Lower *l, ValId v);
 void lower_settle(Lower *l, ValId v);
+void lower_turn(Lower *l, ValId v);
 Val lower_piece(Lower *l, ValId v);
 void lower_group_barrier(Lower *l);
 /* lower.c: a region without block arguments or values */

@@ -6,6 +6,8 @@
  * them are two words a slot, `full` and `empty`. Fill n waits for the phase n / slots of either; the empty ones are at
  * first as if they had been released.
  *
+ * A group's turn is a barrier of the hardware that both groups come to: one waits there for the other, which does not.
+ *
  * An accumulator is a bank of PTX registers that is declared once and named in the text, so that LLVM never moves what a
  * product still adds to. */
 #include <string.h>
@@ -19,7 +21,7 @@ typedef struct LowerRoles {
 	Val ring;       /* i32: where it begins */
 	Val group;      /* i32, the same in a warp */
 	Val first;      /* i32: 1 in the first thread of the group, else 0 */
-	unsigned first_map, groups;
+	unsigned first_map, shares; /* shares: in how many parts the first factor's rows are */
 } Roles;
 
 static LLVMTypeRef
@@ -148,14 +150,14 @@ lower_begin_roles(Lower *l, unsigned first_map)
 
 /* The registers of the largest accumulator. */
 static unsigned
-accumulator(const TirKernel *k, unsigned groups)
+accumulator(const TirKernel *k, unsigned shares)
 {
 	unsigned most = 0;
 	for (ValId v = 1; v < k->inst.n; v++)
 		if (k->inst.at[v].op == OP_MMA) {
 			int64_t imm = k->inst.at[v].imm.i;
 			const TirChannel *c = &k->channel.at[TIR_CHANNEL_OF(imm)];
-			unsigned n = c->part[TIR_PART_OF(imm)].rows / (TIR_MMA_ROWS * groups) * (c->part[TIR_SECOND_PART_OF(imm)].rows / 2);
+			unsigned n = c->part[TIR_PART_OF(imm)].rows / (TIR_MMA_ROWS * shares) * (c->part[TIR_SECOND_PART_OF(imm)].rows / 2);
 			most = n > most ? n : most;
 		}
 	return most;
@@ -193,12 +195,33 @@ make_words(Lower *l, Val thread)
 	for (uint32_t c = 0; c < k->channel.n; c++)
 		for (unsigned s = 0; s < 2u * k->channel.at[c].slots; s++) {
 			Val at = LLVMBuildAdd(l->b, l->roles->ring, number(l, words_at(k, c) + s * WORD), "");
-			Val arg[2] = {at, number(l, s < k->channel.at[c].slots ? 1 : l->roles->groups)};
+			Val arg[2] = {at, number(l, s < k->channel.at[c].slots ? 1 : l->roles->shares)};
 			assembly(l, NULL, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", arg, 2);
 		}
 	assembly(l, NULL, "fence.mbarrier_init.release.cluster;", "", NULL, 0);
 	close_if(l, after);
 	lower_barrier(l, 0);
+}
+
+/* Barriers of both groups: one waits for its turn, the other gives it. */
+enum { TURN_BARRIER = 8, BOTH = 2 * TIR_GROUP };
+
+/* As if the second group had had one before. */
+static void
+first_turn(Lower *l)
+{
+	LLVMBasicBlockRef after = open_if(l, l->roles->group);
+	assembly(l, NULL, arena_text(l->arena, "barrier.cta.arrive.aligned %d, %d;", TURN_BARRIER, BOTH), "", NULL, 0);
+	close_if(l, after);
+}
+
+void
+lower_turn(Lower *l, ValId v)
+{
+	bool gives = lower_inst(l, v)->imm.i != 0;
+	Val group = gives ? LLVMBuildXor(l->b, l->roles->group, number(l, 1), "") : l->roles->group;
+	Val id = LLVMBuildAdd(l->b, group, number(l, TURN_BARRIER), "");
+	assembly(l, NULL, arena_text(l->arena, "barrier.cta.%s.aligned $0, %d;", gives ? "arrive" : "sync", BOTH), "r", &id, 1);
 }
 
 void
@@ -207,8 +230,8 @@ lower_roles(Lower *l, ValId v)
 	Roles *r = l->roles;
 	TirRoles roles = tir_roles(lower_inst(l, v)->imm.i);
 	Val thread = LLVMBuildTrunc(l->b, lower_thread(l), i32(l), "");
-	r->groups = roles.groups;
-	assembly(l, NULL, arena_text(l->arena, ".reg .f32 acc<%u>;", accumulator(l->k, roles.groups)), "", NULL, 0);
+	r->shares = roles.shares;
+	assembly(l, NULL, arena_text(l->arena, ".reg .f32 acc<%u>;", accumulator(l->k, roles.shares)), "", NULL, 0);
 	make_words(l, thread);
 	Val group = LLVMBuildLShr(l->b, thread, number(l, 7), "");
 	r->group = assembly(l, i32(l), "shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "=r,r", &group, 1);
@@ -219,6 +242,8 @@ lower_roles(Lower *l, ValId v)
 	LLVMBuildCondBr(l->b, loads, load, multiply);
 	LLVMPositionBuilderAtEnd(l->b, multiply);
 	assembly(l, NULL, arena_text(l->arena, "setmaxnreg.inc.sync.aligned.u32 %u;", roles.registers), "", NULL, 0);
+	if (roles.turns)
+		first_turn(l);
 	lower_role(l, lower_inst(l, v)->region);
 	LLVMBuildRetVoid(l->b);
 	LLVMPositionBuilderAtEnd(l->b, load);
@@ -373,8 +398,10 @@ lower_mma(Lower *l, ValId v)
 	const TirChannel *c = channel_of(l, v);
 	const TirPart *a = &c->part[TIR_PART_OF(imm)], *b = &c->part[TIR_SECOND_PART_OF(imm)];
 	uint32_t base = slots_at(l->k, TIR_CHANNEL_OF(imm));
-	unsigned repeats = a->rows / (TIR_MMA_ROWS * l->roles->groups);
-	Val n = lower_arg(l, v, 0), own = LLVMBuildMul(l->b, l->roles->group, number(l, repeats * row_step(a) * UNIT), "");
+	unsigned repeats = a->rows / (TIR_MMA_ROWS * l->roles->shares);
+	Val n = lower_arg(l, v, 0), own = NULL;
+	if (l->roles->shares > 1)
+		own = LLVMBuildMul(l->b, l->roles->group, number(l, repeats * row_step(a) * UNIT), "");
 	Val da = descriptor(l, c, TIR_PART_OF(imm), base, n, own), db = descriptor(l, c, TIR_SECOND_PART_OF(imm), base, n, NULL);
 	Val more = LLVMBuildZExt(l->b, lower_arg(l, v, 1), i32(l), "");
 	assembly(l, NULL, "wgmma.fence.sync.aligned;", "", NULL, 0);

@@ -10,18 +10,25 @@
  * reads, one slot after the other: fill n, n = 0, 1, …, lies in slot n mod slots. A slot has parts, each the piece of a
  * factor: `rows` x `terms` elements, which in memory run along the terms or, where it is turned, along the rows.
  *
- *   ROLES    imm = TIR_ROLES(groups, registers, rest); two regions, which yield nothing; ends the kernel's body
+ * Groups share every fill: each has its part of the first factor's rows, and releases what all read. Or they take turns
+ * (TIR_ROLES_TURNS, two groups): a fill is one group's, which has all its rows and alone releases it; while one multiplies,
+ * the other finishes its sums.
+ *
+ *   ROLES    imm = TIR_ROLES(groups, registers, rest), with turns | TIR_ROLES_TURNS; two regions, which yield nothing; ends the
+ *            kernel's body
  *   TASK_STEP  i64: the tasks of a call are TASK_LO, TASK_LO + TASK_STEP, … below TASK_HI
  *   ACQUIRE  n; imm = channel. Waits until all groups have released what slot n mod slots had. In turn: n = 0, 1, …
  *   COPY     view, n, index[0..rank) (i64 scalars); imm = TIR_COPY(channel, part). Begins to copy a box of the view, from
  *            these indices on, to the part: its last two axes are the part's rows and terms or, turned, its terms and
  *            rows, and run through; elements outside of the view are 0. Each part of a fill once, after its ACQUIRE.
  *            The view's extents and strides are constants or scalars, the last stride is 1, and nobody writes to it.
+ *   TURN     with turns; imm = 0: waits until it is the group's turn, the first one's at first; 1: gives it to the next one.
+ *            In a turn the group waits for as many fills as are its own, from the first that nobody has waited for
  *   WAIT     n; imm = channel. Waits until fill n is there. In turn
  *   RELEASE  n, cond (bool); imm = channel. Where cond holds, the group is done with fill n. In turn
  *   MMA      n, more (bool); imm = TIR_MMA(channel, a, b). Begins to add the product of two parts of fill n to the group's
  *            accumulator, or to 0 unless `more`: row i, column j takes the sum over the terms of a's row i by b's row j. Of
- *            a's rows a group has its share, as many as the others, in their order. Factors are bf16 or f16, and their
+ *            a's rows a group has its share, as many as the others, in their order; with turns it has them all. Factors are bf16 or f16, and their
  *            products exact; the sums are of f32, in an order and with a rounding that are the target's (the
  *            interpreter: term after term, by fma), subnormals kept.
  *   SETTLE   imm = k: waits until at most k of the group's products go on
@@ -57,13 +64,17 @@ typedef struct {
 } TirChannel;
 
 #define TIR_ROLES(groups, registers, rest) ((int64_t)(groups) | (int64_t)(registers) << 16 | (int64_t)(rest) << 32)
+#define TIR_ROLES_TURNS (INT64_C(1) << 48)
 typedef struct {
 	unsigned groups, registers, rest;
+	bool turns;
+	unsigned shares; /* in how many parts the first factor's rows are */
 } TirRoles;
 static inline TirRoles
 tir_roles(int64_t imm)
 {
-	return (TirRoles){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff};
+	bool turns = (imm & TIR_ROLES_TURNS) != 0;
+	return (TirRoles){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff, turns, turns ? 1 : imm & 0xffff};
 }
 
 #define TIR_COPY(channel, part) ((int64_t)(channel) | (int64_t)(part) << 8)

@@ -103,8 +103,8 @@ typedef struct {
 	uint32_t threads;                 /* CUDA: those of a block, which take a task together; 0: one a task */
 	uint32_t when;                    /* CUDA: IMG_ALWAYS, … */
 	uint32_t cluster;                 /* CUDA: blocks that take a task together; 0: one */
-	uint32_t map0, nmap;              /* CUDA: tensor maps. With any, blocks go from task to task themselves, one on each processor */
-	uint32_t shared, pad;             /* CUDA: bytes of shared memory that a launch asks for */
+	uint32_t map0, nmap;              /* CUDA: tensor maps. With any, blocks go from task to task themselves */
+	uint32_t shared, resident;        /* CUDA, with maps: bytes of shared memory that a launch asks for; blocks on each processor */
 	uint64_t entry;                   /* offset of the function's symbol name in text; CUDA: kernels with one entry are one code */
 } ImageKernel;
 
@@ -159,7 +159,7 @@ typedef void ImageCpuKernel(void *const *buffer, const uint64_t *scalar, int64_t
  * so many threads, which take tasks together; else of IMAGE_CUDA_BLOCK threads or fewer; and a serial one
  * in one thread. It has no scratch but what is cleared for it. A kernel's tensor maps, of 128 bytes each, are its last parameters. */
 enum { IMAGE_CUDA_BLOCK = 256, IMAGE_CUDA_MAX_THREADS = 1024, IMAGE_CUDA_MAX_CLUSTER = 8, IMAGE_CUDA_MAX_ARGUMENTS = 512, IMAGE_CUDA_MAX_MAPS = 8,
-       IMAGE_CUDA_MAX_SHARED = 232448 };
+       IMAGE_CUDA_MAX_RESIDENT = 32, IMAGE_CUDA_MAX_SHARED = 232448 };
 
 /* --- ahead-of-time objects: what an object file holds beside its functions --- */
 

@@ -296,7 +296,7 @@ run_steps(Interp *x)
 			run_moves(x, s);
 			s = first + s->target - 1;
 			break;
-		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_SETTLE: case STEP_PIECE: case STEP_ROLES:
+		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE: case STEP_ROLES:
 		case STEP_SHUFFLE: case STEP_BARRIER: ok = violation(x, s, "without threads"); break;
 		case STEP_END: return true;
 		}

@@ -28,6 +28,7 @@ typedef enum {
 	STEP_RELEASE,
 	STEP_MMA,
 	STEP_SETTLE,
+	STEP_TURN,
 	STEP_PIECE,
 	STEP_ROLES,   /* the multiplying role follows; the other one from `target` */
 	STEP_FAULT,

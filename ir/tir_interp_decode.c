@@ -312,6 +312,7 @@ decode_role(Decode *d, ValId v)
 	case OP_RELEASE: add_value(d, STEP_RELEASE, v); break;
 	case OP_MMA: add_value(d, STEP_MMA, v); break;
 	case OP_SETTLE: add_value(d, STEP_SETTLE, v); break;
+	case OP_TURN: add_value(d, STEP_TURN, v); break;
 	case OP_PIECE: add_value(d, STEP_PIECE, v); break;
 	case OP_COPY: add_box(d, v); break;
 	default: open_roles(d, v); break;
@@ -374,7 +375,7 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_DOT:
 		add_dot(d, v);
 		return;
-	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_PIECE: case OP_ROLES:
+	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_TURN: case OP_PIECE: case OP_ROLES:
 		decode_role(d, v);
 		return;
 	case OP_FAULT:

@@ -118,7 +118,7 @@ print_imm(Text *out, const TirInst *p)
 		return;
 	case OP_ROLES: {
 		TirRoles r = tir_roles(p->imm.i);
-		text_printf(out, " %u by %u rest %u", r.groups, r.registers, r.rest);
+		text_printf(out, " %u by %u rest %u%s", r.groups, r.registers, r.rest, r.turns ? " turns" : "");
 		return;
 	}
 	case OP_COPY:
@@ -133,7 +133,7 @@ print_imm(Text *out, const TirInst *p)
 		return;
 	}
 	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE: case OP_SLIDE:
-	case OP_HALF: case OP_WEAVE: case OP_SHUFFLE: case OP_ACQUIRE: case OP_WAIT: case OP_RELEASE: case OP_SETTLE: case OP_PIECE:
+	case OP_HALF: case OP_WEAVE: case OP_SHUFFLE: case OP_ACQUIRE: case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_SETTLE: case OP_PIECE:
 		text_printf(out, " %" PRId64, p->imm.i);
 		return;
 	case OP_NONE: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:

@@ -359,6 +359,8 @@ read_parts(Reader *r, Op op, int64_t *imm)
 		    !read_unsigned(r, most, &n[k]))
 			return false;
 	*imm = op == OP_ROLES ? TIR_ROLES(n[0], n[1], n[2]) : TIR_MMA(n[0], n[1], n[2]);
+	if (op == OP_ROLES && take_this_word(r, "turns"))
+		*imm |= TIR_ROLES_TURNS;
 	return true;
 }
 
@@ -381,7 +383,7 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 		return ok;
 	}
 	if (op == OP_BUFFER || op == OP_SCALAR || op == OP_BLOCKARG || op == OP_RESULT || op == OP_LANE ||
-	    op == OP_SLIDE || op == OP_HALF || op == OP_WEAVE || op == OP_SHUFFLE || op == OP_ACQUIRE || op == OP_WAIT ||
+	    op == OP_SLIDE || op == OP_HALF || op == OP_WEAVE || op == OP_SHUFFLE || op == OP_ACQUIRE || op == OP_TURN || op == OP_WAIT ||
 	    op == OP_RELEASE || op == OP_SETTLE || op == OP_PIECE)
 		return read_int(r, DT_I64, imm);
 	if (op == OP_IOTA || op == OP_BARRIER) {

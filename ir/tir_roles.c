@@ -3,7 +3,9 @@
  *
  * Whatever order they really take, what is wrong is found: a slot is filled between its ACQUIRE and the next one, read
  * between WAIT and RELEASE and while products are settled, so that who does either without the right to it is found at
- * once. Fills are taken and released in turn, so no one is more than a ring ahead. Strands that all wait do so for ever.
+ * once. Fills are taken and released in turn, so no one is more than a ring ahead. Where groups take turns, a fill is the
+ * group's that waits for it, and nobody waits for one before the one before it: what says that a fill is there would be
+ * taken for another fill's. Strands that all wait do so for ever.
  * Copies and products are complete as soon as they are begun: nothing may look at what they touch before it may. */
 #include <inttypes.h>
 #include <math.h>
@@ -19,18 +21,20 @@ typedef struct {
 	const TirChannel *c;
 	float *part[TIR_MAX_SLOTS][TIR_MAX_PARTS]; /* (row, term) */
 	int64_t acquired, filled; /* fills begun; and complete */
+	int64_t waited;           /* with turns: fills that are some group's */
+	unsigned left[TIR_MAX_SLOTS]; /* how many groups have yet to release what a slot has */
 	unsigned copied;          /* parts of the last one, as bits */
 } Ring;
 
 typedef struct {
 	int64_t waited, released; /* fills, by channel */
-} Turn;
+} Held;
 
 typedef struct {
 	const Step *at, *end;
 	unsigned from, to;
 	bool *active;
-	Turn *turn;
+	Held *held;
 	float *sum; /* (row, column) of the group's share */
 	struct {
 		unsigned channel;
@@ -44,7 +48,9 @@ typedef struct {
 	Block *x;
 	Ring *ring;
 	Strand *strand;
-	unsigned groups, nstrand;
+	unsigned groups, shares, nstrand;
+	bool turns;
+	unsigned now;     /* whose turn it is */
 	unsigned columns; /* of an accumulator */
 } Roles;
 
@@ -73,10 +79,10 @@ run_acquire(Roles *r, Strand *d, const Step *s)
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "fill %" PRId64 " where %" PRId64 " is next", n, ring->acquired));
 	if (ring->acquired > ring->filled)
 		return threads_violation(r->x, s, "the fill before lacks a part");
-	for (unsigned g = 0; g < r->groups; g++)
-		d->waits |= r->strand[g].turn[channel].released + ring->c->slots <= n;
+	d->waits = ring->left[n % ring->c->slots] > 0;
 	if (d->waits)
 		return true;
+	ring->left[n % ring->c->slots] = r->shares;
 	ring->acquired++;
 	ring->copied = 0;
 	return true;
@@ -133,11 +139,30 @@ static bool
 run_wait(Roles *r, Strand *d, const Step *s)
 {
 	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s));
+	Ring *ring = &r->ring[channel];
+	Held *held = &d->held[channel];
 	int64_t n = value(r, d, s->src[0]);
-	if (n != d->turn[channel].waited)
-		return threads_violation(r->x, s, arena_text(r->x->scratch, "for fill %" PRId64 " where %" PRId64 " is next", n, d->turn[channel].waited));
-	d->waits = r->ring[channel].filled <= n;
-	d->turn[channel].waited += !d->waits;
+	if (r->turns && held->released == held->waited)
+		held->released = held->waited = ring->waited;
+	if (n != held->waited || (r->turns && (r->now != d->group || n != ring->waited)))
+		return threads_violation(r->x, s, arena_text(r->x->scratch, "for fill %" PRId64 " where %" PRId64 " is next", n,
+		                                             r->turns ? ring->waited : held->waited));
+	d->waits = ring->filled <= n;
+	held->waited += !d->waits;
+	ring->waited += !d->waits;
+	return true;
+}
+
+static bool
+run_turn(Roles *r, Strand *d, const Step *s)
+{
+	if (imm_of(r, s) == 0) {
+		d->waits = r->now != d->group;
+		return true;
+	}
+	if (r->now != d->group)
+		return threads_violation(r->x, s, "of another group's");
+	r->now = (r->now + 1) % r->groups;
 	return true;
 }
 
@@ -148,12 +173,13 @@ run_release(Roles *r, Strand *d, const Step *s)
 	int64_t n = value(r, d, s->src[0]);
 	if (!value(r, d, s->src[1]))
 		return true;
-	if (n != d->turn[channel].released || n >= d->turn[channel].waited)
+	if (n != d->held[channel].released || n >= d->held[channel].waited)
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have", n));
 	for (unsigned k = 0; k < d->nflying; k++)
 		if (d->flying[k].channel == channel && d->flying[k].n == n)
 			return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which a product reads", n));
-	d->turn[channel].released++;
+	d->held[channel].released++;
+	r->ring[channel].left[n % r->ring[channel].c->slots]--;
 	return true;
 }
 
@@ -176,15 +202,15 @@ run_mma(Roles *r, Strand *d, const Step *s)
 	unsigned channel = TIR_CHANNEL_OF(imm), pa = TIR_PART_OF(imm), pb = TIR_SECOND_PART_OF(imm);
 	const Ring *ring = &r->ring[channel];
 	const TirPart *a = &ring->c->part[pa], *b = &ring->c->part[pb];
-	if (n < d->turn[channel].released || n >= d->turn[channel].waited)
+	if (n < d->held[channel].released || n >= d->held[channel].waited)
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have", n));
 	if (d->nflying == MAX_FLYING)
 		return threads_violation(r->x, s, "too many products go on");
 	d->flying[d->nflying].channel = channel;
 	d->flying[d->nflying++].n = n;
-	unsigned rows = a->rows / r->groups;
+	unsigned rows = a->rows / r->shares;
 	float *const *part = ring->part[n % ring->c->slots];
-	multiply(d->sum, part[pa] + (size_t)d->group * rows * a->terms, part[pb], rows, b->rows, a->terms, value(r, d, s->src[1]) != 0);
+	multiply(d->sum, part[pa] + (size_t)(r->turns ? 0 : d->group) * rows * a->terms, part[pb], rows, b->rows, a->terms, value(r, d, s->src[1]) != 0);
 	return true;
 }
 
@@ -280,6 +306,7 @@ run_step(Roles *r, Strand *d, const Step *s)
 	case STEP_RELEASE: return run_release(r, d, s);
 	case STEP_MMA: return run_mma(r, d, s);
 	case STEP_SETTLE: run_settle(r, d, s); return true;
+	case STEP_TURN: return run_turn(r, d, s);
 	case STEP_PIECE: return run_piece(r, d, s);
 	case STEP_BARRIER: x->group_epoch[d->group] = ++x->epoch; return true;
 	case STEP_IF: return run_branch(r, d, s);
@@ -325,7 +352,8 @@ all_is_read(Roles *r, const Step *s)
 		if (d->nflying)
 			return threads_violation(r->x, s, "a role ends while its products go on");
 		for (uint32_t c = 0; c < r->x->k->channel.n; c++)
-			if (d->turn[c].released != r->ring[c].acquired || r->ring[c].filled != r->ring[c].acquired)
+			if (d->held[c].released != d->held[c].waited || (r->turns ? r->ring[c].waited : d->held[c].waited) != r->ring[c].acquired ||
+			    r->ring[c].filled != r->ring[c].acquired)
 				return threads_violation(r->x, s, arena_text(r->x->scratch, "channel %u ends with a fill that not all have released", c));
 	}
 	return true;
@@ -351,7 +379,7 @@ find_accumulator(Roles *r)
 		if (tir_inst(k, v)->op == OP_MMA) {
 			int64_t imm = tir_inst(k, v)->imm.i;
 			const TirChannel *c = &k->channel.at[TIR_CHANNEL_OF(imm)];
-			rows = c->part[TIR_PART_OF(imm)].rows / r->groups;
+			rows = c->part[TIR_PART_OF(imm)].rows / r->shares;
 			r->columns = c->part[TIR_SECOND_PART_OF(imm)].rows;
 		}
 	return rows;
@@ -372,7 +400,7 @@ make_strand(Roles *r, unsigned n, const Step *s, const Step *after, unsigned row
 	d->active = ARENA_ARRAY(x->scratch, bool, x->threads);
 	for (unsigned t = d->from; t < d->to; t++)
 		d->active[t] = true;
-	d->turn = ARENA_ARRAY(x->scratch, Turn, x->k->channel.n);
+	d->held = ARENA_ARRAY(x->scratch, Held, x->k->channel.n);
 	d->sum = ARENA_ARRAY(x->scratch, float, (size_t)rows * r->columns + 1);
 	for (size_t i = 0; i < (size_t)rows * r->columns; i++)
 		d->sum[i] = NAN;
@@ -399,7 +427,8 @@ run_strands(Roles *r, const Step *s)
 bool
 roles_run(Block *x, const Step *s, const Step *after)
 {
-	Roles r = {.x = x, .groups = tir_roles(tir_inst(x->k, s->inst)->imm.i).groups};
+	TirRoles roles = tir_roles(tir_inst(x->k, s->inst)->imm.i);
+	Roles r = {.x = x, .groups = roles.groups, .shares = roles.shares, .turns = roles.turns};
 	r.nstrand = r.groups + 1;
 	r.ring = ARENA_ARRAY(x->scratch, Ring, x->k->channel.n);
 	r.strand = ARENA_ARRAY(x->scratch, Strand, r.nstrand);

@@ -629,7 +629,7 @@ check_inst(Verify *x, const Walk *w)
 		return check_fetch(x, v);
 	case OP_DOT:
 		return check_dot(x, v);
-	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_ROLES:
+	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_TURN: case OP_ROLES:
 		NEED(tir_inst(x->k, v)->type.dtype == DT_NONE && tir_inst(x->k, v)->type.lanes == 0, "has a type");
 		return true; /* the rest: tir_verify_roles */
 	case OP_PIECE:

@@ -87,8 +87,9 @@ check_roles(Check *x, ValId v, const WalkFrame *f)
 	NEED(r.groups && k->threads == (r.groups + 1) * TIR_GROUP, "%u groups and one that loads are not %u threads", r.groups, k->threads);
 	NEED(r.registers % 8 == 0 && r.rest % 8 == 0 && r.registers >= least && r.registers <= most && r.rest >= least && r.rest <= most,
 	     "%u and %u registers can't be asked for", r.registers, r.rest);
-	unsigned share = TIR_BLOCK_REGISTERS / k->threads / 8 * 8;
+	unsigned share = TIR_BLOCK_REGISTERS / (k->threads * (k->resident ? k->resident : 1u)) / 8 * 8;
 	NEED(r.groups * r.registers + r.rest <= (r.groups + 1) * share, "there are %u registers for each thread", share);
+	NEED(!r.turns || r.groups == 2, "%u groups take no turns", r.groups);
 	x->roles = r;
 	x->owner = v;
 	return true;
@@ -124,9 +125,9 @@ check_mma(Check *x, ValId v)
 	NEED(TIR_SECOND_PART_OF(imm) < c->nparts, "there are %u parts", c->nparts);
 	const TirPart *a = &c->part[TIR_PART_OF(imm)], *b = &c->part[TIR_SECOND_PART_OF(imm)];
 	NEED(a->dtype == b->dtype, "of two types");
-	NEED(a->rows % (TIR_MMA_ROWS * x->roles.groups) == 0, "%u rows are not shared by %u groups", a->rows, x->roles.groups);
+	NEED(a->rows % (TIR_MMA_ROWS * x->roles.shares) == 0, "%u rows are not shared by %u groups", a->rows, x->roles.shares);
 	NEED(is_number(operand(x, v, 0)) && is_condition(operand(x, v, 1)), "takes a number and a condition");
-	unsigned registers = a->rows / (TIR_MMA_ROWS * x->roles.groups) * (b->rows / 2);
+	unsigned registers = a->rows / (TIR_MMA_ROWS * x->roles.shares) * (b->rows / 2);
 	NEED(!x->accumulator || (x->product & ~0xff) == (imm & ~0xff), "another product has the accumulator");
 	NEED(registers + 24 <= x->roles.registers, "an accumulator of %u registers", registers);
 	x->accumulator = registers;
@@ -139,7 +140,7 @@ static unsigned
 role_of(Op op)
 {
 	switch ((int)op) {
-	case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_PIECE: return 1;
+	case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_PIECE: return 1;
 	case OP_ACQUIRE: case OP_COPY: return 2;
 	default: return 0;
 	}
@@ -162,6 +163,10 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	NEED(x->role == role, "stands in another role");
 	if (p->op == OP_SETTLE) {
 		NEED(p->imm.i >= 0 && p->imm.i < TIR_MAX_SLOTS, "there are fewer at a time");
+		return true;
+	}
+	if (p->op == OP_TURN) {
+		NEED(x->roles.turns && (p->imm.i == 0 || p->imm.i == 1), "there is no such turn");
 		return true;
 	}
 	if (p->op == OP_PIECE) {

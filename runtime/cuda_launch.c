@@ -15,7 +15,7 @@ typedef struct {
 
 enum { MOST_BLOCKS = 1 << 30 };
 
-/* A block a processor where they go from task to task; a block a task, or a cluster, where its threads take them together; else a thread a task, in blocks as large as keep all
+/* As many blocks as are resident where they go from task to task; a block a task, or a cluster, where its threads take them together; else a thread a task, in blocks as large as keep all
  * processors busy, until there are enough of them for each thread to take several. */
 static Grid
 grid_for(const Cuda *c, const ImageKernel *kernel, int64_t ntask)
@@ -24,8 +24,8 @@ grid_for(const Cuda *c, const ImageKernel *kernel, int64_t ntask)
 	if (kernel->serial)
 		return g;
 	if (kernel->nmap) {
-		int64_t processors = c->processors > 0 ? c->processors : 1;
-		return (Grid){(unsigned)(ntask < processors ? ntask : processors), kernel->threads};
+		int64_t most = (c->processors > 0 ? c->processors : 1) * (int64_t)kernel->resident;
+		return (Grid){(unsigned)(ntask < most ? ntask : most), kernel->threads};
 	}
 	if (kernel->threads) {
 		unsigned each = kernel->cluster ? kernel->cluster : 1;

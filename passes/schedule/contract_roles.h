@@ -6,8 +6,9 @@
 
 /* Whether node t is of that kind, wherever its tensors will live. */
 bool contract_roles_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
-/* Whether a kernel of roles computes it where its sizes and memory suit; p then has its parameters. */
-bool contract_roles_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *p);
-void contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+enum { ROLES_MOST_PLANS = 8 };
+/* How many kernels of roles compute it, each where its sizes and memory suit; plan then has their parameters. */
+unsigned contract_roles_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);
+void contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o);
 
 #endif

@@ -288,7 +288,7 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	case TMPL_INDEX: index_build(s->g, scratch, places, k); break;
 	case TMPL_CONTRACT:
 		if (k->plan.threads)
-			contract_roles_build(s->g, scratch, places, k);
+			contract_roles_build(s->g, scratch, places, k, s->cx->options);
 		else
 			contract_build(s->g, scratch, places, k);
 		break;
@@ -297,19 +297,21 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	}
 }
 
-/* The kernel of roles that goes before the others of node t, if there is one. */
+/* The kernels of roles that go before the others of node t, if there are some. */
 static bool
 build_roles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
-	KernelPlan plan;
-	uint32_t n;
-	members(s, &t, &n);
-	if (n != 1 || !contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, &plan))
-		return false;
-	build_from_plan(s, p, places, &plan, scratch);
-	p->kernel.at[p->kernel.n - 1].aligned = true;
-	arena_free(scratch);
-	return true;
+	KernelPlan plan[ROLES_MOST_PLANS];
+	uint32_t nnode;
+	members(s, &t, &nnode);
+	unsigned n = nnode == 1 ? contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan) : 0;
+	for (unsigned i = 0; i < n; i++) {
+		build_from_plan(s, p, places, &plan[i], scratch);
+		p->kernel.at[p->kernel.n - 1].aligned = true;
+		p->kernel.at[p->kernel.n - 1].alternative = i > 0;
+		arena_free(scratch);
+	}
+	return n > 0;
 }
 
 static void

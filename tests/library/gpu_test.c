@@ -153,9 +153,9 @@ products_have_maps(void **state)
 	factors_init(&f);
 	assert_int_equal(texo_kernel_launch(k, f.arg, 3, NULL, NULL), TEXO_OK);
 	assert_int_equal(fake->maps, 2);
-	assert_int_equal(fake->threads, 384);
-	assert_int_equal(fake->blocks, 6); /* tiles of 128 x 256 */
-	assert_int_equal(fake->shared, 4 * 3 * 16384 + 4 * 2 * 8);
+	assert_int_equal(fake->threads, 256);
+	assert_int_equal(fake->blocks, 25); /* tiles of 64 x 64 */
+	assert_int_equal(fake->shared, 4 * 2 * 8192 + 4 * 2 * 8);
 	assert_int_equal(fake->map.at, (uintptr_t)f.w.data);
 	assert_int_equal(fake->map.extent[0], 264);
 	assert_int_equal(fake->map.extent[1], 80);

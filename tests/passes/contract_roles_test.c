@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "graph_case.h"
+#include "passes/schedule/contract_roles_build.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 
@@ -90,26 +91,42 @@ build_product(Case *c)
 static const Product products[] = {
 	{"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, false, false},
 	{"mk", "nk", "mn", {SIZE('m') = 130, SIZE('n') = 64, SIZE('k') = 136}, DT_BF16, DT_BF16, PLAIN, false, false}, /* 4 tiles a block */
-	{"mk", "kn", "mn", {SIZE('m') = 64, SIZE('n') = 258, SIZE('k') = 66}, DT_F16, DT_F32, EPILOGUE, true, false},
+	{"mk", "kn", "mn", {SIZE('m') = 64, SIZE('n') = 260, SIZE('k') = 66}, DT_F16, DT_F32, EPILOGUE, true, false},
 	{"km", "kn", "mn", {SIZE('m') = 129, SIZE('n') = 64, SIZE('k') = 65}, DT_BF16, DT_F32, OLD, false, false},
 	{"km", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 67, SIZE('k') = 70}, DT_BF16, DT_F32, SHORTER, false, false},
-	{"bmk", "nbk", "mbn", {SIZE('b') = 3, SIZE('m') = 66, SIZE('n') = 70, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, true, false},
+	{"bmk", "nbk", "mbn", {SIZE('b') = 3, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, true, false},
 	/* too few rows, columns or terms */
 	{"mk", "nk", "mn", {SIZE('m') = 63, SIZE('n') = 64, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, false, true},
 	{"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 1}, DT_BF16, DT_F32, PLAIN, false, true},
 };
 
+/* In the tile that the sizes ask for, or in that number less one alone. */
+static void
+product_is_right(unsigned n, unsigned tile)
+{
+	now = &products[n];
+	mode = n % 2 ? FP_FAST : FP_RELAXED;
+	CaseRun r = case_try_roles(build_product, now->split, tile);
+	if (!r.roles)
+		fail_msg("product %u, tile %u has no roles: %s", n, tile, r.remarks);
+}
+
 static void
 products_are_right(void **state)
 {
 	(void)state;
-	for (unsigned n = 0; n < sizeof products / sizeof *products; n++) {
-		now = &products[n];
-		mode = n % 2 ? FP_FAST : FP_RELAXED;
-		CaseRun r = case_try_roles(build_product, now->split);
-		if (!r.roles)
-			fail_msg("product %u has no roles: %s", n, r.remarks);
-	}
+	for (unsigned n = 0; n < sizeof products / sizeof *products; n++)
+		product_is_right(n, 0);
+}
+
+/* Two of the products in each; all of them in one after the other. */
+static void
+every_tile_is_right(void **state)
+{
+	(void)state;
+	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
+		for (unsigned n = tile % 3; n < 6; n += 3)
+			product_is_right(n, tile);
 }
 
 static void
@@ -119,10 +136,10 @@ others_have_none(void **state)
 	(void)state;
 	now = &no;
 	mode = FP_FAST;
-	assert_false(case_try_roles(build_product, false).roles);
+	assert_false(case_try_roles(build_product, false, 0).roles);
 	now = &products[0];
 	mode = FP_STRICT;
-	assert_false(case_try_roles(build_product, false).roles);
+	assert_false(case_try_roles(build_product, false, 0).roles);
 }
 
 int
@@ -130,6 +147,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(every_tile_is_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

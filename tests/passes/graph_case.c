@@ -288,7 +288,7 @@ fetched_views(const TirKernel *k)
 }
 
 static void
-run_config(Arena *a, CaseFn *build, const Config *f, bool roles, CaseRun *out)
+run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, CaseRun *out)
 {
 	Case c = {.arena = a, .g = graph_new(a, names_new(a)), .seed = 42};
 	EvalOutputs want;
@@ -300,8 +300,8 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, CaseRun *out)
 	graph_decide(c.g);
 	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
 	text_init(&log, a);
-	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = roles, .remarks = true,
-	                 .verify_each = true, .part_terms = c.part_terms};
+	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = roles,
+	                 .roles_tile = (uint8_t)tile, .remarks = true, .verify_each = true, .part_terms = c.part_terms};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpOptions io = f->interp;
 	io.split += io.split ? c.splits : 0;
@@ -343,7 +343,7 @@ const unsigned case_configs = sizeof configs / sizeof *configs;
 void
 case_run_one(Arena *a, CaseFn *build, unsigned k, CaseRun *out)
 {
-	run_config(a, build, &configs[k], false, out);
+	run_config(a, build, &configs[k], false, 0, out);
 	if (out->mismatches)
 		fail_msg("configuration %u: %s", k, out->message);
 }
@@ -420,13 +420,13 @@ case_try_blocks(CaseFn *build)
 }
 
 CaseRun
-case_try_roles(CaseFn *build, bool split)
+case_try_roles(CaseFn *build, bool split, unsigned tile)
 {
 	static const Config one = {FP_RELAXED, 32, {1, 0}, true, TIR_NO_DOT, true}, several = {FP_RELAXED, 32, {1, 2}, true, TIR_NO_DOT, true};
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, split ? &several : &one, true, &out);
+	run_config(&arena, build, split ? &several : &one, true, tile, &out);
 	if (out.mismatches)
 		fail_msg("with roles: %s", out.message);
 	assert_true(out.compared > 0);

@@ -73,7 +73,7 @@ CaseRun case_try(CaseFn *build);
 CaseRun case_try_dot(CaseFn *build, TirDotUnit unit);
 /* The same for blocks of threads, which are interpreted. */
 CaseRun case_try_blocks(CaseFn *build);
-/* For a GPU with roles (ir/channel.h); split: its tasks go to several blocks. */
-CaseRun case_try_roles(CaseFn *build, bool split);
+/* For a GPU with roles (ir/channel.h); split: its tasks go to several blocks. tile: as PassOptions has it. */
+CaseRun case_try_roles(CaseFn *build, bool split, unsigned tile);
 
 #endif

@@ -1,6 +1,7 @@
-/* tir_roles_test.c: roles and channels (ir/channel.h): a product by one group and one that loads, in text, verified and
- * run; and what is wrong with it when one thing is changed. */
+/* tir_roles_test.c: roles and channels (ir/channel.h): a product by one group and one that loads, and by two that take
+ * turns, in text, verified and run; and what is wrong with either when one thing is changed. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "ir/fragment.h"
 #include "tir_fixture.h"
@@ -70,11 +71,10 @@ static const char loads[] =
 	"  }\n"
 	"}\n";
 
-/* The kernel with `what` replaced by `by` wherever it stands. */
 static const char *
-changed(Fixture *f, const char *what, const char *by)
+replaced(Fixture *f, const char *all, const char *what, const char *by)
 {
-	const char *all = arena_text(&f->arena, "%s%s%s", header, multiplies, loads), *at;
+	const char *at;
 	Text t;
 	text_init(&t, &f->arena);
 	while (*what && (at = strstr(all, what)) != NULL) {
@@ -86,14 +86,62 @@ changed(Fixture *f, const char *what, const char *by)
 	return text_get(&t);
 }
 
+/* The kernel with `what` replaced by `by` wherever it stands. */
+static const char *
+changed(Fixture *f, const char *what, const char *by)
+{
+	return replaced(f, arena_text(&f->arena, "%s%s%s", header, multiplies, loads), what, by);
+}
+
+/* Ids from 30 on doubled, for others between them. */
+static const char *
+spaced(Fixture *f, const char *text)
+{
+	Text t;
+	text_init(&t, &f->arena);
+	for (char *end; *text; text = end) {
+		end = (char *)(uintptr_t)text + 1;
+		unsigned long id = *text == '%' ? strtoul(text + 1, &end, 10) : 0;
+		if (id >= 30)
+			text_printf(&t, "%%%lu", 2 * id);
+		else
+			text_add(&t, text, (size_t)(end - text));
+	}
+	return text_get(&t);
+}
+
+/* The same by two groups that take turns, with `what` replaced by `by`. */
+static const char *
+turning(Fixture *f, const char *what, const char *by)
+{
+	static const char own[] = "  %30:i64 = const 128\n  %31:i64 = div %23, %30\n  %32:i64 = mod %23, %30\n  %33:i64 = * %31, %22\n"
+	                          "  %34:i64 = + %20, %33\n  %35:i64 = * %22, %25\n  %36:i64 = * %31, %15\n";
+	static const char *const change[][2] = {
+		{"threads 256", "threads 384"},
+		{"roles 1 by 240 rest 24", "roles 2 by 240 rest 24 turns"},
+		{"%62 = for %20, %21, %22, %11", "%62 = for %34, %21, %35, %36"},
+		{"      %68 = for", "      %67 = turn 0\n      %68 = for"},
+		{"%92 = settle 0", "%91 = turn 1\n      %92 = settle 0"},
+		{"%194 = yield %90", "%193:i64 = + %90, %15\n      %194 = yield %193"},
+		{"%23, %26", "%32, %26"},
+	};
+	const char *all = arena_text(&f->arena, "%s%s%s%s", header, own, spaced(f, multiplies), spaced(f, loads));
+	for (unsigned n = 0; n < sizeof change / sizeof *change; n++)
+		all = replaced(f, all, change[n][0], change[n][1]);
+	return replaced(f, all, what, by);
+}
+
 static void
 the_text_is_read_back(void **state)
 {
 	Fixture *f = *state;
 	GUARD(f);
-	TirKernel *k = fixture_read(f, changed(f, "", ""));
-	fixture_verify(f, k);
-	fixture_round_trip(f, tir_rewrite(k, &f->arena, fixture_copy, NULL)); /* without gaps between ids */
+	const char *text[] = {changed(f, "", ""), turning(f, "", "")};
+	for (unsigned n = 0; n < 2; n++) {
+		TirKernel *k = fixture_read(f, text[n]);
+		fixture_verify(f, k);
+		fixture_round_trip(f, tir_rewrite(k, &f->arena, fixture_copy, NULL)); /* without gaps between ids */
+	}
 }
 
 static const struct {
@@ -107,6 +155,8 @@ static const struct {
 	{"threads 256", "threads 384", "%30 roles: 1 groups and one that loads are not 384 threads"},
 	{"by 240 rest 24", "by 240 rest 28", "%30 roles: 240 and 28 registers can't be asked for"},
 	{"by 240 rest 24", "by 248 rest 24", "%30 roles: 248 and 24 registers can't be asked for"},
+	{"rest 24 {", "rest 24 turns {", "%30 roles: 1 groups take no turns"},
+	{"%46 = settle 0", "%46 = turn 0", "%46 turn: there is no such turn"},
 	{"by 240 rest 24", "by 24 rest 24", "%39 mma: an accumulator of 8 registers"},
 	{"piece 7", "piece 8", "%95 piece: a thread has 8"},
 	{"part 0 by 1 %36", "part 0 by 2 %36", "%39 mma: there are 2 parts"},
@@ -179,11 +229,12 @@ it_multiplies(void **state)
 	static const int64_t size[][4] = {{64, 16, 64, 1}, {64, 16, 320, 1}, {70, 40, 72, 1}, {1, 1, 8, 1}, {150, 33, 136, 2}, {65, 17, 8, 3}};
 	Fixture *f = *state;
 	GUARD(f);
-	TirKernel *k = fixture_read(f, changed(f, "", ""));
-	for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
-		const char *error = run(f, k, size[i][0], size[i][1], size[i][2], size[i][3]);
+	TirKernel *k[2] = {fixture_read(f, changed(f, "", "")), fixture_read(f, turning(f, "", ""))};
+	for (unsigned i = 0; i < 2 * sizeof size / sizeof size[0]; i++) {
+		const int64_t *s = size[i / 2];
+		const char *error = run(f, k[i % 2], s[0], s[1], s[2], s[3]);
 		if (error)
-			fail_msg("case %u: %s", i, error);
+			fail_msg("case %u, %u groups: %s", i / 2, 1 + i % 2, error);
 	}
 }
 
@@ -212,6 +263,29 @@ wrong_ones_are_found(void **state)
 		const char *error = run(f, k, 128, 16, 136, 1), *want = arena_text(&f->arena, "kernel k: %s", wrong[i].error);
 		if (!error || strcmp(error, want) != 0)
 			fail_msg("%s -> %s\n gives: %s\n wants: %s", wrong[i].what, wrong[i].by, error ? error : "nothing", want);
+	}
+}
+
+static const struct {
+	const char *what, *by, *error;
+} wrong_turns[] = {
+	{"%67 = turn 0", "%67 = settle 3", "%74 wait: for fill 3 where 0 is next"},
+	{"%91 = turn 1", "%91 = settle 3", "%74 wait: for fill 6 where 3 is next"},
+	{"%92 = settle 0", "%92 = turn 1", "%92 turn: of another group's"},
+	{"%194 = yield %193", "%194 = yield %90", "%74 wait: for fill 3 where 6 is next"},
+	{"%36 = * %31, %15", "%36 = * %31, %11", "%74 wait: for fill 0 where 3 is next"},
+};
+
+static void
+wrong_turns_are_found(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof wrong_turns / sizeof wrong_turns[0]; i++) {
+		TirKernel *k = fixture_read(f, turning(f, wrong_turns[i].what, wrong_turns[i].by));
+		const char *error = run(f, k, 150, 33, 136, 1), *want = arena_text(&f->arena, "kernel k: %s", wrong_turns[i].error);
+		if (!error || strcmp(error, want) != 0)
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", wrong_turns[i].what, wrong_turns[i].by, error ? error : "nothing", want);
 	}
 }
 
@@ -244,6 +318,7 @@ main(void)
 		TEST(refusals),
 		TEST(it_multiplies),
 		TEST(wrong_ones_are_found),
+		TEST(wrong_turns_are_found),
 		TEST(pieces_are_where_the_fragment_says),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
