@@ -90,6 +90,7 @@ typedef struct Point {
 	uint32_t lane_axes;      /* with lanes: the axes that vary by lane when they are open, as bits */
 	unsigned ahead;          /* 1 + an axis whose values to come will be read; 0: none */
 	unsigned ahead_by;       /* 1: the next one when this one's loops are through; more: so many turns from now */
+	ValId ahead_rows;        /* with ahead, not 0: so many values further on, as the kernel runs */
 	unsigned copy;           /* which of several points, or vectors, lowered side by side is meant */
 	bool one;                /* with lanes: what is evaluated is the same in all of them, so a scalar */
 	ValId mask;              /* with lanes: the lanes that exist; 0: all */

@@ -4,6 +4,8 @@
 
 #include "passes/schedule/vary.h"
 
+enum { FETCH_BYTES = 64 }; /* a line of memory */
+
 int
 point_lane_subscript(Point *l, ExprId e)
 {
@@ -164,6 +166,20 @@ ahead_of(const Point *l, ExprId e)
 	return 0;
 }
 
+/* The same where the kernel knows how many values further on: each line of memory once. */
+static void
+fetch_ahead(Point *l, ValId view, DType t, const ReadAt *r, int64_t ahead)
+{
+	ValId index[TG_MAX_RANK];
+	unsigned bytes = dtype_info[t].bits / 8u * l->lanes, axis = (unsigned)TIR_AHEAD_AXIS(ahead);
+	if (bytes < FETCH_BYTES && l->copy * bytes % FETCH_BYTES)
+		return;
+	for (unsigned a = 0; a < r->rank; a++)
+		index[a] = r->index[a];
+	index[axis] = tir_binary(l->tir, OP_ADD, index[axis], l->ahead_rows);
+	tir_fetch(l->tir, view, index);
+}
+
 /* Whether the value at the point is meant: of a recurrence, another step is in memory. */
 static bool
 is_value(const Point *l, const TensorArg *arg, ExprId e)
@@ -189,9 +205,12 @@ point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 	if (arg->where == IN_PANEL)
 		keep_panel_axes(l, arg, &r);
 	bool last = TIR_LANE_AXIS(r.flags) == (int)r.rank - 1;
-	if (arg->where == IN_MEMORY && last && r.lanes)
-		r.flags |= ahead_of(l, e);
+	int64_t ahead = arg->where == IN_MEMORY && last && r.lanes ? ahead_of(l, e) : 0;
 	ValId view = arg->where == IN_PANEL ? arg->panel : arg->data;
+	if (ahead && l->ahead_rows && p.dtype != DT_C64)
+		fetch_ahead(l, view, (DType)p.dtype, &r, ahead);
+	else
+		r.flags |= ahead;
 	PointVal v = point_load(l, view, (DType)p.dtype, r.index, r.rank, r.mask, r.flags, r.lanes);
 	for (unsigned k = 0; k < p.narg; k++)
 		point_join(l, &v, sub[k]);

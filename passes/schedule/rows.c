@@ -160,15 +160,39 @@ run_strip(RowBuild *b, ValId begin, ValId end)
 	ValId step = rows_int(b, (int64_t)(b->copies * l->lanes));
 	ValId whole = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, end, begin), step);
 	ValId rest = tir_binary(k, OP_ADD, begin, tir_binary(k, OP_MUL, whole, step));
-	b->base = tir_for(k, begin, rest, step, NULL, 0);
-	rows_fetch_gathered(b);
-	run_rows(b, b->copies);
-	tir_end_for(k, NULL, 0);
+	if (b->nwide) {
+		rows_run_wide(b, begin, rest);
+	} else {
+		b->base = tir_for(k, begin, rest, step, NULL, 0);
+		rows_fetch_gathered(b);
+		run_rows(b, b->copies);
+		tir_end_for(k, NULL, 0);
+	}
 	b->base = tir_for(k, rest, end, rows_int(b, l->lanes), NULL, 0);
 	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
 	l->mask = tir_binary(k, BUG(tail_mask) ? OP_LE : OP_LT, tir_binary(k, OP_ADD, b->base, iota), end);
 	run_rows(b, 1);
 	l->mask = 0;
+	tir_end_for(k, NULL, 0);
+}
+
+/* Row by row what the call has of it as one strip. */
+static void
+run_rows_of_call(RowBuild *b, ValId strips, ValId lo, ValId hi)
+{
+	Point *l = b->l;
+	TirKernel *k = l->tir;
+	ValId zero = rows_int(b, 0), size = rows_int(b, strip_points(b));
+	ValId up = tir_binary(k, OP_ADD, hi, tir_binary(k, OP_SUB, strips, rows_int(b, 1)));
+	ValId row = tir_for(k, tir_binary(k, OP_IDIV, lo, strips), tir_binary(k, OP_IDIV, up, strips), rows_int(b, 1), NULL, 0);
+	uint32_t mark = point_mark(l);
+	ValId first = tir_binary(k, OP_MUL, row, strips);
+	ValId begin = tir_binary(k, OP_MAX, tir_binary(k, OP_SUB, lo, first), zero);
+	ValId end = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, hi, first), strips);
+	set_row(b, row, rows_lane_axis(b));
+	run_strip(b, tir_binary(k, OP_MUL, begin, size),
+	          tir_binary(k, OP_MIN, tir_binary(k, OP_MUL, end, size), point_launch_expr(l, b->r->extent[rows_lane_axis(b)])));
+	point_release(l, mark);
 	tir_end_for(k, NULL, 0);
 }
 
@@ -179,6 +203,10 @@ run_tasks(RowBuild *b, ValId strips)
 	TirKernel *k = l->tir;
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	if (b->nwide) {
+		run_rows_of_call(b, strips, lo, hi);
+		return;
+	}
 	ValId task = tir_for(k, lo, hi, rows_int(b, 1), NULL, 0);
 	uint32_t mark = point_mark(l);
 	if (strips) {
@@ -261,6 +289,7 @@ declare(RowBuild *b)
 	if (b->kernel->plan.posts)
 		rows_declare_posts(b, row_count(b), b->kernel->ntask);
 	rows_declare_early(b);
+	rows_declare_wide(b);
 }
 
 void

@@ -5,7 +5,7 @@
 #include "passes/schedule/rows.h"
 #include "passes/schedule/schedule.h"
 
-enum { ROWS_MAX_GATHERED = 4 };
+enum { ROWS_MAX_GATHERED = 4, ROWS_MAX_WIDE = 6 };
 
 /* A read of rows whose numbers are read, and where a later row of the result takes its own from. */
 typedef struct {
@@ -26,6 +26,9 @@ typedef struct {
 	ValId post[ROWS_MAX_MEMBERS]; /* views of what they post */
 	ReductionTile *vectors[ROWS_MAX_MEMBERS];
 	ValId near;                   /* of a loop's part: where it begins, from which positions count; 0: from their own start */
+	unsigned nwide;               /* views of what columns fold so far; 0: only registers have it */
+	ValId wide[ROWS_MAX_WIDE];
+	ValId rows_ahead;             /* with them: how many rows further on those are that are fetched */
 	unsigned ngathered;
 	RowsGathered gathered[ROWS_MAX_GATHERED];
 	/* of what is folded, by copy and, of values side by side, by value (rows_fold); of a scan the fold so
@@ -87,6 +90,12 @@ ExprId rows_kept_rows(Graph *g, const Rows *r, ExprId strips);
 /* Loads it, at the strip's vector. */
 void rows_load_kept(RowBuild *b);
 
+/* --- many columns at once (rows_wide.c) --- */
+/* Before anything runs, says whether columns are folded that way. */
+void rows_declare_wide(RowBuild *b);
+/* All phases of the row's columns begin..end, which are whole groups of vectors. */
+void rows_run_wide(RowBuild *b, ValId begin, ValId end);
+
 /* --- what a strip's vectors share (rows_early.c) --- */
 /* Before anything runs; before the vectors, with the row at its place; at a vector. */
 void rows_declare_early(RowBuild *b);
@@ -120,5 +129,11 @@ Reduction rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *u
 /* --- phases (rows_phase.c) --- */
 /* All phases of the row, or of ncopy vectors of rows, at the point. */
 void rows_run_phases(RowBuild *b, unsigned ncopy);
+/* The parts of a phase with one loop, of folds only, at the point: the ends of its loop; some of its iterations, range[0]
+ * to range[1] of range[2] to range[3]; what comes after the last. */
+void rows_loop_ends(RowBuild *b, unsigned phase, ValId *lo, ValId *hi);
+void rows_begin_folds(RowBuild *b, unsigned phase);
+void rows_fold_turns(RowBuild *b, unsigned phase, const ValId *range);
+void rows_finish_folds(RowBuild *b, unsigned phase, ValId lo, ValId hi);
 
 #endif

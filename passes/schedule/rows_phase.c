@@ -213,6 +213,7 @@ look_ahead(RowBuild *b, unsigned phase, unsigned level)
 		return;
 	b->l->ahead = 1u + p->loop[level];
 	b->l->ahead_by = ROWS_AHEAD;
+	b->l->ahead_rows = b->rows_ahead;
 }
 
 /* Whether how often the loop runs is known without data: else it may well be seldom. */
@@ -260,6 +261,7 @@ scalar_turns(RowBuild *b, unsigned phase, unsigned level, ValId position, const 
 		look_ahead(b, phase, level);
 		phase_loops_from(b, phase, level + 1, next_position(b, phase, position, i, lo, hi));
 		l->ahead = ahead;
+		l->ahead_rows = 0;
 		point_release(l, turn);
 	}
 	pack_phase(b, phase, carried);
@@ -576,12 +578,10 @@ finish_fold(RowBuild *b, unsigned k, unsigned value)
 		arg->value[c] = arg->value[0];
 }
 
-/* The folds of a phase, at one point of its outer loops. */
-static void
-run_folds(RowBuild *b, unsigned phase)
+void
+rows_begin_folds(RowBuild *b, unsigned phase)
 {
-	const Rows *r = b->r;
-	for (unsigned k = 0; k < r->nmember; k++)
+	for (unsigned k = 0; k < b->r->nmember; k++)
 		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
 			RowMember *m = &b->r->member[k];
 			Reduction *f = &b->fold[k][c];
@@ -592,10 +592,23 @@ run_folds(RowBuild *b, unsigned phase)
 				f->touched = 0;
 			}
 		}
-	phase_loops_from(b, phase, r->phase[phase].nown, 0);
-	for (unsigned k = 0; k < r->nmember; k++)
-		for (unsigned v = 0; v < folded_values(&r->member[k]) && r->member[k].phase == phase; v++)
+}
+
+static void
+finish_folds(RowBuild *b, unsigned phase)
+{
+	for (unsigned k = 0; k < b->r->nmember; k++)
+		for (unsigned v = 0; v < folded_values(&b->r->member[k]) && b->r->member[k].phase == phase; v++)
 			finish_fold(b, k, v);
+}
+
+/* The folds of a phase, at one point of its outer loops. */
+static void
+run_folds(RowBuild *b, unsigned phase)
+{
+	rows_begin_folds(b, phase);
+	phase_loops_from(b, phase, b->r->phase[phase].nown, 0);
+	finish_folds(b, phase);
 }
 
 /* The loops at each of whose points a phase folds anew, from this one on. */
@@ -680,4 +693,24 @@ rows_run_phases(RowBuild *b, unsigned ncopy)
 		share_values(b, f);
 	}
 	point_release(b->l, mark);
+}
+
+void
+rows_loop_ends(RowBuild *b, unsigned phase, ValId *lo, ValId *hi)
+{
+	loop_ends(b, phase, b->r->phase[phase].loop[0], lo, hi);
+}
+
+void
+rows_fold_turns(RowBuild *b, unsigned phase, const ValId *range)
+{
+	set_where(b, phase, true);
+	scalar_turns(b, phase, 0, 0, range, 1);
+}
+
+void
+rows_finish_folds(RowBuild *b, unsigned phase, ValId lo, ValId hi)
+{
+	put_touched(b, phase, lo, hi);
+	finish_folds(b, phase);
 }
