@@ -24,11 +24,15 @@ typedef struct {
 	uint32_t *way;
 } Accesses;
 
+/* Who reaches memory: the block's threads; those of the cluster; those of the cluster, in shared buffers, of which blocks
+ * that have handed elements to each other have read what they did before. */
+typedef enum { REACH_BLOCK, REACH_CLUSTER, REACH_HANDED, REACHES } Reach;
+
 /* The region at work, and those around it. */
 typedef struct Flow {
 	Accesses since;   /* since a barrier that was certainly met */
 	Accesses exposed; /* before the first barrier that is certainly met */
-	bool closed[2];         /* such a barrier stands in the region: any; one of the cluster */
+	bool closed[REACHES];   /* such a barrier stands in the region, by whom memory is reached by */
 	struct Flow *outer;
 } Flow;
 

@@ -38,6 +38,12 @@ is_wide(const Spread *s, unsigned m)
 	return s->blocks > 1 && m < s->to->buffer.n && (!s->to->buffer.at[m].shared || s->to->buffer.at[m].wide);
 }
 
+static Reach
+reach_of(const Spread *s, unsigned m)
+{
+	return !is_wide(s, m) ? REACH_BLOCK : s->to->buffer.at[m].shared ? REACH_HANDED : REACH_CLUSTER;
+}
+
 /* Whether each element of memory m was, and will be, the same thread's; `values` have the value that they had. */
 static bool
 same_thread(const Spread *s, const Accesses *first, const Accesses *then, unsigned m, ValId values)
@@ -67,8 +73,9 @@ barrier(Spread *s, bool wide)
 	for (unsigned m = 0; m < s->nmemory; m++)
 		if (wide || !is_wide(s, m))
 			f->since.read[m] = f->since.written[m] = false;
-	f->closed[0] = true;
-	f->closed[1] |= wide;
+	f->closed[REACH_BLOCK] = true;
+	f->closed[REACH_CLUSTER] |= wide;
+	f->closed[REACH_HANDED] |= wide;
 }
 
 void
@@ -127,7 +134,7 @@ spread_leave(Spread *s)
 	s->flow = f->outer;
 	add_accesses(s, &s->flow->since, &f->since);
 	for (unsigned m = 0; m < s->nmemory; m++)
-		if (!s->flow->closed[is_wide(s, m)])
+		if (!s->flow->closed[reach_of(s, m)])
 			add_access(&s->flow->exposed, m, f->exposed.read[m], f->exposed.written[m], f->exposed.way[m]);
 }
 
@@ -151,7 +158,7 @@ note_access(Spread *s, unsigned buffer, bool writes, uint32_t way)
 	if ((writes ? f->since.read[m] : f->since.written[m]) && !own && !BUG(barrier_missing))
 		barrier(s, is_wide(s, m));
 	add_access(&f->since, m, !writes, writes, way);
-	if (!f->closed[is_wide(s, m)])
+	if (!f->closed[reach_of(s, m)])
 		add_access(&f->exposed, m, !writes, writes, way);
 }
 
@@ -261,9 +268,9 @@ spread_handed(Spread *s, unsigned buffer)
 		return;
 	tir_emit(s->to, OP_BARRIER, (TirType){0}, TIR_HANDED(buffer), NULL, 0);
 	for (unsigned m = 0; m < s->nmemory; m++)
-		if (!is_wide(s, m) || s->to->buffer.at[m].shared)
+		if (reach_of(s, m) != REACH_CLUSTER)
 			f->since.read[m] = f->since.written[m] = false;
-	f->closed[0] = true;
+	f->closed[REACH_BLOCK] = f->closed[REACH_HANDED] = true;
 }
 
 /* --- loads and stores --- */

@@ -230,6 +230,47 @@ scans(void **state)
 
 /* --- barriers --- */
 
+/* A fold of all lanes, `folds` times in each task: the blocks of a cluster have read what the first handed to them when
+ * they hand out for the second, so that it alone needs no other barrier of the cluster from task to task. */
+static unsigned
+cluster_barriers(void **state, const Shape *s, unsigned folds)
+{
+	ValId x, in, out;
+	fixture_teardown(state);
+	fixture_setup(state);
+	Fixture *f = *state;
+	GUARD(f);
+	TirKernel *k = block_kernel(f, s, &x, &in, &out);
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId i = tir_for(k, lo, hi, tir_int(k, DT_I64, 1), NULL, 0), v = tir_cast(k, DT_F32, i);
+	for (unsigned fold = 0; fold < folds; fold++) {
+		v = tir_binary(k, OP_SUB, x, v);
+		for (unsigned n = s->lanes; n > 1; n /= 2) {
+			ValId low, high;
+			tir_halves(k, v, &low, &high);
+			v = tir_binary(k, fold ? OP_ADD : OP_MAX, low, high);
+		}
+	}
+	tir_store(k, out, v, &i, 0, 0);
+	tir_end_for(k, NULL, 0);
+	same(f, k);
+	k = tile_spread(k, &f->arena);
+	unsigned barriers = 0;
+	for (ValId b = 1; b < k->inst.n; b++)
+		barriers += tir_inst(k, b)->op == OP_BARRIER && tir_inst(k, b)->imm.i == 1;
+	return barriers;
+}
+
+static void
+barriers_of_clusters(void **state)
+{
+	static const Shape two = {128, 4, 512, 2}, eight = {64, 2, 1024, 8};
+	for (unsigned folds = 1; folds < 5; folds++) {
+		assert_int_equal(cluster_barriers(state, &two, folds) > 0, folds % 2);
+		assert_int_equal(cluster_barriers(state, &eight, folds) > 0, folds % 2);
+	}
+}
+
 /* In the loop of a block that doubles 32 elements in place in each of three turns, from this value on. */
 static unsigned
 barriers_of_turns(Fixture *f, const char *from)
@@ -379,7 +420,7 @@ finds_in_clusters(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(barriers), TEST(finds), TEST(finds_in_clusters),
-	                                   TEST(finds_posts)};
+	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(barriers),
+	                                   TEST(barriers_of_clusters), TEST(finds), TEST(finds_in_clusters), TEST(finds_posts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
