@@ -210,6 +210,15 @@ all_lanes(Lower *l, unsigned lanes)
 	return lower_int(l, LLVMVectorType(LLVMInt1TypeInContext(l->ctx), lanes), 1);
 }
 
+enum { SPARE_THREADS = 1024 }; /* of a multiprocessor, from which on a thread has 64 registers and fewer */
+
+/* Of a cluster's blocks, which hold rows and wait for each other. */
+static bool
+has_spare_registers(const TirKernel *k)
+{
+	return !k->cluster || (k->resident && k->resident * k->threads < SPARE_THREADS);
+}
+
 /* On a GPU a vector is what one access takes, all of it or nothing, at a multiple of its size. Elements of 16 bits
  * come as the words they are in (lower_lane), but where blocks have no registers to spare. */
 static Val
@@ -217,7 +226,7 @@ load_group(Lower *l, const MemAccess *x)
 {
 	Guard g = {0};
 	LLVMTypeRef type = memory_type(l, x->dtype, x->lanes), own = type;
-	if (element_bytes(x->dtype) == 2 && !l->k->cluster)
+	if (element_bytes(x->dtype) == 2 && has_spare_registers(l->k))
 		type = LLVMVectorType(LLVMInt32TypeInContext(l->ctx), x->lanes / 2);
 	if (x->mask)
 		g = guard_open(l, first_lane(l, x->mask));
