@@ -30,7 +30,7 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "cluster=%u ", kp->cluster);
 	if (kp->resident)
 		text_printf(out, "resident=%u ", kp->resident);
-	text_printf(out, "%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "");
+	text_printf(out, "%s%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "", kp->long_sums ? "long " : "");
 	if (kp->posts)
 		text_printf(out, "posts=%u ", kp->posts);
 	text_printf(out, "nodes=");
@@ -133,6 +133,7 @@ take_threads(Cursor *c, KernelPlan *kp)
 	kp->resident = (uint16_t)resident;
 	kp->held = take(&rest, " held");
 	kp->short_axis = take(&rest, " short");
+	kp->long_sums = take(&rest, " long");
 	if (take(&rest, " posts=") && !take_number(&rest, UINT32_MAX, &kp->posts))
 		return false;
 	*c = rest;

@@ -38,6 +38,7 @@ typedef struct {
 	uint16_t resident;      /* as TirKernel has it */
 	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
 	bool short_axis;        /* the axis along the lanes does */
+	bool long_sums;         /* rows have 2048 elements and more (passes/schedule/long_sums.c) */
 	uint32_t posts;         /* SCAN: a task is a vector of a row, and posts what it folds to those behind it; rows have at
 	                         * least so many elements. 0: a task is a row */
 	/* CONTRACT: a register tile of tile_rows x tile_columns elements, kept while block_terms terms are

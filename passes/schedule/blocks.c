@@ -13,6 +13,7 @@
 
 #include "passes/cost/cost.h"
 #include "passes/expr_map.h"
+#include "passes/schedule/long_sums.h"
 #include "passes/schedule/op_cost.h"
 
 /* A thread has HELD_WORDS registers of 32 bits for what its lanes hold, and as many to compute with. */
@@ -203,7 +204,7 @@ folds_at_once(const Rows *r)
 typedef struct {
 	const Graph *g;
 	Arena *scratch;
-	uint32_t lanes; /* axes along them; 0: not known */
+	uint32_t lanes; /* axes along them */
 	unsigned words;
 } Computed;
 
@@ -213,8 +214,7 @@ note_computed(void *user, ExprId e)
 {
 	Computed *c = user;
 	unsigned bits = dtype_info[expr_get(c->g, e)->dtype].bits;
-	if (bits > 32 * c->words && (!c->lanes || (expr_axes(c->g, c->scratch, e) & c->lanes)) &&
-	    !expr_is_index(c->g, c->scratch, e))
+	if (bits > 32 * c->words && (expr_axes(c->g, c->scratch, e) & c->lanes) && !expr_is_index(c->g, c->scratch, e))
 		c->words = bits / 32;
 }
 
@@ -403,13 +403,21 @@ add_scans(BlockShapes *out, const PassOptions *o, const Rows *r, unsigned group,
 	}
 }
 
+/* Those of these forms that take only rows which the ones before are too short for, where that makes them long. */
+static void
+take_long_rows(BlockShapes *out, unsigned n)
+{
+	for (unsigned k = 1; k < n; k++)
+		out->at[k].long_sums = out->at[k - 1].held && out->at[k - 1].lanes >= LONG_SUM_TERMS;
+}
+
 BlockShapes
 block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
 {
 	BlockShapes out = {0};
 	ExprId cond = 0;
 	uint32_t along = lane_axes(r);
-	unsigned group = group_of(g, scratch, r, along), computed = computed_words(g, scratch, r, r->tmpl == TMPL_MAP ? along : 0);
+	unsigned group = group_of(g, scratch, r, along), computed = computed_words(g, scratch, r, along);
 	unsigned words = held_words(g, scratch, r, along, computed);
 	bool loops = !r->lanes_by_row && has_lane_loops(r), known = lengths_known(g, scratch, r);
 	if (!ends_are_multiples(g, scratch, r, group, &cond))
@@ -445,6 +453,8 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
 	unsigned columns = r->tmpl == TMPL_COLRED ? 2 * held_threads() / COLUMN_THREADS : 0; /* registers for rows on their way */
 	if (group > 1)
 		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || !stores_row(r) : columns);
+	if (long_sums_gain(g, r))
+		take_long_rows(&out, out.n);
 	add(&out, threads, 1, each)->resident = (uint16_t)(loops ? 1 : columns);
 	return out;
 }
@@ -548,6 +558,11 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 		if (r->loop[k].lanes) {
 			ExprId fits = expr_binary(g, OP_LE, r->loop[k].hi, lanes);
 			cond = cond ? expr_binary(g, OP_AND, cond, fits) : fits;
+		}
+	for (unsigned k = 0; p->long_sums && k < r->nloop; k++)
+		if (r->loop[k].lanes) {
+			ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, LONG_SUM_TERMS), r->loop[k].hi);
+			cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
 		}
 	if (r->scans && !r->lanes_by_row && p->threads == TIR_WARP)
 		cond = suits_warps(g, scratch, r, lanes);

@@ -8,7 +8,7 @@
 typedef struct {
 	uint32_t lanes;
 	uint16_t threads, group, cluster, resident;
-	bool held, short_axis; /* as in KernelPlan */
+	bool held, short_axis, long_sums; /* as in KernelPlan */
 	uint32_t posts;
 } BlockShape;
 

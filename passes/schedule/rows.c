@@ -5,6 +5,7 @@
  * after the other. Where vectors run, several are lowered side by side (copies), so that their
  * operations overlap; what a whole number of them leaves is done one masked vector at a time. */
 #include "passes/schedule/blocks.h"
+#include "passes/schedule/long_sums.h"
 #include "passes/schedule/rows_build.h"
 
 #include "ir/bugs.h"
@@ -305,6 +306,8 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		facts.lanes = ROWS_BLOCK_LANES;
 	if (!rows_plan(g, scratch, &facts, plan->node, plan->nnode, (Template)plan->tmpl, r, &why))
 		bug(g->arena, "rows: %%%u %s", plan->node[0], remark_info[why].text);
+	if (plan->long_sums)
+		long_sums_mark(g, r);
 	point_begin(&l, g, scratch, places, kernel);
 	l.lanes = plan->lanes;
 	l.unit = true;

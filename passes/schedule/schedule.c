@@ -336,6 +336,7 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 		plan.held = b->held;
 		plan.short_axis = b->short_axis;
 		plan.posts = b->posts;
+		plan.long_sums = b->long_sums;
 		plan.unroll = 1;
 		build_from_plan(s, p, places, &plan, scratch);
 		Kernel *k = &p->kernel.at[p->kernel.n - 1];
