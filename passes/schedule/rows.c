@@ -14,7 +14,8 @@ enum {
 	STRIP_POINTS = 4096,  /* elements of a strip without loops: some microseconds of work */
 	BLOCK_ROWS = 16,      /* values of the blocked axis a task: a cache line of the narrowest common type */
 	BLOCK_POINTS = 512,   /* and of its strip */
-	SQUARE_POINTS = 64    /* of both, where squares are turned: lines that follow one another, on both sides */
+	SQUARE_POINTS = 64,   /* of the strip, where squares are turned: lines that follow one another */
+	SQUARE_ROWS = 512     /* and of the blocked axis, along which they are read: long pieces of rows */
 };
 
 /* --- tasks --- */
@@ -43,7 +44,8 @@ block_rows(RowBuild *b)
 {
 	if (b->r->nkept && !b->r->ntile)
 		return rows_kept_rows(b->l->g, b->r, strip_count(b));
-	return expr_int(b->l->g, DT_I64, b->r->ntile ? strip_points(b) : BLOCK_ROWS);
+	int64_t squares = b->kernel->plan.threads ? strip_points(b) : SQUARE_ROWS;
+	return expr_int(b->l->g, DT_I64, b->r->ntile ? squares : BLOCK_ROWS);
 }
 
 /* The values of row axis k that tasks are made for. */

@@ -105,6 +105,8 @@ last_whole(RowBuild *b, ValId lo, ValId hi, ValId n)
 	return tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, whole, n));
 }
 
+/* Squares along the lanes first: what they write are lines of the result that follow one another, and a line that is
+ * half written waits for the next square alone. A processor has few places for such lines where they go past the caches. */
 void
 rows_run_squares(RowBuild *b, ValId begin, ValId end)
 {
@@ -112,16 +114,18 @@ rows_run_squares(RowBuild *b, ValId begin, ValId end)
 	TirKernel *k = l->tir;
 	ValId n = rows_int(b, l->lanes), whole = last_whole(b, begin, end, n);
 	ValId columns = last_whole(b, b->block_lo, b->block_hi, n);
-	b->base = tir_for(k, begin, whole, n, NULL, 0);
 	uint32_t mark = point_mark(l);
 	ValId column = tir_for(k, b->block_lo, columns, n, NULL, 0);
+	b->base = tir_for(k, begin, whole, n, NULL, 0);
 	run_square(b, column);
 	tir_end_for(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
 	point_release(l, mark);
+	b->base = tir_for(k, begin, whole, n, NULL, 0);
 	run_columns(b, columns, b->block_hi);
 	tir_end_for(k, NULL, 0);
+	point_release(l, mark);
 	b->base = tir_for(k, whole, end, n, NULL, 0);
-	mark = point_mark(l);
 	l->mask = point_block_mask(l, b->base, end);
 	run_columns(b, b->block_lo, b->block_hi);
 	l->mask = 0;
