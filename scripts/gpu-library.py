@@ -33,6 +33,9 @@ SOFTMAX = 'use "std"\ngraph rows(x: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = sof
 PICK = "graph pick(x: f32[N], at: i64[K]) -> (y: f32[K]) { y[i] = x[at[i]] }\n"
 SCALE = "graph scale(x: f32[N, M], a: f32, inout t: f32[N, M]) -> (y: f32[N, M]) {\n" \
         "  y[i, j] = a * x[i, j]\n  t[i, j] = t[i, j] + x[i, j]\n}\n"
+PREFIX = "graph prefix(x: f32[N]) -> (y: f32[N], m: f32[N]) {\n" \
+         "  y[i] = sum[k where k <= i](x[k])\n  m[i] = max[k where k <= i](x[k])\n}\n" \
+         "graph suffix(x: i64[N, M]) -> (y: i64[N, M]) { y[i, j] = sum[k where j <= k](x[i, k]) }\n"
 PRODUCT = "graph product(x: bf16[M, K], w: bf16[K, N]) -> (y: f32[M, N]) { y[i, j] = sum[k](f32(x[i, k]) * f32(w[k, j])) }\n"
 
 
@@ -136,6 +139,30 @@ def test_capture():
         graph.replay()
         near(launch.results[0], torch.softmax(x, 1))
     launch.check()
+
+
+def test_prefixes():
+    """Of few long rows, whose blocks wait for one another: right, and the same bits each time."""
+    k, suffix = (texo.compile(PREFIX, target="cuda").kernel(name) for name in ("prefix", "suffix"))
+    for n in (4096, 16384, 100001, (1 << 22) + 5, 1 << 24):
+        x = torch.rand(n, device="cuda")
+        y, m = k(x)
+        near(y.double(), x.double().cumsum(0), 1e-6)
+        assert torch.equal(m, x.cummax(0).values)
+        for _ in range(20):
+            assert torch.equal(k(x)[0], y), "another order of additions"
+    for rows, n in ((1, 1 << 21), (3, 300004), (40, 50001), (1000, 20000)):
+        x = torch.randint(-1000, 1000, (rows, n), device="cuda")
+        assert torch.equal(suffix(x), x.flip(1).cumsum(1).flip(1))
+    launch = k.bind(x := torch.rand(1 << 22, device="cuda"))
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        launch()
+    for _ in range(5):
+        x.copy_(torch.rand_like(x))
+        graph.replay()
+        near(launch.results[0].double(), x.double().cumsum(0), 1e-6)
 
 
 def test_faults():

@@ -535,13 +535,19 @@ suits_posts(Graph *g, const Rows *r, const KernelPlan *p)
 	return expr_binary(g, OP_AND, few, expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r)));
 }
 
+bool
+block_has_row(const Rows *r, const KernelPlan *p)
+{
+	return p->short_axis && (r->tmpl != TMPL_COLRED || p->group > 1);
+}
+
 /* Whether a warp takes a strip: there is one alone, or of columns, one a thread, there are so few that each can have a
  * multiprocessor nearly to itself. */
 static ExprId
 suits_short(Graph *g, const Rows *r, const KernelPlan *p, ExprId lanes, ExprId ntask)
 {
 	ExprId beyond = expr_binary(g, OP_SUB, r->extent[r->nrow - 1], lanes), zero = expr_int(g, DT_I64, 0);
-	if (r->tmpl == TMPL_COLRED && p->group == 1) { /* launch expressions have no || */
+	if (!block_has_row(r, p)) { /* launch expressions have no || */
 		ExprId most = expr_int(g, DT_I64, (int64_t)COLUMN_WARPS * cost_machine(true, 0)->threads);
 		beyond = expr_binary(g, OP_MIN, beyond, expr_binary(g, OP_SUB, ntask, most));
 	}

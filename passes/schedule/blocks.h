@@ -37,6 +37,8 @@ unsigned lane_access_group(const LaneAccess *a);
 BlockShapes block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r);
 /* Of blocks of a cluster that hold rows: how many rows further on the one is that is fetched ahead; 0: none is. */
 unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
+/* Whether it runs only where one strip has all columns. */
+bool block_has_row(const Rows *r, const KernelPlan *p);
 /* The tasks of the kernel of this plan: none where the sizes don't suit it. */
 ExprId block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask);
 

@@ -34,6 +34,8 @@ static ExprId
 strip_count(RowBuild *b)
 {
 	Graph *g = b->l->g;
+	if (block_has_row(b->r, &b->kernel->plan))
+		return expr_int(g, DT_I64, 1);
 	ExprId size = expr_int(g, DT_I64, strip_points(b)), one_less = expr_int(g, DT_I64, BUG(last_chunk_missing) ? 0 : strip_points(b) - 1);
 	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, b->r->extent[rows_lane_axis(b)], one_less), size);
 }
@@ -213,10 +215,11 @@ run_tasks(RowBuild *b, ValId strips)
 	ValId task = tir_for(k, lo, hi, rows_int(b, 1), NULL, 0);
 	uint32_t mark = point_mark(l);
 	if (strips) {
-		ValId size = rows_int(b, strip_points(b));
-		ValId begin = tir_binary(k, OP_MUL, tir_binary(k, OP_IMOD, task, strips), size);
+		bool one = block_has_row(b->r, &b->kernel->plan);
+		ValId size = rows_int(b, strip_points(b)), row = one ? task : tir_binary(k, OP_IDIV, task, strips);
+		ValId begin = one ? rows_int(b, 0) : tir_binary(k, OP_MUL, tir_binary(k, OP_IMOD, task, strips), size);
 		ValId end = tir_binary(k, OP_ADD, begin, size), extent = point_launch_expr(l, b->r->extent[rows_lane_axis(b)]);
-		set_row(b, tir_binary(k, OP_IDIV, task, strips), rows_lane_axis(b));
+		set_row(b, row, rows_lane_axis(b));
 		open_block(b);
 		run_strip(b, begin, tir_binary(k, OP_MIN, end, extent));
 	} else if (b->r->across) {

@@ -241,12 +241,33 @@ turns_at_once(RowBuild *b, unsigned phase, unsigned level)
 	return some < FEW_TURNS || range_known(b, phase, p->loop[level]) ? some : FEW_TURNS;
 }
 
-/* Iterations from..to of a loop from lo to hi, some at a time. */
+static bool
+only_folds(const RowBuild *b, unsigned phase)
+{
+	for (unsigned k = 0; k < b->r->nmember; k++)
+		if (b->r->member[k].phase == phase && !rows_is_folded(&b->r->member[k]))
+			return false;
+	return true;
+}
+
+/* Where there is a turn, what the phase carries after it; else what it carried before. */
 static void
-scalar_turns(RowBuild *b, unsigned phase, unsigned level, ValId position, const ValId *range, unsigned turns)
+choose_turn(RowBuild *b, unsigned phase, ValId there, const ValId *before)
+{
+	ValId after[MAX_CARRIED];
+	unsigned n = pack_phase(b, phase, after);
+	for (unsigned k = 0; k < n; k++)
+		after[k] = after[k] == before[k] ? after[k] : tir_select(b->l->tir, there, after[k], before[k]);
+	unpack_phase(b, phase, after);
+}
+
+/* Iterations from..to of a loop from lo to hi, some at a time. Where these may be more than there are, those that are
+ * missing do what the last one does, for nothing. */
+static void
+scalar_turns(RowBuild *b, unsigned phase, unsigned level, ValId position, const ValId *range, unsigned turns, bool missing)
 {
 	Point *l = b->l;
-	ValId carried[MAX_CARRIED], lo = range[2], hi = range[3];
+	ValId carried[MAX_CARRIED], before[MAX_CARRIED], lo = range[2], hi = range[3];
 	unsigned axis = b->r->phase[phase].loop[level], n = pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(l);
 	ValId first = tir_for(l->tir, range[0], range[1], rows_int(b, turns), carried, n);
@@ -256,12 +277,19 @@ scalar_turns(RowBuild *b, unsigned phase, unsigned level, ValId position, const 
 		ValId i = t && !BUG(turns_alike) ? tir_binary(l->tir, OP_ADD, first, rows_int(b, t)) : first;
 		if (b->r->phase[phase].dir < 0)
 			i = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, lo, hi), rows_int(b, 1)), i);
+		ValId there = missing && t ? tir_binary(l->tir, OP_LT, i, hi) : 0;
+		if (there) {
+			i = tir_binary(l->tir, OP_MIN, i, tir_binary(l->tir, OP_SUB, hi, rows_int(b, 1)));
+			pack_phase(b, phase, before);
+		}
 		l->axis[axis] = i;
 		unsigned ahead = l->ahead;
 		look_ahead(b, phase, level);
 		phase_loops_from(b, phase, level + 1, next_position(b, phase, position, i, lo, hi));
 		l->ahead = ahead;
 		l->ahead_rows = 0;
+		if (there && !BUG(missing_turns_count))
+			choose_turn(b, phase, there, before);
 		point_release(l, turn);
 	}
 	pack_phase(b, phase, carried);
@@ -282,10 +310,11 @@ scalar_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 		ValId step = rows_int(b, turns), count = tir_binary(k, OP_SUB, tir_binary(k, OP_MAX, hi, lo), lo);
 		rest = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, count, step), step));
 		const ValId whole[4] = {lo, rest, lo, hi};
-		scalar_turns(b, phase, level, position, whole, turns);
+		scalar_turns(b, phase, level, position, whole, turns, false);
 	}
 	const ValId range[4] = {rest, hi, lo, hi};
-	scalar_turns(b, phase, level, position, range, 1);
+	bool few = turns > 1 && turns <= FEW_TURNS && only_folds(b, phase); /* which would wait for one another */
+	scalar_turns(b, phase, level, position, range, few ? turns : 1, few);
 	put_touched(b, phase, lo, hi);
 }
 
@@ -705,7 +734,7 @@ void
 rows_fold_turns(RowBuild *b, unsigned phase, const ValId *range)
 {
 	set_where(b, phase, true);
-	scalar_turns(b, phase, 0, 0, range, 1);
+	scalar_turns(b, phase, 0, 0, range, 1, false);
 }
 
 void

@@ -43,7 +43,7 @@ UNITS = {
     "passes/schedule/reduction_search": (("tile/arg_search_test",),),
     "passes/schedule/rows_across": (("passes/across_test",),),
     "passes/schedule/rows_keep": (("passes/tile_test",),),
-    "passes/schedule/rows_phase": (("fuse/phases_test",), ("random/random_test", "--seed", 200000, "--count", 60, "--blocks")),
+    "passes/schedule/rows_phase": (("passes/columns_test",), ("fuse/phases_test",), ("random/random_test", "--seed", 200000, "--count", 60, "--blocks")),
     "passes/schedule/rows_post": (("passes/scan_test", "test_posts"),),
     "passes/schedule/rows_scan": (("passes/scan_test",),),
     "passes/schedule/rows_tile": (("passes/tile_test",),),

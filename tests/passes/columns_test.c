@@ -9,8 +9,6 @@
 
 #include "graph_case.h"
 
-#define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
-
 typedef struct {
 	DType in;
 	int64_t tasks, terms, columns;
@@ -22,7 +20,7 @@ static const Shape shapes[] = {{DT_F32, 300, 9, 100, 32}, {DT_F32, 300, 9, 128, 
                                {DT_F32, 300, 3, 99, 128}, {DT_F64, 300, 6, 64, 32}, {DT_F32, 5, 40, 100, 32}, {DT_F32, 600, 4, 20, 32}};
 static const Shape *now;
 
-/* y[i, d] = sum[l in 0 .. i mod L + 1](x[ids[i, l], d]) */
+/* y[i, d] = sum[l in 0 .. count[i]](x[ids[i, l], d]) */
 static void
 gathered(Case *c)
 {
@@ -31,10 +29,14 @@ gathered(Case *c)
 	TensorId ids = case_input(c, TENSOR_INPUT, "ids", DT_I64, 2, (ExprId[]){n, l});
 	TensorId x = case_input(c, TENSOR_INPUT, "x", now->in, 2, (ExprId[]){rows, m});
 	DType wide = now->in == DT_F64 ? DT_F64 : DT_F32;
+	TensorId count = case_input(c, TENSOR_INPUT, "count", DT_I64, 1, &n);
 	case_range(c, ids, 0, 17);
+	case_range(c, count, 0, now->terms + 1);
 	ExprId at = read_at(c, ids, 2, ax(c, 0), ax(c, 2));
 	Node y = case_node(2, expr_cast(c->g, wide, gather_at(c, case_access(c, ACCESS_GATHER), x, 2, at, ax(c, 1))));
-	case_reduce(&y, MON_SUM, case_int(c, 0), BIN(ADD, BIN(IMOD, ax(c, 0), l), case_int(c, 1)));
+	case_reduce(&y, MON_SUM, case_int(c, 0), read_at(c, count, 1, ax(c, 0)));
+	y.axis[2].clamp = l;
+	y.axis[2].cut = case_access(c, ACCESS_CUT);
 	case_result(c, "y", case_add(c, &y, "y", wide, (ExprId[]){n, m}), 0);
 }
 
