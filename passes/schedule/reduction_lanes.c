@@ -34,11 +34,10 @@ static ValId
 beyond(Point *l, const Reduction *f, ValId x, ValId y)
 {
 	bool max = f->monoid == MON_ARGMAX;
-	ValId better = tir_binary(l->tir, OP_LT, max ? y : x, max ? x : y);
 	if (!dtype_is_float(f->type))
-		return better;
-	ValId nan = tir_unary(l->tir, OP_ISNAN, x), number = tir_unary(l->tir, OP_NOT, tir_unary(l->tir, OP_ISNAN, y));
-	return tir_binary(l->tir, OP_OR, better, tir_binary(l->tir, OP_AND, nan, number));
+		return tir_binary(l->tir, OP_LT, max ? y : x, max ? x : y);
+	ValId within = tir_binary(l->tir, OP_LE, max ? x : y, max ? y : x), nan = tir_unary(l->tir, OP_ISNAN, y);
+	return tir_unary(l->tir, OP_NOT, tir_binary(l->tir, OP_OR, within, nan));
 }
 
 /* The better one wins, among equals the smaller position, and whatever took no term loses. */
@@ -143,11 +142,37 @@ reduction_join_lanes(Point *l, Reduction *f, unsigned lanes)
 	fold_halves(l, f, threads, 1);
 }
 
+/* Positions in two steps, where every lane's counts: the extreme of all lanes, then the least position that has it. */
+static void
+join_positions(Point *l, Reduction *f)
+{
+	TirKernel *k = l->tir;
+	Reduction at = {.monoid = MON_MIN, .type = DT_I64}, words = {.monoid = MON_NONE, .fail = f->fail, .cut = f->cut};
+	ValId best = f->re;
+	for (unsigned lanes = l->lanes; lanes > 1; lanes /= 2) {
+		ValId low, high;
+		tir_halves(k, best, &low, &high);
+		best = tir_select(k, beyond(l, f, high, low), high, low);
+	}
+	ValId has = tir_binary(k, OP_EQ, f->re, best);
+	if (dtype_is_float(f->type)) /* if any is, the extreme is one */
+		has = tir_binary(k, OP_OR, has, tir_unary(k, OP_ISNAN, f->re));
+	at.re = tir_select(k, has, f->position, tir_int(k, DT_I64, INT64_MAX));
+	fold_halves(l, &at, l->lanes, 1);
+	fold_halves(l, &words, l->lanes, 1);
+	f->re = best;
+	f->position = at.re;
+	f->fail = words.fail;
+	f->cut = words.cut;
+}
+
 void
 reduction_across(Point *l, Reduction *f)
 {
 	if (f->searched)
 		reduction_search_across(l, f);
+	else if (f->position && !f->touched)
+		join_positions(l, f);
 	else
 		reduction_join_lanes(l, f, l->lanes);
 }

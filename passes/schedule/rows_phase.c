@@ -437,20 +437,65 @@ may_be_near(const RowBuild *b, unsigned phase)
 	for (unsigned k = 0; k < b->r->nmember; k++)
 		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
 			const Reduction *f = &b->fold[k][c];
-			if (f->position && (!f->range_tells || dtype_info[f->type].bits != 32))
+			if (f->position && (!f->range_tells || f->may_fail || f->may_cut || dtype_info[f->type].bits != 32))
 				return false;
 		}
 	return wants_position(b, phase) && !b->r->lanes_by_row;
 }
 
+static bool
+folds_position(const RowBuild *b, unsigned phase, unsigned k)
+{
+	return carried_folds(b, phase, k) && b->fold[k][0].position;
+}
+
+/* Of the folds of copies side by side, which have no term yet, the first alone goes on. */
+static void
+leave_first_copy(RowBuild *b, unsigned k)
+{
+	for (unsigned c = 1; c < b->ncopy; c++)
+		b->fold[k][c].re = b->fold[k][c].position = 0;
+}
+
+static void
+begin_near(RowBuild *b, unsigned k)
+{
+	for (unsigned c = 0; c < b->ncopy; c++) {
+		Reduction *f = &b->fold[k][c];
+		f->re = point_widen(b->l, reduction_of(b->l, f->monoid, f->type).re);
+		f->position = point_widen(b->l, tir_int(b->l->tir, DT_I32, 0));
+	}
+}
+
+/* Puts what the part folded to what was folded before it. */
+static void
+join_near(RowBuild *b, unsigned k, ValId first, const Reduction *before)
+{
+	TirKernel *t = b->l->tir;
+	Reduction part = b->fold[k][0];
+	for (unsigned c = 1; c < b->ncopy; c++) {
+		Reduction *f = &b->fold[k][c];
+		f->position = tir_binary(t, OP_ADD, f->position, tir_int(t, DT_I32, (int64_t)(c * b->l->lanes)));
+		reduction_merge(b->l, &part, f);
+	}
+	part.position = tir_binary(t, OP_ADD, tir_cast(t, DT_I64, part.position), first);
+	b->fold[k][0] = *before;
+	reduction_merge(b->l, &b->fold[k][0], &part);
+	leave_first_copy(b, k);
+}
+
 /* Positions as numbers of 32 bits within a part of the loop, those of the first copy's lanes: a mask of a term is then
- * one of its position. -1: the position is of an earlier part. */
+ * one of its position. A part begins anew. */
 static void
 vector_loop_near(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer)
 {
 	TirKernel *t = b->l->tir;
-	ValId carried[MAX_CARRIED], before[ROWS_MAX_MEMBERS][POINT_MAX_COPIES], size = rows_int(b, NEAR_TERMS);
+	ValId carried[MAX_CARRIED], size = rows_int(b, NEAR_TERMS);
+	Reduction before[ROWS_MAX_MEMBERS];
 	b->ncopy = copies;
+	for (unsigned k = 0; k < b->r->nmember; k++)
+		if (folds_position(b, phase, k))
+			leave_first_copy(b, k);
 	unsigned n = pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(b->l);
 	b->near = tir_for(t, range[0], range[1], size, carried, n);
@@ -458,23 +503,16 @@ vector_loop_near(RowBuild *b, unsigned phase, unsigned axis, const ValId *range,
 	ValId end = tir_binary(t, OP_MIN, tir_binary(t, OP_ADD, b->near, size), range[1]);
 	const ValId part[4] = {b->near, end, range[2], range[3]};
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
-			Reduction *f = &b->fold[k][c];
-			before[k][c] = f->position;
-			f->position = f->position ? point_widen(b->l, tir_int(t, DT_I32, -1)) : 0;
+		if (folds_position(b, phase, k)) {
+			before[k] = b->fold[k][0];
+			begin_near(b, k);
 		}
 	vector_loop(b, phase, axis, part, copies, outer, false);
 	ValId first = next_position(b, phase, outer, b->near, range[2], range[3]);
 	b->near = 0;
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
-			Reduction *f = &b->fold[k][c];
-			if (!f->position)
-				continue;
-			ValId here = tir_binary(t, OP_LE, tir_int(t, DT_I32, 0), f->position);
-			ValId start = tir_binary(t, OP_ADD, first, rows_int(b, (int64_t)(c * b->l->lanes)));
-			f->position = tir_select(t, here, tir_binary(t, OP_ADD, tir_cast(t, DT_I64, f->position), start), before[k][c]);
-		}
+		if (folds_position(b, phase, k))
+			join_near(b, k, first, &before[k]);
 	pack_phase(b, phase, carried);
 	tir_end_for(t, carried, n);
 	unpack_phase(b, phase, carried);
@@ -583,7 +621,8 @@ finish_fold(RowBuild *b, unsigned k, unsigned value)
 	Point *l = b->l;
 	bool by_lane = rows_folds_by_lane(b, m);
 	for (unsigned c = 1; by_lane && c < b->ncopy; c++)
-		reduction_merge(l, rows_fold(b, k, 0, value), rows_fold(b, k, c, value));
+		if (rows_fold(b, k, c, value)->re) /* else the first has its terms already */
+			reduction_merge(l, rows_fold(b, k, 0, value), rows_fold(b, k, c, value));
 	if (by_lane)
 		reduction_across(l, rows_fold(b, k, 0, value));
 	if (value && touched_together(b, m))
