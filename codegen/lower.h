@@ -84,6 +84,7 @@ Val lower_intrinsic(Lower *l, ValId v, const char *name);
 Val lower_scale(Lower *l, ValId v);
 Val lower_divide(Lower *l, ValId v, bool want_quotient);
 Val lower_shift(Lower *l, ValId v, bool left);
+Val lower_rounded_bf16(Lower *l, ValId v); /* NULL: it is no such number */
 Val lower_negate(Lower *l, ValId v);
 Val lower_abs(Lower *l, ValId v);
 Val lower_sign(Lower *l, ValId v);

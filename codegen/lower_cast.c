@@ -116,6 +116,34 @@ lower_join_fp8(Lower *l, ValId v)
 	return LLVMBuildBitCast(l->b, all, LLVMVectorType(LLVMInt8TypeInContext(l->ctx), n), "");
 }
 
+static bool
+is_made_by(const Lower *l, ValId v, Op op, DType t)
+{
+	return lower_inst(l, v)->op == op && lower_inst(l, v)->type.dtype == t && !lower_inst(l, v)->type.lanes;
+}
+
+/* What was rounded to bf16 and is wanted as f32 again, which has its bits in the upper half: as the upper one of two that
+ * a thread rounds at once, the other one being 0. That takes less than to round one, and no half is moved. */
+Val
+lower_rounded_bf16(Lower *l, ValId v)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	if (l->target->arch != ARCH_NVPTX || !is_made_by(l, v, OP_SHL, DT_U32))
+		return NULL;
+	const TirInst *by = lower_inst(l, lower_arg_id(l, v, 1));
+	ValId wide = lower_arg_id(l, v, 0);
+	if (by->op != OP_CONST || by->imm.i != 16 || !is_made_by(l, wide, OP_CAST, DT_U32))
+		return NULL;
+	ValId half = lower_arg_id(l, wide, 0);
+	if (!is_made_by(l, half, OP_BITCAST, DT_U16) || !is_made_by(l, lower_arg_id(l, half, 0), OP_CAST, DT_BF16))
+		return NULL;
+	ValId exact = lower_arg_id(l, lower_arg_id(l, half, 0), 0);
+	if (lower_inst(l, exact)->type.dtype != DT_F32)
+		return NULL;
+	const Val both[2] = {l->val[exact], LLVMConstNull(LLVMFloatTypeInContext(l->ctx))};
+	return LLVMBuildBitCast(l->b, lower_call(l, "llvm.nvvm.ff2bf16x2.rn", NULL, 0, both, 2), i32, "");
+}
+
 /* To 8 bits. The instruction makes two of them at once, and saturates: infinities of f8e5m2 are put in, from the
  * middle between the largest number and what would be next. */
 static Val

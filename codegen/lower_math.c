@@ -262,8 +262,9 @@ lower_divide(Lower *l, ValId v, bool want_quotient)
 Val
 lower_shift(Lower *l, ValId v, bool left)
 {
+	Val rounded = left ? lower_rounded_bf16(l, v) : NULL;
 	Pair p = operands(l, v);
-	return shift(l, &p, left);
+	return rounded ? rounded : shift(l, &p, left);
 }
 
 Val
