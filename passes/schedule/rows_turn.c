@@ -11,7 +11,7 @@
  * says which reads allow that. */
 #include "passes/schedule/rows_build.h"
 
-enum { MOST_LANES = 16 };
+enum { MOST_LANES = 16, LINE_BYTES = 64 };
 
 static ValId
 has_bit(TirKernel *k, unsigned lanes, unsigned bit)
@@ -105,27 +105,55 @@ last_whole(RowBuild *b, ValId lo, ValId hi, ValId n)
 	return tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, whole, n));
 }
 
-/* Squares along the lanes first: what they write are lines of the result that follow one another, and a line that is
- * half written waits for the next square alone. A processor has few places for such lines where they go past the caches. */
+/* How many squares side by side along the lanes fill lines of the result. A line that is written by halves, with others
+ * between them, is written twice where it goes past the caches. */
+static unsigned
+squares_of_line(const RowBuild *b)
+{
+	unsigned bytes = LINE_BYTES;
+	for (unsigned m = 0; m < b->r->nmember; m++)
+		if (b->r->member[m].stored)
+			bytes = dtype_info[b->l->g->tensor.at[b->r->member[m].t].dtype].bits / 8u * b->l->lanes;
+	return bytes < LINE_BYTES ? 2 : 1;
+}
+
+/* Whole squares, `side` of them side by side: rows of memory are read from end to end. */
+static void
+run_squares_from(RowBuild *b, ValId begin, ValId end, ValId columns, unsigned side)
+{
+	TirKernel *k = b->l->tir;
+	ValId n = rows_int(b, b->l->lanes);
+	ValId first = tir_for(k, begin, end, rows_int(b, (int64_t)side * b->l->lanes), NULL, 0);
+	uint32_t mark = point_mark(b->l);
+	ValId column = tir_for(k, b->block_lo, columns, n, NULL, 0);
+	for (unsigned s = 0; s < side; s++) {
+		b->base = s ? tir_binary(k, OP_ADD, first, rows_int(b, (int64_t)s * b->l->lanes)) : first;
+		run_square(b, column);
+	}
+	tir_end_for(k, NULL, 0);
+	point_release(b->l, mark);
+	tir_end_for(k, NULL, 0);
+}
+
 void
 rows_run_squares(RowBuild *b, ValId begin, ValId end)
 {
 	Point *l = b->l;
 	TirKernel *k = l->tir;
+	unsigned side = squares_of_line(b);
 	ValId n = rows_int(b, l->lanes), whole = last_whole(b, begin, end, n);
+	ValId lines = side > 1 ? last_whole(b, begin, end, rows_int(b, (int64_t)side * l->lanes)) : whole;
 	ValId columns = last_whole(b, b->block_lo, b->block_hi, n);
+	run_squares_from(b, begin, lines, columns, side);
+	if (side > 1)
+		run_squares_from(b, lines, whole, columns, 1);
+	b->base = tir_for(k, begin, whole, n, NULL, 0);
 	uint32_t mark = point_mark(l);
-	ValId column = tir_for(k, b->block_lo, columns, n, NULL, 0);
-	b->base = tir_for(k, begin, whole, n, NULL, 0);
-	run_square(b, column);
-	tir_end_for(k, NULL, 0);
-	tir_end_for(k, NULL, 0);
-	point_release(l, mark);
-	b->base = tir_for(k, begin, whole, n, NULL, 0);
 	run_columns(b, columns, b->block_hi);
-	tir_end_for(k, NULL, 0);
 	point_release(l, mark);
+	tir_end_for(k, NULL, 0);
 	b->base = tir_for(k, whole, end, n, NULL, 0);
+	mark = point_mark(l);
 	l->mask = point_block_mask(l, b->base, end);
 	run_columns(b, b->block_lo, b->block_hi);
 	l->mask = 0;

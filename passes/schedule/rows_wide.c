@@ -6,7 +6,8 @@
  * WIDE_COLUMNS, and goes through TURNS rows of them at a time, vectors by vectors; what is folded so far is kept in memory
  * of the call's own. An element has the terms, and their order, that it has without.
  *
- * Long pieces of rows are seen by the processor, for short ones the next rows are fetched. */
+ * Long pieces of rows are seen by the processor, for short ones the next rows are fetched. Of few rows, or columns no more
+ * than registers have folds for, a group of vectors goes down all rows at once. */
 #include "passes/schedule/rows_build.h"
 
 #include "passes/expr_map.h"
@@ -14,7 +15,8 @@
 enum {
 	WIDE_COLUMNS = 8192, /* whose folds a second cache holds: a multiple of all vectors side by side */
 	SEEN_COLUMNS = 2048,
-	TURNS = 8
+	TURNS = 8,
+	FEW_ROWS = 2 * TURNS
 };
 
 static bool
@@ -22,7 +24,7 @@ is_wide(const RowBuild *b)
 {
 	const Rows *r = b->r;
 	const RowPhase *p = &r->phase[0];
-	if (r->tmpl != TMPL_COLRED || !r->lanes_by_row || b->kernel->plan.threads || r->scans || r->nphase != 1 || p->nloop != 1 ||
+	if (r->tmpl != TMPL_COLRED || !r->lanes_by_row || b->copies < POINT_MAX_COPIES || b->kernel->plan.threads || r->scans || r->nphase != 1 || p->nloop != 1 ||
 	    p->nown || p->dir < 0)
 		return false;
 	for (unsigned k = 0; k < r->nmember; k++) {
@@ -120,16 +122,12 @@ run_turns(RowBuild *b, const Piece *p)
 }
 
 static void
-run_piece(RowBuild *b, Piece *p)
+run_piece(RowBuild *b, const Piece *p)
 {
 	TirKernel *t = b->l->tir;
-	ValId columns = tir_binary(t, OP_SUB, p->end, p->first), some = rows_int(b, TURNS);
+	ValId columns = tir_binary(t, OP_SUB, p->end, p->first);
 	b->ncopy = b->copies;
-	b->base = p->first;
-	rows_loop_ends(b, 0, &p->lo, &p->hi);
-	ValId all = tir_binary(t, OP_MAX, tir_binary(t, OP_SUB, p->hi, p->lo), rows_int(b, 1));
-	p->turns = tir_select(t, tir_binary(t, OP_LE, columns, rows_int(b, (int64_t)(b->copies * b->l->lanes))), all, some);
-	b->rows_ahead = tir_select(t, tir_binary(t, OP_LE, columns, rows_int(b, SEEN_COLUMNS)), some, rows_int(b, 0));
+	b->rows_ahead = tir_select(t, tir_binary(t, OP_LE, columns, rows_int(b, SEEN_COLUMNS)), p->turns, rows_int(b, 0));
 	ValId base = open_columns(b, p);
 	rows_begin_folds(b, 0);
 	move_folds(b, p->first, base, false);
@@ -144,15 +142,38 @@ run_piece(RowBuild *b, Piece *p)
 	b->rows_ahead = 0;
 }
 
+/* One row after the other, of a group of vectors. */
+static void
+run_down(RowBuild *b, const Piece *p)
+{
+	open_columns(b, p);
+	uint32_t mark = point_mark(b->l);
+	rows_run_phases(b, b->copies);
+	point_release(b->l, mark);
+	tir_end_for(b->l->tir, NULL, 0);
+}
+
 void
 rows_run_wide(RowBuild *b, ValId begin, ValId end)
 {
 	TirKernel *t = b->l->tir;
-	ValId size = rows_int(b, WIDE_COLUMNS);
-	Piece p = {.first = tir_for(t, begin, end, size, NULL, 0)};
-	p.end = tir_binary(t, OP_MIN, tir_binary(t, OP_ADD, p.first, size), end);
+	ValId size = rows_int(b, WIDE_COLUMNS), group = rows_int(b, (int64_t)(b->copies * b->l->lanes));
+	Piece p = {.turns = rows_int(b, TURNS)};
+	b->ncopy = b->copies;
+	b->base = begin;
+	rows_loop_ends(b, 0, &p.lo, &p.hi);
+	ValId few = tir_binary(t, OP_LE, tir_binary(t, OP_SUB, p.hi, p.lo), rows_int(b, FEW_ROWS));
 	uint32_t mark = point_mark(b->l);
+	tir_if(t, tir_binary(t, OP_OR, few, tir_binary(t, OP_LE, tir_binary(t, OP_SUB, end, begin), group)));
+	p.first = begin;
+	p.end = end;
+	run_down(b, &p);
+	point_release(b->l, mark);
+	tir_else(t, NULL, 0);
+	p.first = tir_for(t, begin, end, size, NULL, 0);
+	p.end = tir_binary(t, OP_MIN, tir_binary(t, OP_ADD, p.first, size), end);
 	run_piece(b, &p);
 	point_release(b->l, mark);
 	tir_end_for(t, NULL, 0);
+	tir_end_if(t, NULL, 0);
 }
