@@ -6,7 +6,6 @@
  * tile. A multiplying group keeps one product going while it waits for the next slot. Groups share a tile's rows, or take
  * turns with a tile each: then one finishes its elements (contract_roles_finish.c) while the other multiplies.
  *
- * Tiles go in groups of GROUP_ROWS rows of tiles, so that those at work at the same time share factors in the cache.
  * Elements outside of a factor are 0 to the copy, so only what is stored is masked. The copies want rows that begin at
  * multiples of 16 bytes: a launch takes another kernel for any others, and for sizes that do not fill a fraction of a tile.
  *
@@ -16,11 +15,11 @@
  * scripts/gpu-library.py looks whether the bits are there). Where S is the sum of the magnitudes and u = 2^-24, that is an
  * error of at most (17/2 + 2) u S for 16 terms, below the n u S which the oracle allows n terms in any order, n >= 64
  * (eval_fold.c); an instruction whose terms are all beyond the end is exact. */
+#include "passes/schedule/contract_raster.h"
 #include "passes/schedule/contract_roles_build.h"
 
 enum {
 	SLOTS = 4,
-	GROUP_ROWS = 8,
 	LEAST = 64    /* rows, columns and terms that are worth a tile */
 };
 
@@ -118,20 +117,10 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 ValId
 roles_divide(Roles *r, ValId a, ValId b, ValId *rest)
 {
-	TirKernel *k = r->l.tir;
-	ValId x = tir_cast(k, DT_U32, a), y = tir_cast(k, DT_U32, b);
-	*rest = tir_cast(k, DT_I64, tir_binary(k, OP_IMOD, x, y));
-	return tir_cast(k, DT_I64, tir_binary(k, OP_IDIV, x, y));
+	return raster_divide(r->l.tir, a, b, rest);
 }
 
 /* --- the launch --- */
-
-static ExprId
-reaches_least(Graph *g, ExprId e)
-{
-	ExprId least = expr_int(g, DT_I64, LEAST), one = expr_int(g, DT_I64, 1);
-	return expr_binary(g, OP_MIN, expr_binary(g, OP_IDIV, e, least), one);
-}
 
 static void
 count_tasks(Roles *r, Kernel *kernel, unsigned only)
@@ -142,8 +131,8 @@ count_tasks(Roles *r, Kernel *kernel, unsigned only)
 	r->nrow = out.extent[r->of.row_axis];
 	r->ncolumn = out.extent[r->of.column_axis];
 	r->nterm = n->axis[r->of.term_axis].hi;
-	ExprId worth = expr_binary(g, OP_MUL, reaches_least(g, r->nrow), reaches_least(g, r->ncolumn));
-	worth = expr_binary(g, OP_MUL, worth, reaches_least(g, r->nterm));
+	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, r->nrow, LEAST), raster_reaches(g, r->ncolumn, LEAST));
+	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, r->nterm, LEAST));
 	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
 	kernel->ntask = expr_binary(g, OP_MUL, roles_tile_count(r, &r->tile), worth);
 	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, r->tile.rows));
@@ -204,21 +193,16 @@ copy_factor(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId o
 
 /* --- tiles --- */
 
-/* Of the task: groups of rows of tiles, row by row in a column, column by column in a group. */
 static void
 enter_tile(Roles *r)
 {
 	const Node *n = r->l.node;
-	ValId rest, inside, column, row;
-	ValId batch = roles_divide(r, r->task, roles_op(r, OP_MUL, r->rows, r->columns), &rest);
-	ValId size = roles_int(r, GROUP_ROWS), group = roles_divide(r, rest, roles_op(r, OP_MUL, size, r->columns), &inside);
-	ValId first = roles_op(r, OP_MUL, group, size);
-	column = roles_divide(r, inside, roles_op(r, OP_MIN, roles_op(r, OP_SUB, r->rows, first), size), &row);
-	r->row0 = roles_op(r, OP_MUL, roles_op(r, OP_ADD, first, row), roles_int(r, r->tile.rows));
-	r->column0 = roles_op(r, OP_MUL, column, roles_int(r, r->tile.columns));
+	RasterTile tile = raster_tile(r->l.tir, r->task, r->rows, r->columns);
+	r->row0 = roles_op(r, OP_MUL, tile.row, roles_int(r, r->tile.rows));
+	r->column0 = roles_op(r, OP_MUL, tile.column, roles_int(r, r->tile.columns));
 	for (unsigned a = n->npar; a-- > 0;)
 		if (a != r->of.row_axis && a != r->of.column_axis)
-			batch = roles_divide(r, batch, point_launch_expr(&r->l, axis_extent(r, a)), &r->coord[a]);
+			tile.batch = roles_divide(r, tile.batch, point_launch_expr(&r->l, axis_extent(r, a)), &r->coord[a]);
 }
 
 /* All of the block's; with `own` those of the group, which with turns are every other one, and as many fills are others'. */
