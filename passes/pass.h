@@ -52,6 +52,7 @@ typedef struct {
 	bool roles;              /* of groups of threads, and channels between them: ir/channel.h */
 	uint8_t roles_tile;      /* 0, or 1 + the only tile that their kernels may have (contract_roles_tile.c) */
 	FuseMode fuse;
+	uint32_t least_tile;     /* the least rows, columns and terms that are worth a tile of a GPU's threads; 0: as many as are */
 	uint32_t part_terms;     /* the least terms of a part of a fold; 0: as many as are worth a task */
 	bool has_fma;            /* the target has a fused multiply-add: relaxed mode may contract */
 	bool has_scale;          /* it has TIR's SCALE */

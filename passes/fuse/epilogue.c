@@ -10,7 +10,6 @@
  * everywhere. A contraction cannot fault, so nothing is lost where B does not look at it. */
 #include "passes/expr_map.h"
 #include "passes/pass_ctx.h"
-#include "passes/schedule/contract_roles.h"
 #include "passes/schedule/schedule.h"
 
 typedef struct {
@@ -61,11 +60,7 @@ count_readers(Readers *r, Graph *g)
 static bool
 is_contraction(Graph *g, PassCtx *cx, TensorId t)
 {
-	KernelPlan plan = {0};
-	RemarkId why;
-	return tensor_node(g, t) && contract_is_sum_of_products(g, t) &&
-	       (contract_takes(g, cx->scratch, cx->faulty, t, cx->options, &plan, &why) ||
-	        contract_roles_could(g, cx->scratch, cx->faulty, t, cx->options));
+	return tensor_node(g, t) && contract_has_tiles(g, cx->scratch, cx->faulty, t, cx->options);
 }
 
 static bool

@@ -9,7 +9,6 @@
  * far could run, so nothing comes out of order within it; and no region is a kernel when another would
  * have to run in the middle of it. */
 #include "passes/fuse/regions.h"
-#include "passes/schedule/contract_roles.h"
 #include "passes/schedule/scan.h"
 #include "passes/schedule/schedule.h"
 
@@ -33,22 +32,13 @@ is_node(const Grouping *s, TensorId t)
 
 /* --- what is divided together --- */
 
-static bool
-is_contraction(Grouping *s, TensorId t)
-{
-	KernelPlan plan = {0};
-	RemarkId why = REMARK_NONE;
-	return contract_is_sum_of_products(s->g, t) &&
-	       (contract_takes(s->g, s->cx->scratch, s->r.facts.faulty, t, s->cx->options, &plan, &why) ||
-	        contract_roles_could(s->g, s->cx->scratch, s->r.facts.faulty, t, s->cx->options));
-}
-
 /* Of a node that is in no stream: whether it is open, else why it is alone. */
 static void
 classify(Grouping *s, TensorId t)
 {
 	RemarkId why = REMARK_NONE;
-	s->open[t] = rows_takes(s->g, t, s->cx->options->lanes, &why) && !is_contraction(s, t);
+	s->open[t] = rows_takes(s->g, t, s->cx->options->lanes, &why) &&
+	             !contract_has_tiles(s->g, s->cx->scratch, s->r.facts.faulty, t, s->cx->options);
 	if (!s->open[t] && (why || !s->alone[t]))
 		s->alone[t] = why ? why : REMARK_group_contraction;
 }

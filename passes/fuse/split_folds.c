@@ -18,7 +18,7 @@
 
 #include "passes/expr_map.h"
 #include "passes/retarget.h"
-#include "passes/schedule/contract_roles.h"
+#include "passes/schedule/schedule.h"
 
 #include "ir/bugs.h"
 
@@ -232,7 +232,7 @@ splits_columns(const Split *s)
 	Columns c = {.s = s};
 	if (!s->cx->options->blocks || s->n.npar >= TG_MAX_RANK || s->n.nred != 1 || is_arg(s) || !is_always(s->g, s->n.guard))
 		return false;
-	if (contract_roles_could(s->g, s->cx->scratch, s->cx->faulty, s->n.out, s->cx->options))
+	if (contract_has_tiles(s->g, s->cx->scratch, s->cx->faulty, s->n.out, s->cx->options))
 		return false;
 	expr_walk(s->g, s->cx->scratch, s->n.body, ask_columns, &c);
 	return c.columns && !c.other;

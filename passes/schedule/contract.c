@@ -19,6 +19,8 @@
 
 #include "ir/bugs.h"
 #include "passes/expr_map.h"
+#include "passes/schedule/contract_roles.h"
+#include "passes/schedule/contract_threads.h"
 
 /* --- factors --- */
 
@@ -189,11 +191,14 @@ contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, c
 	Factors f;
 	DType type = (DType)expr_get(g, tensor_node(g, t)->body)->dtype;
 	unsigned lanes = o->lanes * 32u / dtype_info[type].bits;
-	if (lanes < 2 || o->blocks) {
-		*why = o->blocks ? REMARK_contract_blocks : REMARK_rows_scalar;
+	if (lanes < 2 && !o->blocks) {
+		*why = REMARK_rows_scalar;
 		return false;
 	}
 	if (!contract_factors(g, scratch, faulty, t, &f, why))
+		return false;
+	*why = REMARK_contract_small;
+	if (o->blocks)
 		return false;
 	p->tmpl = TMPL_CONTRACT;
 	p->lanes = (uint16_t)lanes;
@@ -203,6 +208,16 @@ contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, c
 		choose_pairs(p, o->dot);
 	choose_blocks(p, dtype_info[type].bits / 8u);
 	return true;
+}
+
+bool
+contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
+{
+	KernelPlan plan = {0};
+	RemarkId why;
+	return contract_is_sum_of_products(g, t) && (contract_takes(g, scratch, faulty, t, o, &plan, &why) ||
+	                                             contract_roles_could(g, scratch, faulty, t, o) ||
+	                                             contract_threads_could(g, scratch, faulty, t, o));
 }
 
 /* --- the kernel --- */

@@ -7,6 +7,7 @@
 #include "passes/schedule/schedule.h"
 
 #include "passes/schedule/contract_roles.h"
+#include "passes/schedule/contract_threads.h"
 #include "passes/schedule/index.h"
 #include "passes/schedule/rows.h"
 #include "passes/schedule/stream.h"
@@ -246,8 +247,9 @@ choose_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 	return true;
 }
 
+/* tiles: kernels of tiles go before it. */
 static void
-choose_plan(Schedule *s, const Places *places, TensorId t, KernelPlan *plan, BlockShapes *shapes)
+choose_plan(Schedule *s, const Places *places, TensorId t, bool tiles, KernelPlan *plan, BlockShapes *shapes)
 {
 	uint32_t n;
 	const TensorId *m = members(s, &t, &n);
@@ -258,7 +260,7 @@ choose_plan(Schedule *s, const Places *places, TensorId t, KernelPlan *plan, Blo
 	*plan = (KernelPlan){.tmpl = TMPL_NEST, .unroll = 1, .nnode = (uint16_t)n};
 	for (uint32_t k = 0; k < n; k++)
 		plan->node[k] = m[k];
-	if (n == 1 && contract_is_sum_of_products(s->g, t)) {
+	if (n == 1 && !tiles && contract_is_sum_of_products(s->g, t)) {
 		if (contract_takes(s->g, s->cx->scratch, places->faulty, t, s->cx->options, plan, &why))
 			return;
 		remark(s->cx, why, t);
@@ -287,7 +289,9 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 		break;
 	case TMPL_INDEX: index_build(s->g, scratch, places, k); break;
 	case TMPL_CONTRACT:
-		if (k->plan.threads)
+		if (k->plan.threads && k->plan.lanes)
+			contract_threads_build(s->g, scratch, places, s->cx->options, k);
+		else if (k->plan.threads)
 			contract_roles_build(s->g, scratch, places, k, s->cx->options);
 		else
 			contract_build(s->g, scratch, places, k);
@@ -297,21 +301,24 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	}
 }
 
-/* The kernels of roles that go before the others of node t, if there are some. */
-static bool
-build_roles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
+/* The kernels of tiles that go before the others of node t: how many. */
+static unsigned
+build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
-	KernelPlan plan[ROLES_MOST_PLANS];
-	uint32_t nnode;
-	members(s, &t, &nnode);
-	unsigned n = nnode == 1 ? contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan) : 0;
-	for (unsigned i = 0; i < n; i++) {
-		build_from_plan(s, p, places, &plan[i], scratch);
+	KernelPlan plan[ROLES_MOST_PLANS + CONTRACT_THREADS_PLANS];
+	uint32_t n;
+	members(s, &t, &n);
+	if (n != 1)
+		return 0;
+	unsigned count = contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan);
+	count += contract_threads_take(s->g, s->cx->scratch, places, t, s->cx->options, count > 0, plan + count);
+	for (unsigned k = 0; k < count; k++) {
+		build_from_plan(s, p, places, &plan[k], scratch);
 		p->kernel.at[p->kernel.n - 1].aligned = true;
-		p->kernel.at[p->kernel.n - 1].alternative = i > 0;
+		p->kernel.at[p->kernel.n - 1].alternative = k > 0;
 		arena_free(scratch);
 	}
-	return n > 0;
+	return count;
 }
 
 static void
@@ -319,12 +326,12 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 {
 	KernelPlan plan;
 	BlockShapes shapes = {0};
-	bool roles = build_roles(s, p, places, t, scratch);
-	choose_plan(s, places, t, &plan, &shapes);
+	bool tiles = build_tiles(s, p, places, t, scratch) > 0;
+	choose_plan(s, places, t, tiles, &plan, &shapes);
 	if (!shapes.n) {
 		build_from_plan(s, p, places, &plan, scratch);
 		Kernel *k = &p->kernel.at[p->kernel.n - 1];
-		k->otherwise = k->alternative = roles;
+		k->otherwise = k->alternative = tiles;
 	}
 	for (unsigned n = 0; n < shapes.n; n++) {
 		const BlockShape *b = &shapes.at[n];
@@ -341,8 +348,8 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 		build_from_plan(s, p, places, &plan, scratch);
 		Kernel *k = &p->kernel.at[p->kernel.n - 1];
 		k->aligned = n + 1 < shapes.n;
-		k->otherwise = (n > 0 || roles) && n + 1 == shapes.n;
-		k->alternative = n > 0 || roles;
+		k->otherwise = (n > 0 || tiles) && n + 1 == shapes.n;
+		k->alternative = n > 0 || tiles;
 		arena_free(scratch);
 	}
 }

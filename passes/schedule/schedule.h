@@ -20,6 +20,8 @@ bool contract_is_sum_of_products(const Graph *g, TensorId t);
 /* Whether CONTRACT takes such a node t, and p then has its parameters; else why not. */
 bool contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o,
                     KernelPlan *p, RemarkId *why);
+/* Whether a sum of products has a kernel of tiles on this target, for some sizes at least. */
+bool contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 /* The pointwise node y, which reads x at its own point, as the reduction x with a longer finish (passes/fuse/epilogue.c). */
 Node epilogue_finished(Graph *g, Arena *scratch, TensorId x, const Node *y);
 /* Whether a scatter folds into its output itself, rather than into a plane aside. */

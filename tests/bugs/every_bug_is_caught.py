@@ -35,6 +35,7 @@ UNITS = {
     "passes/schedule/contract": (("passes/contraction_test", "test_axes"), ("passes/contraction_test", "test_more_*"),
                                  ("passes/contraction_test",)),
     "passes/schedule/contract_roles": (("passes/contract_roles_test",),),
+    "passes/schedule/contract_threads": (("passes/contract_threads_test",),),
     "passes/schedule/dot": (("passes/contraction_test", "test_*_pairs"),),
     "passes/schedule/index": (("random/random_test", "--seed", 200000, "--count", 60, "--blocks"),),
     "passes/schedule/point.c": (("passes/scalar_test",),),

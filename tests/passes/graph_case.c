@@ -201,17 +201,18 @@ typedef struct {
 	bool has_fma;
 	TirDotUnit dot;
 	bool blocks;
+	uint32_t least_tile;
 } Config;
 
 enum { BLOCKS = 7 };
 
 static const Config configs[] = {
-	{FP_STRICT, 0, {1, 0}, false, TIR_NO_DOT, false},  {FP_STRICT, 8, {1, 0}, false, TIR_NO_DOT, false},
-	{FP_STRICT, 8, {1, 11}, false, TIR_NO_DOT, false}, {FP_STRICT, 4, {2, 5}, true, TIR_NO_DOT, false},
-	{FP_RELAXED, 0, {3, 7}, false, TIR_NO_DOT, false}, {FP_RELAXED, 16, {1, 3}, true, TIR_NO_DOT, false},
-	{FP_FAST, 8, {1, 9}, true, TIR_NO_DOT, false},     [BLOCKS] = {FP_RELAXED, 32, {1, 3}, true, TIR_NO_DOT, true},
-	{FP_RELAXED, 16, {2, 3}, true, TIR_DOT_TILES, false},
-	{FP_RELAXED, 16, {3, 4}, true, TIR_DOT_VECTORS, false},
+	{FP_STRICT, 0, {1, 0}, false, TIR_NO_DOT, false, 0},  {FP_STRICT, 8, {1, 0}, false, TIR_NO_DOT, false, 0},
+	{FP_STRICT, 8, {1, 11}, false, TIR_NO_DOT, false, 0}, {FP_STRICT, 4, {2, 5}, true, TIR_NO_DOT, false, 0},
+	{FP_RELAXED, 0, {3, 7}, false, TIR_NO_DOT, false, 0}, {FP_RELAXED, 16, {1, 3}, true, TIR_NO_DOT, false, 0},
+	{FP_FAST, 8, {1, 9}, true, TIR_NO_DOT, false, 0},     [BLOCKS] = {FP_RELAXED, 32, {1, 3}, true, TIR_NO_DOT, true, 0},
+	{FP_RELAXED, 16, {2, 3}, true, TIR_DOT_TILES, false, 0},
+	{FP_RELAXED, 16, {3, 4}, true, TIR_DOT_VECTORS, false, 0},
 };
 
 static void
@@ -301,7 +302,8 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, 
 	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
 	text_init(&log, a);
 	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = roles,
-	                 .roles_tile = (uint8_t)tile, .remarks = true, .verify_each = true, .part_terms = c.part_terms};
+	                 .roles_tile = (uint8_t)tile, .remarks = true, .verify_each = true, .part_terms = c.part_terms,
+	                 .least_tile = f->least_tile};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpOptions io = f->interp;
 	io.split += io.split ? c.splits : 0;
@@ -328,6 +330,9 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, 
 	out->tmpl = (Template)p->kernel.at[0].plan.tmpl;
 	out->pairs = p->kernel.at[0].plan.pairs;
 	out->chained = p->kernel.at[0].plan.chained;
+	bool tiles = got.ran && interp_is_tiles(got.ran);
+	out->tile = tiles ? got.ran->plan.tile_rows : 0;
+	out->group = tiles ? got.ran->plan.group : 0;
 	out->ahead = fetched_views(p->kernel.at[0].tir);
 	out->roles = p->kernel.at[0].tir->channel.n > 0;
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;
@@ -422,13 +427,27 @@ case_try_blocks(CaseFn *build)
 CaseRun
 case_try_roles(CaseFn *build, bool split, unsigned tile)
 {
-	static const Config one = {FP_RELAXED, 32, {1, 0}, true, TIR_NO_DOT, true}, several = {FP_RELAXED, 32, {1, 2}, true, TIR_NO_DOT, true};
+	static const Config one = {FP_RELAXED, 32, {1, 0}, true, TIR_NO_DOT, true, 0}, several = {FP_RELAXED, 32, {1, 2}, true, TIR_NO_DOT, true, 0};
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
 	run_config(&arena, build, split ? &several : &one, true, tile, &out);
 	if (out.mismatches)
 		fail_msg("with roles: %s", out.message);
+	assert_true(out.compared > 0);
+	return out;
+}
+
+CaseRun
+case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split)
+{
+	const Config one = {fp, 32, {1, split ? 2 : 0}, true, TIR_NO_DOT, true, least};
+	CaseRun out = {0};
+	if (setjmp(unwind.env))
+		fail_msg("%s", unwind.text);
+	run_config(&arena, build, &one, false, 0, &out);
+	if (out.mismatches)
+		fail_msg("with tiles of threads: %s", out.message);
 	assert_true(out.compared > 0);
 	return out;
 }

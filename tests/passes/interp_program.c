@@ -324,6 +324,12 @@ choose_form(Interp *r, uint32_t k, uint32_t *next)
 	return n == 0 ? *next : takes[r->o.split % 5 == 1 ? next_random(r) % n : 0];
 }
 
+bool
+interp_is_tiles(const Kernel *k)
+{
+	return k->plan.tmpl == TMPL_CONTRACT && k->plan.threads && k->tir->channel.n == 0;
+}
+
 InterpRun
 interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *dim, const InterpOptions *o)
 {
@@ -332,6 +338,9 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 	place_tensors(&r);
 	for (uint32_t k = 0, next; k < p->kernel.n; k = next) {
 		uint32_t chosen = choose_form(&r, k, &next);
+		if (chosen < next && !out.ran)
+			out.ran = &p->kernel.at[chosen];
+		out.tiles += chosen < next && interp_is_tiles(&p->kernel.at[chosen]);
 		if (chosen < next && !run_kernel(&r, &p->kernel.at[chosen]))
 			return out;
 	}

@@ -17,9 +17,13 @@ typedef struct {
 	uint32_t fault, cut;
 	bool posts;          /* tasks of a kernel that ran waited for others */
 	unsigned threads;    /* of a block of the kernel that ran last */
+	const Kernel *ran;   /* the first kernel that ran; NULL: none did */
+	uint32_t tiles;      /* how many ran that are tiles of a GPU's threads */
 	const char *error;   /* NULL when all kernels ran and nothing outside their memory changed */
 } InterpRun;
 
+/* Whether it is a contraction by tiles of a GPU's threads. */
+bool interp_is_tiles(const Kernel *k);
 /* The graph's dims must have the given values (by DimId). */
 InterpRun interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *dim,
                          const InterpOptions *o);

@@ -46,6 +46,7 @@ typedef struct {
 	uint64_t elements, ambiguous, unbounded;
 	unsigned tmpl[TMPL_COUNT], templated; /* programs with a kernel of the template; of any but NEST */
 	unsigned narrowed;                    /* with a narrowed function */
+	unsigned tiled;                       /* that ran a contraction by tiles of a GPU's threads */
 	unsigned trait[RP_TRAIT_COUNT], rank[RP_MAX_RANK + 1], dtype[DT_COUNT];
 	Fence fence;
 	texo_rt *rt;
@@ -198,6 +199,7 @@ prepare(Run *r, Job *j, Arena *a, uint64_t seed)
 	Text log;
 	text_init(&log, a);
 	r->passes.part_terms = j->rp.seed % 4 ? 1 + (uint32_t)j->rp.seed % 9 : 0; /* parts of what is small as well */
+	r->passes.least_tile = 1; /* tiles of what is small as well */
 	j->program = compile_graph(j->g, &r->passes, &log);
 	j->status = graph_eval(j->g, a, &j->in, 4000000, &j->want);
 	if (j->status == EVAL_CHECK_FAILED)
@@ -222,6 +224,7 @@ prepare(Run *r, Job *j, Arena *a, uint64_t seed)
 		fail(r, j, arena_text(a, "interpreter: fault %u, the oracle has %u", got.fault, j->want.fault));
 	if ((got.cut != 0) != (j->want.cut != 0))
 		fail(r, j, arena_text(a, "interpreter: cut %u, the oracle has %u", got.cut, j->want.cut));
+	r->tiled += got.tiles > 0;
 	j->interp = got.result;
 	for (uint32_t k = 0; k < j->g->result.n; k++)
 		compare(r, j, &j->want, k, got.result[k], "interpreter", a);
@@ -584,7 +587,7 @@ static const struct {
 	{TMPL_NEST, 100}, {TMPL_MAP, 100}, {TMPL_ROWRED, 100}, {TMPL_COLRED, 20}, {TMPL_FULLRED, 20}, {TMPL_SCAN, 50},
 	{TMPL_INDEX, 30}, {TMPL_CONTRACT, 30}, {TMPL_STREAM, 0},
 };
-enum { TEMPLATED_PERCENT = 50 }; /* programs with a kernel that is no NEST */
+enum { TEMPLATED_PERCENT = 50, TILED_PERMILLE = 4 }; /* programs with a kernel that is no NEST; with --blocks, with tiles of threads */
 
 static bool
 enough_templates(const Run *r)
@@ -696,6 +699,12 @@ main(int argc, char **argv)
 		batch(&r, r.seed + done, r.count - done < BATCH ? (unsigned)(r.count - done) : BATCH);
 	bool ok = enough(&r);
 	ok = (cuda || blocks || enough_templates(&r)) && ok;
+	if (blocks)
+		printf("  programs that ran a product by tiles of threads: %u\n", r.tiled);
+	if (blocks && r.count >= 500 && r.tiled * 1000ull < r.count * TILED_PERMILLE) {
+		printf("FAILED: too few programs ran a product by tiles of threads\n");
+		ok = false;
+	}
 	printf("%u programs compiled to %u kernels, %llu elements compared (%llu ambiguous, %llu without a bound), %u launches refused by "
 	       "checks, %u with a failed access, %u with a cut range\n",
 	       r.compiled, r.kernels, (unsigned long long)r.elements, (unsigned long long)r.ambiguous,

@@ -1,0 +1,298 @@
+/* contract_threads_panel.c: brings a contraction's factors into shared memory, a panel of THREADS_TERMS terms at a time.
+ *
+ * A factor is any expression. What it reads of memory, at indices that are known without memory, is read while the panel
+ * before is multiplied; the rest is computed when that is done, from stand-ins for what was read. Groups of elements side by
+ * side in memory are read at once where a launch has found them aligned.
+ *
+ * Rows and columns beyond the last one are that one again; nothing of them is stored. Terms beyond the last one are 0, one
+ * factor +0 and the other -0: their product is -0, which leaves every sum as it is, to the bit. */
+#include "passes/schedule/contract_raster.h"
+#include "passes/schedule/contract_threads.h"
+
+#include "ir/bugs.h"
+#include "passes/expr_map.h"
+
+enum {
+	GROUP_BYTES = 16,
+	TERMS_APART = 2 /* side by side, read one by one: fewer rows have fewer addresses */
+};
+
+/* --- what is read early --- */
+
+static bool
+has_index_subscripts(const Graph *g, Arena *scratch, ExprId read)
+{
+	const Expr *p = expr_get(g, read);
+	for (unsigned k = 0; k < p->narg; k++)
+		if (!expr_is_index(g, scratch, expr_arg(g, read, k)))
+			return false;
+	return true;
+}
+
+/* Whether elements side by side along the panel's axis are side by side in memory. */
+static bool
+is_in_a_row(const Graph *g, Arena *scratch, const Panel *p, ExprId read)
+{
+	const Expr *x = expr_get(g, read);
+	if (!x->narg || x->dtype == DT_BOOL || dtype_info[x->dtype].bits < 8)
+		return false;
+	const Expr *last = expr_get(g, expr_arg(g, read, x->narg - 1u));
+	for (unsigned k = 0; k + 1u < x->narg; k++)
+		if (expr_axes(g, scratch, expr_arg(g, read, k)) >> p->axis & 1)
+			return false;
+	return last->op == OP_AXIS && last->ref == p->axis;
+}
+
+/* Takes the read, if it can be done early. */
+static bool
+take_read(const Graph *g, Arena *scratch, Panel *p, ExprId read)
+{
+	const Expr *x = expr_get(g, read);
+	bool varies = expr_axes(g, scratch, read) & p->axes;
+	if (g->tensor.at[x->ref].kind == TENSOR_SCALAR || x->access || x->dtype == DT_C64 || p->nread == THREADS_READS ||
+	    !has_index_subscripts(g, scratch, read))
+		return false;
+	EarlyRead *r = &p->read[p->nread++];
+	*r = (EarlyRead){read, varies ? READ_EACH : READ_ONCE};
+	if (!is_in_a_row(g, scratch, p, read))
+		return true;
+	unsigned fit = GROUP_BYTES / (dtype_info[x->dtype].bits / 8u);
+	unsigned most = p->group ? p->group : QUAD;
+	r->how = READ_GROUP;
+	p->group = fit < most ? fit : most;
+	return true;
+}
+
+/* The reads that whoever wants the factor wants. */
+static void
+find_reads(const Graph *g, Arena *scratch, Panel *p)
+{
+	VEC(ExprId) stack = {0};
+	bool *seen = ARENA_ARRAY(scratch, bool, g->expr.n);
+	vec_push(scratch, &stack, p->factor);
+	while (stack.n) {
+		ExprId e = stack.at[--stack.n];
+		const Expr *x = expr_get(g, e);
+		if (seen[e])
+			continue;
+		seen[e] = true;
+		if (x->op == OP_READ && take_read(g, scratch, p, e))
+			continue;
+		unsigned n = op_info[x->op].flags & F_LAZY ? 1 : x->narg;
+		for (unsigned k = 0; k < n; k++)
+			vec_push(scratch, &stack, expr_arg(g, e, k));
+	}
+}
+
+/* With groups along the terms, or along the own axes. */
+static Panel
+find_along(const Graph *g, Arena *scratch, ExprId factor, bool along_terms, uint32_t axes)
+{
+	Panel p = {.factor = factor, .along_terms = along_terms, .axes = axes, .axis = 31u - (unsigned)__builtin_clz(axes)};
+	find_reads(g, scratch, &p);
+	return p;
+}
+
+/* Groups that are other ones for each row or column and for each term. */
+static unsigned
+count_groups(const Graph *g, Arena *scratch, const Panel *p, unsigned term, uint32_t own)
+{
+	unsigned n = 0;
+	for (unsigned r = 0; r < p->nread; r++) {
+		uint32_t axes = expr_axes(g, scratch, p->read[r].read);
+		n += p->read[r].how == READ_GROUP && (axes & own) && (axes >> term & 1);
+	}
+	return n;
+}
+
+void
+panel_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, bool columns, Panel *p)
+{
+	ExprId factor = columns ? f->column : f->row;
+	uint32_t own = columns ? f->column_axes : f->row_axes;
+	unsigned term = n->npar + n->nred - 1u;
+	uint32_t all = ((UINT32_C(1) << n->nred) - 1) << n->npar;
+	Panel along = find_along(g, scratch, factor, true, all), across = find_along(g, scratch, factor, false, own);
+	unsigned terms = count_groups(g, scratch, &along, term, own), owns = count_groups(g, scratch, &across, term, own);
+	bool by_terms = terms != owns ? terms > owns : columns ? f->columns_along_terms : f->rows_along_terms;
+	const Expr *lo = expr_get(g, n->axis[term].lo);
+	*p = by_terms ? along : across;
+	p->stand_in = columns ? THREADS_READS : 0;
+	if (!p->group || (p->along_terms && (lo->op != OP_CONST || lo->imm.i != 0)))
+		p->group = 1;
+}
+
+/* --- stand-ins --- */
+
+static ExprId
+stand_in(Graph *g, const Panel *p, unsigned n)
+{
+	return expr_make(g, OP_IVAR, (DType)expr_get(g, p->read[n].read)->dtype, p->stand_in + n, 0, NULL, 0);
+}
+
+static ExprId
+replace_read(void *user, Graph *g, ExprId e)
+{
+	const Panel *p = user;
+	for (unsigned n = 0; n < p->nread; n++)
+		if (p->read[n].read == e)
+			return stand_in(g, p, n);
+	return e;
+}
+
+void
+panel_declare(Threads *x, Panel *p, unsigned group)
+{
+	Point *l = &x->l;
+	unsigned threads = x->plan->threads;
+	p->group = p->group < group ? p->group : group;
+	p->whole = p->group > 1;
+	if (!p->whole && p->along_terms)
+		p->group = TERMS_APART;
+	p->ngroup = p->own * THREADS_TERMS / p->group / threads;
+	p->step = threads / ((p->along_terms ? THREADS_TERMS : p->own) / p->group);
+	if (p->ngroup == 0 || p->ngroup > THREADS_GROUPS || p->step == 0)
+		bug(l->g->arena, "a panel of %u by %u for %u threads", p->own, (unsigned)THREADS_TERMS, threads);
+	p->value = expr_map(l->g, l->scratch, p->factor, replace_read, p);
+	point_declare(l, p->value);
+}
+
+/* --- groups --- */
+
+void
+panel_enter(Threads *x, Panel *p, ValId first)
+{
+	Point *l = &x->l;
+	unsigned per = (p->along_terms ? THREADS_TERMS : p->own) / p->group;
+	ValId inner, outer = raster_divide(l->tir, x->thread, threads_int(x, per), &inner);
+	inner = threads_op(x, OP_MUL, inner, threads_int(x, p->group));
+	p->own_at = p->along_terms ? outer : inner;
+	p->term_at = p->along_terms ? inner : outer;
+	ValId last = threads_op(x, OP_SUB, p->indices->all, threads_int(x, p->along_terms ? 1 : p->group));
+	ValId own = threads_op(x, OP_ADD, first, p->own_at);
+	for (unsigned n = 0; n < (p->along_terms ? p->ngroup : 1); n++) {
+		ValId i = threads_op(x, OP_ADD, own, threads_int(x, n * p->step));
+		threads_indices_at(x, p->indices, threads_op(x, OP_MIN, i, last));
+		for (unsigned k = 0; k < p->indices->naxis; k++)
+			p->at[n][k] = l->axis[p->indices->axis[k]];
+	}
+}
+
+/* Makes element j of group n of the panel from `term` on the point, or that of another term if there may be no such one:
+ * whether there is, else 0. Terms have 32 bits. */
+static ValId
+enter_element(Threads *x, const Panel *p, unsigned n, unsigned j, ValId term, bool clamped)
+{
+	Point *l = &x->l;
+	TirKernel *k = l->tir;
+	ValId t = threads_op(x, OP_ADD, tir_cast(k, DT_U32, term), tir_cast(k, DT_U32, p->term_at)), there = 0;
+	unsigned more = !p->along_terms ? n * p->step : p->whole ? 0 : j;
+	if (clamped) {
+		t = threads_op(x, OP_ADD, t, tir_int(k, DT_U32, more));
+		there = threads_op(x, OP_LT, t, tir_cast(k, DT_U32, x->terms.all));
+		t = tir_cast(k, DT_I64, tir_select(k, there, t, tir_int(k, DT_U32, 0)));
+	} else /* so that terms' addresses are seen to be a stride apart */
+		t = threads_op(x, OP_ADD, tir_cast(k, DT_I64, t), threads_int(x, more));
+	threads_indices_at(x, &x->terms, t);
+	for (unsigned i = 0; i < p->indices->naxis; i++)
+		l->axis[p->indices->axis[i]] = p->at[p->along_terms ? n : 0][i];
+	if (j && p->whole)
+		l->axis[p->axis] = threads_op(x, OP_ADD, l->axis[p->axis], threads_int(x, j));
+	return there;
+}
+
+static unsigned
+values_of(const Panel *p, const EarlyRead *r)
+{
+	return r->how == READ_ONCE ? 1 : p->group;
+}
+
+unsigned
+panel_reads(const Panel *p)
+{
+	unsigned n = 0;
+	for (unsigned r = 0; r < p->nread; r++)
+		n += p->ngroup * values_of(p, &p->read[r]);
+	return n;
+}
+
+static ValId
+value_at_point(Point *l, ExprId e)
+{
+	uint32_t mark = point_mark(l);
+	ValId v = point_value(l, e, true).re;
+	point_release(l, mark);
+	return v;
+}
+
+/* What is read for group n. */
+static void
+read_group(Threads *x, const Panel *p, const EarlyRead *r, unsigned n, ValId term, bool clamped, ValId *raw)
+{
+	Point *l = &x->l;
+	enter_element(x, p, n, 0, term, clamped);
+	if (r->how != READ_GROUP || !p->whole || p->group == 1) {
+		for (unsigned j = 0; j < values_of(p, r); j++) {
+			if (j)
+				enter_element(x, p, n, j, term, clamped);
+			raw[j] = value_at_point(l, r->read);
+		}
+		return;
+	}
+	point_set_lanes(l, p->group, p->axis);
+	ValId all = value_at_point(l, r->read);
+	point_set_lanes(l, 0, p->axis);
+	for (unsigned j = 0; j < p->group; j++)
+		raw[j] = tir_emit(l->tir, OP_LANE, tir_scalar((DType)expr_get(l->g, r->read)->dtype), j, &all, 1);
+}
+
+void
+panel_load(Threads *x, Panel *p, ValId term, bool clamped, ValId *raw)
+{
+	for (unsigned n = 0; n < p->ngroup; n++)
+		for (unsigned r = 0; r < p->nread; r++) {
+			read_group(x, p, &p->read[r], n, term, clamped, raw);
+			raw += values_of(p, &p->read[r]);
+		}
+}
+
+/* --- shared memory --- */
+
+static void
+store_group(Threads *x, const Panel *p, unsigned n, ValId slot, const ValId *v)
+{
+	TirKernel *k = x->l.tir;
+	ValId step = threads_int(x, n * p->step), own = threads_op(x, OP_ADD, p->own_at, threads_int(x, p->first));
+	ValId at[3] = {slot, own, p->term_at};
+	at[p->along_terms ? 1 : 2] = threads_op(x, OP_ADD, at[p->along_terms ? 1 : 2], step);
+	if (!p->along_terms && p->group > 1) {
+		ValId all = tir_emit(k, OP_JOIN, tir_vector(x->fold.type, p->group), 0, v, p->group);
+		tir_store(k, x->panels, all, at, 0, TIR_LANES_ALONG(1));
+		return;
+	}
+	ValId term = at[2];
+	for (unsigned j = 0; j < p->group; j++) {
+		at[2] = threads_op(x, OP_ADD, term, threads_int(x, j));
+		tir_store(k, x->panels, v[j], at, 0, 0);
+	}
+}
+
+void
+panel_stage(Threads *x, Panel *p, ValId slot, ValId term, bool clamped, const ValId *raw)
+{
+	Point *l = &x->l;
+	for (unsigned n = 0; n < p->ngroup; n++) {
+		ValId v[QUAD];
+		for (unsigned j = 0; j < p->group; j++) {
+			const ValId *at = raw;
+			ValId there = enter_element(x, p, n, j, term, clamped);
+			for (unsigned r = 0; r < p->nread; at += values_of(p, &p->read[r]), r++)
+				point_place(l, stand_in(l->g, p, r), at[p->read[r].how == READ_ONCE ? 0 : j]);
+			v[j] = value_at_point(l, p->value);
+			v[j] = there && !BUG(panel_tail_taken) ? tir_select(l->tir, there, v[j], p->fill) : v[j];
+		}
+		for (unsigned r = 0; r < p->nread; r++)
+			raw += values_of(p, &p->read[r]);
+		store_group(x, p, n, slot, v);
+	}
+}

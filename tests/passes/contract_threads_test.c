@@ -1,0 +1,291 @@
+/* contract_threads_test.c: products by tiles of a GPU's threads, run by the tile interpreter, which finds races, and compared
+ * with the oracle. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph_case.h"
+
+#define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
+
+typedef enum { PLAIN, EPILOGUE, OLD, RANGE, SCALED, LAZY, QUOTIENT } Form;
+
+/* Operands and output by their indices; those that the output has not are the terms'. */
+typedef struct {
+	const char *a, *b, *out, *terms;
+	int64_t size[26]; /* by letter */
+	DType in, to;
+	Form form;
+	unsigned least, tile, group; /* PassOptions.least_tile; the kernel that takes it */
+	bool split;
+} Product;
+
+static const Product *now;
+
+static DType
+arith(DType t)
+{
+	return dtype_info[t].arith;
+}
+
+static ExprId
+extent(Case *c, char letter)
+{
+	return case_dim(c, (char[]){(char)(letter - 'a' + 'A'), 0}, now->size[letter - 'a']);
+}
+
+static unsigned
+extents(Case *c, const char *letters, ExprId *e)
+{
+	unsigned n = 0;
+	for (; letters[n]; n++)
+		e[n] = extent(c, letters[n]);
+	return n;
+}
+
+static ExprId
+index_of(Case *c, char letter)
+{
+	const char *at = strchr(now->out, letter);
+	return ax(c, at ? (unsigned)(at - now->out) : (unsigned)(strlen(now->out) + (size_t)(strchr(now->terms, letter) - now->terms)));
+}
+
+static ExprId
+element(Case *c, TensorId t, const char *letters)
+{
+	ExprId sub[TG_MAX_RANK];
+	unsigned n = 0;
+	for (; letters[n]; n++)
+		sub[n] = index_of(c, letters[n]);
+	return expr_cast(c->g, arith(c->g->tensor.at[t].dtype), expr_read(c->g, t, sub, n, 0));
+}
+
+static TensorId
+operand(Case *c, const char *letters, const char *name, DType t)
+{
+	ExprId e[TG_MAX_RANK];
+	unsigned n = extents(c, letters, e);
+	return case_input(c, TENSOR_INPUT, name, t, n, e);
+}
+
+/* A factor that is more than an element. */
+static ExprId
+factor(Case *c, const char *letters, TensorId t, const char *name)
+{
+	ExprId x = element(c, t, letters);
+	DType type = arith(now->in);
+	if (now->form == SCALED) { /* by what is the same for all terms, and by an index */
+		TensorId scale = operand(c, (char[]){letters[0], 0}, name, now->in);
+		return BIN(ADD, BIN(MUL, x, element(c, scale, (char[]){letters[0], 0})), expr_cast(c->g, type, index_of(c, letters[1])));
+	}
+	if (now->form == LAZY) { /* read only where its index is even: the others' are not there */
+		ExprId k = index_of(c, letters[1]), even = BIN(EQ, BIN(IMOD, k, case_int(c, 2)), case_int(c, 0));
+		return expr_select(c->g, even, x, dtype_is_float(type) ? expr_float(c->g, type, 0.5) : expr_int(c->g, type, 3));
+	}
+	return x;
+}
+
+static void
+reduce(Case *c, Node *n)
+{
+	for (const char *k = now->terms; *k; k++) {
+		ExprId end = extent(c, *k), lo = case_int(c, now->form == RANGE ? 3 : 0);
+		case_reduce(n, MON_SUM, lo, now->form == RANGE ? BIN(SUB, end, case_int(c, 2)) : end);
+	}
+}
+
+static void
+build_product(Case *c)
+{
+	ExprId e[TG_MAX_RANK];
+	DType type = arith(now->in);
+	TensorId a = operand(c, now->a, "a", now->in), b = operand(c, now->b, "b", now->in), old = 0;
+	unsigned rank = extents(c, now->out, e);
+	Node n = case_node(rank, BIN(MUL, factor(c, now->a, a, "p"), factor(c, now->b, b, "q")));
+	reduce(c, &n);
+	ExprId acc = expr_make(c->g, OP_ACC, type, 0, 0, NULL, 0);
+	if (now->form == OLD) {
+		old = case_input(c, TENSOR_INOUT, "old", now->to, rank, e);
+		acc = BIN(ADD, element(c, old, now->out), acc);
+	}
+	if (now->form == EPILOGUE) {
+		const char *last = now->out + rank - 1;
+		TensorId bias = operand(c, last, "bias", now->in), rest = operand(c, now->out, "rest", now->in);
+		acc = BIN(MUL, BIN(ADD, acc, element(c, bias, last)), element(c, rest, now->out));
+	}
+	if (now->form == QUOTIENT)
+		acc = BIN(FDIV, expr_float(c->g, type, 1), acc);
+	n.finish = expr_cast(c->g, now->to, acc);
+	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
+}
+
+#define SIZE(letter) [letter - 'a']
+#define SIZES(m, n, k) {SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
+
+static const Product products[] = {
+	/* what a launch takes: small tiles, as there are few */
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 32), DT_F32, DT_F32, PLAIN, 0, 64, 1, false},
+	{"mk", "nk", "mn", "k", SIZES(70, 33, 17), DT_F32, DT_F32, EPILOGUE, 0, 64, 1, true},
+	{"mk", "kn", "mn", "k", SIZES(31, 64, 32), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 15), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 0), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+	/* each way to lie, in groups and not */
+	{"mk", "kn", "mn", "k", SIZES(132, 136, 20), DT_F32, DT_F32, PLAIN, 1, 128, 4, true},
+	{"mk", "nk", "mn", "k", SIZES(127, 129, 36), DT_F32, DT_F32, PLAIN, 1, 128, 4, false},
+	{"km", "kn", "mn", "k", SIZES(128, 4, 13), DT_F32, DT_F32, EPILOGUE, 1, 128, 4, false},
+	{"km", "nk", "mn", "k", SIZES(100, 7, 8), DT_F32, DT_F32, PLAIN, 1, 128, 4, false},
+	{"mk", "kn", "mn", "k", SIZES(129, 130, 17), DT_F32, DT_F32, OLD, 1, 128, 1, true},
+	{"mk", "nk", "mn", "k", SIZES(1, 127, 9), DT_F32, DT_F32, PLAIN, 1, 128, 1, false},
+	{"km", "kn", "mn", "k", SIZES(131, 1, 8), DT_F32, DT_F32, PLAIN, 1, 128, 1, false},
+	{"km", "nk", "mn", "k", SIZES(5, 3, 10), DT_F32, DT_F32, PLAIN, 1, 128, 1, false},
+	/* batches, several rows' and contracted indices, ranges that do not begin at 0 */
+	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 9, SIZE('k') = 12}, DT_F32, DT_F32, PLAIN, 1, 128, 4, true},
+	{"bmk", "jkn", "bmnj", "jk", {SIZE('b') = 3, SIZE('m') = 7, SIZE('n') = 9, SIZE('k') = 6, SIZE('j') = 3}, DT_F32, DT_F32, PLAIN, 1, 128, 1, false},
+	{"amk", "nk", "amn", "k", {SIZE('a') = 3, SIZE('m') = 47, SIZE('n') = 66, SIZE('k') = 16}, DT_F32, DT_F32, PLAIN, 1, 128, 4, true},
+	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 12, SIZE('k') = 4, SIZE('j') = 5}, DT_F32, DT_F32, PLAIN, 1, 128, 4, false},
+	{"mk", "nk", "mn", "k", SIZES(20, 24, 25), DT_F32, DT_F32, RANGE, 1, 128, 1, false},
+	{"mk", "kn", "mn", "k", SIZES(20, 24, 25), DT_F32, DT_F32, RANGE, 1, 128, 4, false},
+	/* factors that are more than elements, and other types */
+	{"mk", "nk", "mn", "k", SIZES(20, 24, 28), DT_F32, DT_F32, SCALED, 1, 128, 4, false},
+	{"km", "kn", "mn", "k", SIZES(20, 24, 27), DT_F32, DT_F32, SCALED, 1, 128, 4, false},
+	{"mk", "nk", "mn", "k", SIZES(20, 24, 27), DT_F32, DT_F32, LAZY, 1, 128, 1, false},
+	{"mk", "kn", "mn", "k", SIZES(40, 44, 20), DT_BF16, DT_BF16, EPILOGUE, 1, 128, 4, false},
+	{"km", "nk", "mn", "k", SIZES(32, 20, 12), DT_F16, DT_F32, PLAIN, 1, 128, 4, false},
+	{"mk", "kn", "mn", "k", SIZES(33, 17, 11), DT_I8, DT_I32, PLAIN, 1, 128, 1, false},
+	{"mk", "kn", "mn", "k", SIZES(33, 20, 12), DT_I32, DT_I32, LAZY, 1, 128, 1, false},
+	{"mk", "kn", "mn", "k", SIZES(65, 17, 11), DT_F64, DT_F64, EPILOGUE, 1, 64, 1, true},
+	{"mk", "nk", "mn", "k", SIZES(66, 64, 12), DT_I64, DT_I64, PLAIN, 1, 64, 1, false},
+};
+
+static const FpMode modes[] = {FP_STRICT, FP_RELAXED, FP_FAST};
+
+static void
+run_product(unsigned n, FpMode mode)
+{
+	now = &products[n];
+	CaseRun r = case_try_tiles(build_product, mode, now->least, now->split);
+	if (r.tile != now->tile || r.group != now->group)
+		fail_msg("product %u is taken by tiles of %u rows and groups of %u: %s", n, r.tile, r.group, r.remarks);
+}
+
+static void
+products_are_right(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < sizeof products / sizeof *products; n++) {
+		run_product(n, modes[n % 3]);
+		run_product(n, modes[(n + 1) % 3]);
+	}
+}
+
+/* --- any products --- */
+
+static uint32_t
+below(uint64_t *rng, uint32_t n)
+{
+	*rng = *rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(*rng >> 33) % n;
+}
+
+static Product
+random_product(uint64_t *rng)
+{
+	static const struct {
+		const char *a, *b, *out, *terms;
+	} ways[] = {{"mk", "kn", "mn", "k"}, {"km", "kn", "mn", "k"}, {"mk", "nk", "mn", "k"}, {"km", "nk", "nm", "k"},
+	            {"bmk", "bkn", "bmn", "k"}, {"mbk", "nk", "bmn", "k"}, {"mjk", "njk", "mn", "jk"}, {"jmk", "nkj", "nm", "jk"}};
+	static const DType types[][2] = {{DT_F32, DT_F32}, {DT_F32, DT_BF16}, {DT_BF16, DT_F32}, {DT_F16, DT_F16}, {DT_F64, DT_F64},
+	                                 {DT_I32, DT_I32}, {DT_U8, DT_I32}, {DT_F8E4M3, DT_F32}};
+	static const Form forms[] = {PLAIN, PLAIN, EPILOGUE, OLD, RANGE, SCALED, LAZY};
+	unsigned way = below(rng, sizeof ways / sizeof *ways), type = below(rng, sizeof types / sizeof *types);
+	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = types[type][0],
+	             .to = types[type][1], .form = forms[below(rng, sizeof forms / sizeof *forms)], .least = 1, .split = below(rng, 2)};
+	uint32_t multiple = below(rng, 2) ? 4 : 1, most = below(rng, 4) ? 40 : 160;
+	p.size['m' - 'a'] = (1 + below(rng, most / multiple)) * multiple;
+	p.size['n' - 'a'] = (1 + below(rng, 40 / multiple)) * multiple;
+	p.size['k' - 'a'] = 13 + below(rng, 20);
+	p.size['b' - 'a'] = 1 + below(rng, 3);
+	p.size['j' - 'a'] = 6 + below(rng, 3);
+	return p;
+}
+
+static void
+random_products_are_right(void **state)
+{
+	enum { COUNT = 40 };
+	uint64_t rng = 7;
+	unsigned tiled = 0;
+	(void)state;
+	for (unsigned n = 0; n < COUNT; n++) {
+		Product p = random_product(&rng);
+		now = &p;
+		CaseRun r = case_try_tiles(build_product, modes[n % 3], now->least, now->split);
+		tiled += r.tile > 0;
+	}
+	assert_int_equal(tiled, COUNT);
+}
+
+/* Strict sums are the same bits whichever kernel computes them. */
+static void
+kernels_agree(void **state)
+{
+	static const Product same[] = {
+		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 1, 128, 4, false},
+		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 0, 64, 1, false},
+		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 1000, 0, 0, false},
+	};
+	const void *first = NULL;
+	(void)state;
+	for (unsigned n = 0; n < sizeof same / sizeof *same; n++) {
+		now = &same[n];
+		CaseRun r = case_try_tiles(build_product, FP_STRICT, now->least, false);
+		assert_int_equal(r.tile, now->tile);
+		if (first)
+			assert_memory_equal(first, r.first_result, 66 * 72 * sizeof(float));
+		first = r.first_result;
+	}
+}
+
+/* A sum of -0 alone is -0: terms beyond the last one add nothing. */
+static float zeros[5 * 9], ones[9 * 6];
+
+static void
+build_zeros(Case *c)
+{
+	build_product(c);
+	case_given(c, c->g->param.at[0], zeros);
+	case_given(c, c->g->param.at[1], ones);
+}
+
+static void
+zeros_keep_their_sign(void **state)
+{
+	static const Product negative = {"mk", "kn", "mn", "k", SIZES(5, 6, 9), DT_F32, DT_F32, QUOTIENT, 1, 128, 1, false};
+	(void)state;
+	for (unsigned n = 0; n < sizeof zeros / sizeof *zeros; n++)
+		zeros[n] = -0.0f;
+	for (unsigned n = 0; n < sizeof ones / sizeof *ones; n++)
+		ones[n] = 1;
+	now = &negative;
+	CaseRun r = case_try_tiles(build_zeros, FP_STRICT, now->least, false);
+	assert_int_equal(r.tile, 128);
+	for (unsigned n = 0; n < 5 * 6; n++)
+		assert_true(((const float *)r.first_result)[n] == -INFINITY);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(random_products_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(kernels_agree, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(zeros_keep_their_sign, case_setup, case_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
