@@ -130,7 +130,7 @@ CASES = [
     *rows("product", "gpu/product.tex", "batch_nt", bmnk((64, 1024, 1024, 128), (16, 2048, 2048, 64)), flops="2*B*M*N*K",
           bars=PRODUCT, limits=ONE),
 
-    *rows("around", "gpu/product.tex", "product_f32", squares(1024, 2048, 4096), flops="2*M*N*K", bars={"eager": 0.9},
+    *rows("around", "gpu/product.tex", "product_f32", squares(512, 1024, 2048, 4096, 8192), flops="2*M*N*K", bars={"eager": 0.9},
           limits=ONE),
     *rows("around", "gpu/product.tex", "product_gelu", mnk((8192, 16384, 4096), (4096, 4096, 4096)), flops="2*M*N*K",
           bars={"compile": 1.05}, limits=ONE),
