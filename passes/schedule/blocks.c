@@ -373,29 +373,47 @@ may_post(const Rows *r)
 	return rows && r->nphase == 1 && r->phase[0].nloop == 1 && r->phase[0].lanes && !r->across && !r->block;
 }
 
+/* The words that a lane folds of a row's scans. */
+static unsigned
+scanned_words(const Graph *g, const Rows *r)
+{
+	unsigned words = 0;
+	for (unsigned m = 0; m < r->nmember; m++) {
+		const Node *n = &r->member[m].node;
+		if (!r->member[m].scans)
+			continue;
+		words += dtype_info[dtype_info[expr_get(g, n->body)->dtype].arith].bits > 32 ? 2 : 1;
+		words += monoid_info[n->monoid].index ? 3 : !expr_is_true(g, n->guard); /* where, and whether */
+	}
+	return words;
+}
+
 static void
-add_posts(BlockShapes *out, const PassOptions *o, const Rows *r, unsigned group)
+add_posts(BlockShapes *out, const Graph *g, const PassOptions *o, const Rows *r, unsigned group)
 {
 	unsigned threads = TIR_WARP, each = group < REDUCTION_TILE_LANES / 4 ? 4 * group : REDUCTION_TILE_LANES, least = o->part_terms;
+	unsigned words = scanned_words(g, r);
+	while (each > group && each * words > REDUCTION_TILE_LANES)
+		each /= 2;
 	while (least && each > group && threads * each > least)
 		each /= 2;
 	while (threads < POST_THREADS && (!least || threads * each < least))
 		threads *= 2;
 	BlockShape *s = add(out, threads, group, each);
-	s->resident = r->nrow ? POST_BLOCKS - 1 : POST_BLOCKS; /* a row's number and its places take registers */
+	s->resident = words > 1 ? POST_BLOCKS / 2 : r->nrow ? POST_BLOCKS - 1 : POST_BLOCKS; /* a row's places take registers */
 	s->posts = least ? least : POST_VECTORS * s->lanes;
 }
 
 /* A scan: by a warp a row, which folds without waiting, where there are rows for enough of them; by vectors of few long
  * rows; by a block a row. */
 static void
-add_scans(BlockShapes *out, const PassOptions *o, const Rows *r, unsigned group, bool known)
+add_scans(BlockShapes *out, const Graph *g, const PassOptions *o, const Rows *r, unsigned group, bool known)
 {
 	if (group > 1)
 		add(out, TIR_WARP, group, 4 * group);
 	for (unsigned v = group;; v = 1) {
 		if (known && may_post(r))
-			add_posts(out, o, r, v);
+			add_posts(out, g, o, r, v);
 		BlockShape *s = add(out, 256, v, 2 * v);
 		s->resident = (uint16_t)(v > 1 ? held_threads() / 256 : 0);
 		if (v == 1)
@@ -446,7 +464,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
 	if (loops && known && !r->scans)
 		add_held(&out, g, scratch, o, r, group, words);
 	if (loops && r->scans) {
-		add_scans(&out, o, r, group, known);
+		add_scans(&out, g, o, r, group, known);
 		return out;
 	}
 	unsigned threads = loops ? 512 : COLUMN_THREADS, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
