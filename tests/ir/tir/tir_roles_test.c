@@ -273,7 +273,7 @@ static const struct {
 	{"%91 = turn 1", "%91 = settle 3", "%74 wait: for fill 6 where 3 is next"},
 	{"%92 = settle 0", "%92 = turn 1", "%92 turn: of another group's"},
 	{"%194 = yield %193", "%194 = yield %90", "%74 wait: for fill 3 where 6 is next"},
-	{"%36 = * %31, %15", "%36 = * %31, %11", "%74 wait: for fill 0 where 3 is next"},
+	{"%36:i64 = * %31, %15", "%36:i64 = * %31, %11", "%74 wait: for fill 0 where 3 is next"},
 };
 
 static void
