@@ -24,6 +24,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		            kp->block_rows, kp->block_columns, kp->block_terms, kp->block_tasks);
 	if (kp->pairs)
 		text_printf(out, "pairs=%u %s", kp->pairs, kp->chained ? "chained " : "");
+	if (kp->turns)
+		text_printf(out, "turns ");
 	if (kp->threads)
 		text_printf(out, "threads=%u group=%u ", kp->threads, kp->group);
 	if (kp->cluster)
@@ -109,6 +111,7 @@ take_blocks(Cursor *c, KernelPlan *kp)
 	if (take(c, " pairs=") && !take_number(c, UINT8_MAX, &pairs))
 		return false;
 	kp->chained = pairs && take(c, " chained");
+	kp->turns = take(c, " turns");
 	kp->block_tasks = (uint16_t)tasks;
 	kp->pairs = (uint8_t)pairs;
 	return true;

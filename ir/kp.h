@@ -45,6 +45,7 @@ typedef struct {
 	 * added to it; at most block_rows x block_columns elements at a time, the rows of block_tasks tasks.
 	 * STREAM: register tiles of tile_rows elements or columns by tile_columns rows; a task folds block_terms
 	 * elements at a time into block_rows rows */
+	bool turns;             /* CONTRACT: groups of threads take turns with a tile each */
 	uint16_t tile_rows, tile_columns, block_tasks;
 	uint32_t block_terms, block_rows, block_columns;
 	uint16_t nnode;
@@ -53,7 +54,8 @@ typedef struct {
 
 /* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
  * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms), "rowred lanes=4096 unroll=1 threads=128 group=4 held
- * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; and back. */
+ * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; where groups of threads
+ * take turns with tiles, turns; and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 

@@ -37,3 +37,41 @@ node_retarget(Graph *g, uint32_t node, const TensorId *to)
 	node_each_root(g, &n, retarget_root, &r);
 	g->node.at[node] = n;
 }
+
+/* --- order --- */
+
+/* Nodes have the last tensors of the graph. */
+static void
+place(Graph *g, const Node *node, const Tensor *tensor, uint32_t from, uint32_t *to, TensorId *id, TensorId first)
+{
+	TensorId was = node[from].out, now = first + *to;
+	g->node.at[*to] = node[from];
+	g->node.at[*to].out = now;
+	g->tensor.at[now] = tensor[was];
+	g->tensor.at[now].node = (*to)++;
+	id[was] = now;
+}
+
+void
+nodes_in_order(Graph *g, Arena *a, uint32_t nnode, const uint32_t *owner, uint32_t nowner)
+{
+	const Node *node = arena_copy(a, g->node.at, g->node.n * sizeof *node);
+	const Tensor *tensor = arena_copy(a, g->tensor.at, g->tensor.n * sizeof *tensor);
+	TensorId first = g->tensor.n - g->node.n, *id = ARENA_ARRAY(a, TensorId, g->tensor.n);
+	uint32_t to = 0;
+	for (TensorId t = 0; t < first; t++)
+		id[t] = t;
+	for (uint32_t i = 0; i < nnode; i++) {
+		for (uint32_t added = 0; added < nowner; added++)
+			if (owner[added] == i)
+				place(g, node, tensor, nnode + added, &to, id, first);
+		place(g, node, tensor, i, &to, id, first);
+	}
+	for (uint32_t i = 0; i < g->node.n; i++)
+		node_retarget(g, i, id);
+	for (RecurId k = 1; k < g->recur.n; k++)
+		for (uint32_t m = 0; m < g->recur.at[k].member.n; m++)
+			g->recur.at[k].member.at[m] = id[g->recur.at[k].member.at[m]];
+	for (uint32_t k = 0; k < g->result.n; k++)
+		g->result.at[k].tensor = id[g->result.at[k].tensor];
+}

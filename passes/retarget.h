@@ -1,4 +1,4 @@
-/* retarget.h: reads sent to other tensors; for passes that replace tensors. */
+/* retarget.h: reads sent to other tensors; for passes that replace tensors, or add nodes. */
 #ifndef TEXO_PASSES_RETARGET_H
 #define TEXO_PASSES_RETARGET_H
 
@@ -8,5 +8,8 @@
 ExprId expr_retarget(Graph *g, ExprId e, const TensorId *to);
 /* The same in all expressions of a node. */
 void node_retarget(Graph *g, uint32_t node, const TensorId *to);
+/* Puts the nodes behind the first nnode, which were added, before those that read them: the k-th of them before the
+ * owner[k]-th of the first. Tensors get other numbers. */
+void nodes_in_order(Graph *g, Arena *scratch, uint32_t nnode, const uint32_t *owner, uint32_t nowner);
 
 #endif

@@ -431,46 +431,6 @@ split(Split *s)
 	g->node.at[s->at] = n;
 }
 
-/* --- order --- */
-
-static void
-place(Graph *g, const Node *node, const Tensor *tensor, uint32_t from, uint32_t *to, TensorId *id, TensorId first)
-{
-	TensorId was = node[from].out, now = first + *to;
-	g->node.at[*to] = node[from];
-	g->node.at[*to].out = now;
-	g->tensor.at[now] = tensor[was];
-	g->tensor.at[now].node = (*to)++;
-	id[was] = now;
-}
-
-/* New nodes before their owners; nodes have the last tensors of the graph. */
-static void
-put_in_order(Split *s)
-{
-	Graph *g = s->g;
-	Arena *a = s->cx->scratch;
-	const Node *node = arena_copy(a, g->node.at, g->node.n * sizeof *node);
-	const Tensor *tensor = arena_copy(a, g->tensor.at, g->tensor.n * sizeof *tensor);
-	TensorId first = g->tensor.n - g->node.n, *id = ARENA_ARRAY(a, TensorId, g->tensor.n);
-	uint32_t to = 0;
-	for (TensorId t = 0; t < first; t++)
-		id[t] = t;
-	for (uint32_t i = 0; i < s->nnode; i++) {
-		for (uint32_t added = 0; added < s->owner.n; added++)
-			if (s->owner.at[added] == i)
-				place(g, node, tensor, s->nnode + added, &to, id, first);
-		place(g, node, tensor, i, &to, id, first);
-	}
-	for (uint32_t i = 0; i < g->node.n; i++)
-		node_retarget(g, i, id);
-	for (RecurId k = 1; k < g->recur.n; k++)
-		for (uint32_t m = 0; m < g->recur.at[k].member.n; m++)
-			g->recur.at[k].member.at[m] = id[g->recur.at[k].member.at[m]];
-	for (uint32_t k = 0; k < g->result.n; k++)
-		g->result.at[k].tensor = id[g->result.at[k].tensor];
-}
-
 /* Whether node s->at is folded in parts, which it is worth; *why not, where it is worth it and can't be. */
 static bool
 takes_parts(Split *s, RemarkId *why)
@@ -518,6 +478,6 @@ pass_split_folds(Graph *g, PassCtx *cx)
 		done++;
 	}
 	if (done)
-		put_in_order(&s);
+		nodes_in_order(g, cx->scratch, s.nnode, s.owner.at, s.owner.n);
 	return done;
 }

@@ -56,22 +56,48 @@ is_single(uint32_t axes)
 	return axes && !(axes & (axes - 1));
 }
 
+/* The type of x in the factor f32(x), if it is one of those that are multiplied. */
+static DType
+narrow_type(const Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	DType t = p->op == OP_CAST && p->dtype == DT_F32 ? (DType)expr_get(g, expr_arg(g, e, 0))->dtype : DT_NONE;
+	return t == DT_BF16 || t == DT_F16 ? t : DT_NONE;
+}
+
+/* A product along one axis each of rows, columns and terms, of two factors of a 16-bit type. */
 static bool
-find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r)
+find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r, Factors *f)
 {
 	const Node *n = tensor_node(g, t);
-	Factors f;
 	RemarkId why;
-	if (!contract_factors(g, scratch, faulty, t, &f, &why) || n->nred != 1 || !is_single(f.row_axes) || !is_single(f.column_axes))
+	if (!contract_factors(g, scratch, faulty, t, f, &why) || n->nred != 1 || !is_single(f->row_axes) || !is_single(f->column_axes))
 		return false;
 	const Expr *lo = expr_get(g, n->axis[n->npar].lo);
 	if (lo->op != OP_CONST || lo->imm.i != 0 || reduction_type(g, n) != DT_F32)
 		return false;
-	r->row_axis = (unsigned)__builtin_ctz(f.row_axes);
-	r->column_axis = (unsigned)__builtin_ctz(f.column_axes);
+	r->row_axis = (unsigned)__builtin_ctz(f->row_axes);
+	r->column_axis = (unsigned)__builtin_ctz(f->column_axes);
 	r->term_axis = n->npar;
-	return find_element(g, f.row, r->row_axis, r->term_axis, &r->row) &&
-	       find_element(g, f.column, r->column_axis, r->term_axis, &r->column) && r->row.dtype == r->column.dtype;
+	return narrow_type(g, f->row) != DT_NONE && narrow_type(g, f->row) == narrow_type(g, f->column);
+}
+
+static bool
+find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r)
+{
+	Factors f;
+	return find_product(g, scratch, faulty, t, r, &f) && find_element(g, f.row, r->row_axis, r->term_axis, &r->row) &&
+	       find_element(g, f.column, r->column_axis, r->term_axis, &r->column);
+}
+
+/* Whether node t may have a kernel of roles, whatever its factors are. */
+static bool
+may_have_roles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
+{
+	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !contract_is_sum_of_products(g, t))
+		return false;
+	const Node *n = tensor_node(g, t);
+	return !n->finish || !expr_can_fault(g, scratch, faulty, n->finish);
 }
 
 /* The tensor whose memory t has. */
@@ -86,10 +112,19 @@ bool
 contract_roles_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
 	RolesProduct p;
-	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !contract_is_sum_of_products(g, t) || !find_elements(g, scratch, faulty, t, &p))
+	return may_have_roles(g, scratch, faulty, t, o) && find_elements(g, scratch, faulty, t, &p);
+}
+
+bool
+contract_roles_would(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, ExprId *factor)
+{
+	RolesProduct p;
+	Factors f;
+	if (!may_have_roles(g, scratch, faulty, t, o) || !find_product(g, scratch, faulty, t, &p, &f))
 		return false;
-	const Node *n = tensor_node(g, t);
-	return !n->finish || !expr_can_fault(g, scratch, faulty, n->finish);
+	factor[0] = find_element(g, f.row, p.row_axis, p.term_axis, &p.row) ? 0 : f.row;
+	factor[1] = find_element(g, f.column, p.column_axis, p.term_axis, &p.column) ? 0 : f.column;
+	return true;
 }
 
 unsigned
@@ -109,7 +144,7 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 		plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile.groups + 1) * TIR_GROUP), .group = tile.side,
 		                         .resident = tile.resident, .tile_rows = tile.rows, .tile_columns = tile.columns,
 		                         .block_terms = TIR_PART_TERMS, .block_rows = tile.rows, .block_columns = tile.columns,
-		                         .block_tasks = 1, .nnode = 1, .node = {t}};
+		                         .block_tasks = 1, .turns = tile.turns, .nnode = 1, .node = {t}};
 	}
 	return n;
 }

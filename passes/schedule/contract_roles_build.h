@@ -23,7 +23,8 @@ typedef struct {
 typedef struct {
 	uint16_t rows, columns, groups, registers, rest, resident;
 	bool turns;
-	uint8_t side; /* elements side by side that a lane finishes: it accesses them at once */
+	uint8_t side;  /* elements side by side that a lane finishes: it accesses them at once */
+	uint16_t step; /* cycles of a processor for TIR_PART_TERMS of the terms, where blocks have all that they need */
 } RolesTile;
 
 typedef struct {

@@ -68,20 +68,20 @@ stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
 	}
 }
 
-/* Which panel is known as the code runs; which registers it has is not. */
+/* One of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */
 static void
-stage_any_panel(Roles *r, ValId lane, ValId first, ValId panel)
+stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned first, unsigned n)
 {
 	TirKernel *k = r->l.tir;
-	unsigned n = repeats(r) * r->tile.columns / PANEL;
-	for (unsigned p = 0; p + 1 < n; p++) {
-		tir_if(k, roles_op(r, OP_EQ, panel, roles_int(r, p)));
-		stage_panel(r, lane, first, p);
-		tir_else(k, NULL, 0);
+	if (n == 1) {
+		stage_panel(r, lane, row, first);
+		return;
 	}
-	stage_panel(r, lane, first, n - 1);
-	for (unsigned p = 0; p + 1 < n; p++)
-		tir_end_if(k, NULL, 0);
+	tir_if(k, roles_op(r, OP_LT, panel, roles_int(r, first + n / 2)));
+	stage_one_of(r, lane, row, panel, first, n / 2);
+	tir_else(k, NULL, 0);
+	stage_one_of(r, lane, row, panel, first + n / 2, n - n / 2);
+	tir_end_if(k, NULL, 0);
 }
 
 /* --- what is read and stored several elements at once --- */
@@ -295,7 +295,7 @@ roles_finish(Roles *r)
 		l->axis[a] = r->coord[a];
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, repeats(r) * across), roles_int(r, 1), NULL, 0);
 	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
-	stage_any_panel(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel);
+	stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, repeats(r) * across);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
 	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, PANEL))), own.right);

@@ -1,31 +1,30 @@
 /* contract_roles_tile.c: which tile a block of roles has, by the sizes of a launch: each tile is a kernel of its own, which
  * runs where it is predicted to take the least time.
  *
- * A processor multiplies 2048 pairs a cycle and gets some 56 bytes of factors a cycle from the L2 cache, whichever takes
- * longer; elements are finished at four warps' instructions a cycle, while other sums go on where a processor has more
- * tiles at a time than one. Tiles come in waves of one on each processor. (Rates: an H200; NVIDIA's tables give the first,
- * the second is what large tiles of several shapes reached.) */
+ * Tiles come in waves of one on each processor. A tile's step takes what was measured on an H200, in cycles of 1.4 GHz, to
+ * which large products bring it: the largest is at the rate of the multipliers, the others are at that of the L2 cache, or
+ * wait. Elements are finished at the instructions of a group's four warps, while other sums go on where a processor has more
+ * tiles at a time than one. */
 #include "passes/schedule/contract_roles_build.h"
 #include "passes/schedule/op_cost.h"
 
 enum {
 	PROCESSORS = 132,     /* of an H100 or H200 with all that they are sold with */
-	PAIRS_A_CYCLE = 2048,
-	BYTES_A_CYCLE = 56,
 	LANES_A_CYCLE = 128,
-	PLAIN_ELEMENT = 8,    /* instructions to bring a sum to where it is stored */
-	START = 1500          /* cycles until the first products go on, and for what is left behind the last */
+	PLAIN_ELEMENT = 12,   /* instructions to bring a sum to where it is stored, and what they wait */
+	START = 1500,         /* cycles until the first products go on, and for what is left behind the last */
+	SIDE = 4
 };
 
-enum { SIDE = 4 };
 static const RolesTile tile[] = {
-	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = SIDE},
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = SIDE},
-	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .side = SIDE},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .side = SIDE},
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = SIDE, .step = 768},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = SIDE, .step = 541},
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .side = SIDE, .step = 780},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .side = SIDE, .step = 313},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .side = SIDE, .step = 290},
 	/* where the output's rows do not begin at multiples of 16 bytes */
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = 1},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .side = 1},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = 1, .step = 541},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .side = 1, .step = 290},
 };
 
 unsigned
@@ -44,7 +43,8 @@ unsigned
 roles_tile_of(const KernelPlan *p)
 {
 	unsigned n = 0;
-	while (tile[n].rows != p->tile_rows || tile[n].columns != p->tile_columns || tile[n].side != p->group)
+	while (tile[n].rows != p->tile_rows || tile[n].columns != p->tile_columns || tile[n].side != p->group ||
+	       tile[n].turns != p->turns)
 		n++;
 	return n;
 }
@@ -82,12 +82,11 @@ static ExprId
 cycles(Roles *r, const RolesTile *t)
 {
 	Graph *g = r->l.g;
-	unsigned area = (unsigned)t->rows * t->columns, step = area * TIR_PART_TERMS / PAIRS_A_CYCLE;
-	unsigned bytes = (unsigned)(t->rows + t->columns) * TIR_PART_TERMS * 2 / BYTES_A_CYCLE;
-	unsigned finish = area / LANES_A_CYCLE * roles_finish_cost(r);
+	unsigned each_group = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups);
+	unsigned finish = each_group / LANES_A_CYCLE * roles_finish_cost(r);
 	bool hidden = t->turns || t->resident > 1;
 	ExprId waves = launch_ceil_div(g, roles_tile_count(r, t), PROCESSORS);
-	ExprId each = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nterm, TIR_PART_TERMS), expr_int(g, DT_I64, step > bytes ? step : bytes));
+	ExprId each = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nterm, TIR_PART_TERMS), expr_int(g, DT_I64, t->step));
 	/* what goes on beside products hides behind them, as far as they take longer */
 	ExprId finished = expr_int(g, DT_I64, finish);
 	each = hidden ? expr_binary(g, OP_MAX, each, finished) : expr_binary(g, OP_ADD, each, finished);

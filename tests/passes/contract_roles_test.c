@@ -18,7 +18,7 @@ typedef struct {
 	const char *a, *b, *out;
 	int64_t size[26]; /* by letter */
 	DType in, to;
-	enum { PLAIN, EPILOGUE, OLD, SHORTER } form;
+	enum { PLAIN, EPILOGUE, OLD, SHORTER, COMPUTED } form; /* COMPUTED: the first factor */
 	bool split, otherwise; /* otherwise: it is for other kernels */
 } Product;
 
@@ -68,7 +68,10 @@ build_product(Case *c)
 	c->g->fp = mode;
 	TensorId a = operand(c, now->a, "a", now->in), b = operand(c, now->b, "b", now->in), old = 0;
 	unsigned rank = extents(c, now->out, e);
-	Node n = case_node(rank, BIN(MUL, element(c, a, now->a), element(c, b, now->b)));
+	ExprId left = element(c, a, now->a);
+	if (now->form == COMPUTED)
+		left = expr_cast(c->g, DT_F32, expr_cast_free(c->g, now->in, BIN(MUL, left, BIN(ADD, left, case_int(c, 0) ? expr_float(c->g, DT_F32, 1) : 0))));
+	Node n = case_node(rank, BIN(MUL, left, element(c, b, now->b)));
 	ExprId end = extent(c, 'k');
 	case_reduce(&n, MON_SUM, case_int(c, 0), now->form == SHORTER ? BIN(SUB, end, case_int(c, 5)) : end);
 	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
@@ -95,6 +98,7 @@ static const Product products[] = {
 	{"km", "kn", "mn", {SIZE('m') = 129, SIZE('n') = 64, SIZE('k') = 65}, DT_BF16, DT_F32, OLD, false, false},
 	{"km", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 67, SIZE('k') = 70}, DT_BF16, DT_F32, SHORTER, false, false},
 	{"bmk", "nbk", "mbn", {SIZE('b') = 3, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, true, false},
+	{"bmk", "bnk", "bmn", {SIZE('b') = 2, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 72}, DT_BF16, DT_F32, COMPUTED, false, false},
 	/* too few rows, columns or terms */
 	{"mk", "nk", "mn", {SIZE('m') = 63, SIZE('n') = 64, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, false, true},
 	{"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 1}, DT_BF16, DT_F32, PLAIN, false, true},

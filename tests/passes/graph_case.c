@@ -334,7 +334,8 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, 
 	out->tile = tiles ? got.ran->plan.tile_rows : 0;
 	out->group = tiles ? got.ran->plan.group : 0;
 	out->ahead = fetched_views(p->kernel.at[0].tir);
-	out->roles = p->kernel.at[0].tir->channel.n > 0;
+	for (uint32_t k = 0; k < p->kernel.n; k++)
+		out->roles |= p->kernel.at[k].tir->channel.n > 0;
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;
 	out->serial = p->kernel.at[0].serial;
 	if (!got.fault && !want.fault) {

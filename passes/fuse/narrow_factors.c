@@ -1,0 +1,94 @@
+/* narrow_factors.c: what is narrowed to be multiplied is stored so, where matrix units take elements alone.
+ *
+ * in     any graph in relaxed or fast mode
+ * out    a factor of a contraction, f32(t(y)) with a computed y and t of 16 bits, where kernels of roles
+ *        (schedule/contract_roles.c) would take the contraction if it were an element: y in t is a node of its
+ *        own, over the axes that the factor has, and the factor is its element
+ * fp     reassociates: t(y) may be a free cast (narrow_contract.c), which this makes one that rounds
+ * tests  tests/passes/contract_roles_test.c
+ *
+ * Computing y anew for each element that it is a factor of costs more than memory for it, which is as many elements as
+ * one matrix has. Not so where y comes from fewer bits than it has then: weights of 8 or 4 bits stay as they are. */
+#include "passes/expr_map.h"
+#include "passes/pass_ctx.h"
+#include "passes/retarget.h"
+#include "passes/schedule/contract_roles.h"
+
+enum { LEAST_BITS = 16 };
+
+typedef struct {
+	Graph *g;
+	Arena *scratch;
+	uint32_t axes;          /* the factor's, as bits */
+	uint8_t to[TG_MAX_AXES]; /* of the node that it becomes */
+	bool wide;              /* it reads an element of LEAST_BITS at all of them */
+} Factor;
+
+static void
+note_width(void *user, ExprId e)
+{
+	Factor *f = user;
+	const Expr *p = expr_get(f->g, e);
+	f->wide |= p->op == OP_READ && dtype_info[p->dtype].bits >= LEAST_BITS && expr_axes(f->g, f->scratch, e) == f->axes;
+}
+
+static ExprId
+own_axis(void *user, Graph *g, ExprId e)
+{
+	const Factor *f = user;
+	const Expr *p = expr_get(g, e);
+	return p->op == OP_AXIS ? expr_axis(g, f->to[p->ref]) : e;
+}
+
+/* The factor of node n as an element of a node that has its values; 0: it is not worth that. */
+static ExprId
+stored(Graph *g, Arena *scratch, const Node *n, ExprId factor)
+{
+	Factor f = {.g = g, .scratch = scratch, .axes = expr_axes(g, scratch, factor)};
+	ExprId value = expr_arg(g, factor, 0), sub[TG_MAX_RANK], extent[TG_MAX_RANK];
+	const Tensor out = g->tensor.at[n->out];
+	Node own = {0};
+	expr_walk(g, scratch, factor, note_width, &f);
+	if (!f.wide || (unsigned)__builtin_popcount(f.axes) > TG_MAX_RANK)
+		return 0;
+	for (unsigned a = 0; a < (unsigned)n->npar + n->nred; a++) {
+		if (!(f.axes >> a & 1))
+			continue;
+		f.to[a] = own.npar;
+		extent[own.npar] = a < n->npar ? out.extent[a] : n->axis[a].hi;
+		sub[own.npar++] = expr_axis(g, a);
+	}
+	DType t = (DType)expr_get(g, value)->dtype;
+	if (expr_get(g, value)->op == OP_CAST) /* one that rounds, if it is free */
+		value = expr_cast(g, t, expr_arg(g, value, 0));
+	own.body = expr_map(g, scratch, value, own_axis, &f);
+	TensorId to = node_add(g, &own, 0, out.at, t, extent);
+	return expr_cast(g, DT_F32, expr_read(g, to, sub, own.npar, 0));
+}
+
+uint32_t
+pass_narrow_factors(Graph *g, PassCtx *cx)
+{
+	uint32_t nnode = g->node.n;
+	VEC(uint32_t) owner = {0};
+	if (cx->options->fuse == FUSE_OFF)
+		return 0;
+	for (uint32_t i = 0; i < nnode; i++) {
+		const Node n = g->node.at[i];
+		ExprId factor[2], body = n.body;
+		if (!contract_roles_would(g, cx->scratch, cx->faulty, n.out, cx->options, factor))
+			continue;
+		for (unsigned k = 0; k < 2; k++) {
+			ExprId element = factor[k] ? stored(g, cx->scratch, &n, factor[k]) : 0;
+			if (!element || !spend(cx))
+				continue;
+			ExprId a = expr_arg(g, body, 0), b = expr_arg(g, body, 1);
+			body = expr_binary(g, OP_MUL, a == factor[k] ? element : a, a == factor[k] ? b : element);
+			vec_push(cx->scratch, &owner, i);
+		}
+		g->node.at[i].body = body;
+	}
+	if (owner.n)
+		nodes_in_order(g, cx->scratch, nnode, owner.at, owner.n);
+	return owner.n;
+}
