@@ -321,6 +321,17 @@ build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *sc
 	return count;
 }
 
+/* Behind kernels of tiles, what is left has few rows or columns, or few terms: none of its rows needs several blocks. */
+static void
+drop_clusters(BlockShapes *shapes)
+{
+	unsigned n = 0;
+	for (unsigned k = 0; k < shapes->n; k++)
+		if (!shapes->at[k].cluster)
+			shapes->at[n++] = shapes->at[k];
+	shapes->n = n;
+}
+
 static void
 build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
@@ -328,6 +339,8 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 	BlockShapes shapes = {0};
 	bool tiles = build_tiles(s, p, places, t, scratch) > 0;
 	choose_plan(s, places, t, tiles, &plan, &shapes);
+	if (tiles)
+		drop_clusters(&shapes);
 	if (!shapes.n) {
 		build_from_plan(s, p, places, &plan, scratch);
 		Kernel *k = &p->kernel.at[p->kernel.n - 1];

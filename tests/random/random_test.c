@@ -557,7 +557,7 @@ batch(Run *r, uint64_t first, unsigned n)
 	unsigned ready[BATCH], nready = 0;
 	volatile unsigned at = 0;
 	arena_init(&a, &host_default()->memory, &u);
-	a.limit = (size_t)1 << 30;
+	a.limit = (size_t)2 << 30; /* kernels have many forms for a GPU */
 	if (setjmp(u.env)) {
 		fail(r, &job[at], u.text);
 		arena_free(&a);
