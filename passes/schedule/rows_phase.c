@@ -558,7 +558,7 @@ loop_around(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, const ValId
 	ValId from = tir_select(k, before, lo, next), to = tir_select(k, before, first, rest);
 	const ValId vectors[4] = {from, to, lo, hi}, end[4] = {to, tir_select(k, before, next, hi), lo, hi};
 	rows_leave_hole(b, phase, axis, hole, &kept);
-	whole_vectors(b, phase, axis, vectors, copies, outer);
+	vector_loop(b, phase, axis, vectors, copies, outer, false);
 	rows_mind_hole(b, &kept);
 	vector_loop(b, phase, axis, end, 1, outer, true);
 	b->ncopy = copies;
