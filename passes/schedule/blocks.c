@@ -568,8 +568,10 @@ suits_short(Graph *g, const Rows *r, const KernelPlan *p, ExprId lanes, ExprId n
 	if (!block_has_row(r, p)) { /* launch expressions have no || */
 		ExprId most = expr_int(g, DT_I64, (int64_t)COLUMN_WARPS * cost_machine(true, 0)->threads);
 		beyond = expr_binary(g, OP_MIN, beyond, expr_binary(g, OP_SUB, ntask, most));
+		return expr_binary(g, OP_LE, beyond, zero);
 	}
-	return expr_binary(g, OP_LE, beyond, zero);
+	ExprId some = expr_binary(g, OP_LE, expr_int(g, DT_I64, 1), r->extent[r->nrow - 1]); /* strips are not counted */
+	return expr_binary(g, OP_AND, some, expr_binary(g, OP_LE, beyond, zero));
 }
 
 ExprId
