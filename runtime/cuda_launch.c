@@ -15,8 +15,9 @@ typedef struct {
 
 enum { MOST_BLOCKS = 1 << 30 };
 
-/* As many blocks as are resident where they go from task to task; a block a task, or a cluster, where its threads take them together; else a thread a task, in blocks as large as keep all
- * processors busy, until there are enough of them for each thread to take several. */
+/* As many blocks as are resident where they go from task to task; a block a task, or a cluster, where its threads take them
+ * together; else a thread a task, in blocks as large as keep all processors busy, until there are enough of them for each
+ * thread to take several. */
 static Grid
 grid_for(const Cuda *c, const ImageKernel *kernel, int64_t ntask)
 {

@@ -12,7 +12,7 @@
  * The order of the sums is the hardware's, which the strict mode does not allow. An instruction adds 16 exact products to
  * the accumulator in one go: it aligns the 17 to the largest, keeps 2 bits more than a significand's 24 and cuts off what
  * lies below, the sum's last bits too (Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores", 2025;
- * scripts/gpu-library.py looks whether the bits are there). Where S is the sum of the magnitudes and u = 2^-24, that is an
+ * scripts/gpu-products.py looks whether the bits are there). Where S is the sum of the magnitudes and u = 2^-24, that is an
  * error of at most (17/2 + 2) u S for 16 terms, below the n u S which the oracle allows n terms in any order, n >= 64
  * (eval_fold.c); an instruction whose terms are all beyond the end is exact. */
 #include "passes/schedule/contract_raster.h"

@@ -557,7 +557,7 @@ batch(Run *r, uint64_t first, unsigned n)
 	unsigned ready[BATCH], nready = 0;
 	volatile unsigned at = 0;
 	arena_init(&a, &host_default()->memory, &u);
-	a.limit = (size_t)2 << 30; /* kernels have many forms for a GPU */
+	a.limit = (size_t)1 << 30;
 	if (setjmp(u.env)) {
 		fail(r, &job[at], u.text);
 		arena_free(&a);
@@ -695,8 +695,9 @@ main(int argc, char **argv)
 	r.passes.dot = offer.dot;
 	r.passes.verify_each = true;
 	printf("seeds %llu to %llu\n", (unsigned long long)r.seed, (unsigned long long)(r.seed + r.count - 1));
-	for (uint64_t done = 0; done < r.count; done += BATCH)
-		batch(&r, r.seed + done, r.count - done < BATCH ? (unsigned)(r.count - done) : BATCH);
+	uint64_t most = r.passes.blocks ? BATCH / 2 : BATCH; /* for a GPU a program has many forms of its kernels */
+	for (uint64_t done = 0; done < r.count; done += most)
+		batch(&r, r.seed + done, (unsigned)(r.count - done < most ? r.count - done : most));
 	bool ok = enough(&r);
 	ok = (cuda || blocks || enough_templates(&r)) && ok;
 	if (blocks)
