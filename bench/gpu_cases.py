@@ -36,6 +36,11 @@ def squares(*sizes):
     return mnk(*((n, n, n) for n in sizes))
 
 
+def images(*shapes):
+    """Batches of 64 square images: pixels along a side, channels before and after."""
+    return [dict(N=64, H=side, W=side, C=c, O=o) for side, c, o in shapes]
+
+
 def projections(tokens):
     """Linear layers of language models with 8 and 70 billion parameters."""
     small = [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)]
@@ -124,6 +129,10 @@ CASES = [
     *rows("product", "gpu/product.tex", "product",
           mnk((1024, 1024, 16384), (512, 512, 65536), (256, 4096, 8192), (4096, 256, 8192), (16384, 128, 4096)),
           flops="2*M*N*K", bars=PRODUCT, limits=ONE),
+    *(r for graph in ("product", "product_nt")
+      for r in rows("decode", "gpu/product.tex", graph,
+                    mnk((1, 8192, 8192), (16, 8192, 8192), (16, 28672, 8192), (16, 8192, 28672), (32, 8192, 8192), (64, 8192, 8192)),
+                    flops="2*M*N*K", bars={"eager": 1.0}, limits=ONE)),
     *rows("product", "gpu/product.tex", "batch",
           bmnk((64, 1024, 128, 1024), (32, 512, 512, 512), (128, 256, 256, 256), (8, 4096, 1024, 1024)),
           flops="2*B*M*N*K", bars=PRODUCT, limits=ONE),
@@ -136,6 +145,16 @@ CASES = [
           bars={"compile": 1.05}, limits=ONE),
     *rows("around", "gpu/product.tex", "gated", mnk((8192, 14336, 4096)), flops="4*M*N*K", bars={"compile": 1.02}, limits=ONE),
     *rows("around", "gpu/product.tex", "norm_product", mnk((8192, 8192, 8192)), flops="2*M*N*K", bars={"compile": 1.02}),
+
+    # of the geometric mean of the plain ones
+    *rows("convolution", "gpu/convolution.tex", "conv3x3", images((56, 64, 64), (14, 256, 256), (7, 512, 512)),
+          flops="2*9*N*H*W*C*O", bars={"eager": 1.0}, limits=ONE),
+    *rows("convolution", "gpu/convolution.tex", "conv1x1", images((56, 64, 256)), flops="2*N*H*W*C*O", bars={"eager": 1.0},
+          limits=ONE),
+    *rows("convolution", "gpu/convolution.tex", "conv7x7s2", [dict(N=64, P=112, Q=112, C=3, O=64)],
+          flops="2*49*N*P*Q*C*O", bars={"eager": 1.0}, limits=ONE),
+    *rows("convolution", "gpu/convolution.tex", "conv3x3_bn_relu", images((56, 64, 64), (14, 256, 256)),
+          flops="2*9*N*H*W*C*O", bars={"compile": 1.1}, limits=ONE),
 ]
 
 

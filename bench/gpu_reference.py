@@ -186,6 +186,27 @@ def norm_product(a, at):
     return [times(h, a["w"], np.arange(len(at)))]
 
 
+def convolution(a, at, stride=1):
+    """Images `at`, in float64."""
+    x = a["x"][torch.as_tensor(at, device=a["x"].device)].double().permute(0, 3, 1, 2)
+    w = a["w"].double().permute(0, 3, 1, 2)
+    y = torch.cat([torch.nn.functional.conv2d(i, w, stride=stride, padding=w.shape[2] // 2) for i in x.split(1)])
+    return [y.permute(0, 2, 3, 1).cpu().numpy()]
+
+
+def conv1x1(a, at):
+    return convolution({"x": a["x"], "w": a["w"][:, None, None]}, at)
+
+
+def conv7x7s2(a, at):
+    return convolution(a, at, stride=2)
+
+
+def conv3x3_bn_relu(a, at):
+    sc, sh = (a[n].double().cpu().numpy() for n in ("sc", "sh"))
+    return [np.maximum(convolution(a, at)[0] * sc + sh, 0)]
+
+
 def uniform(seed, at, columns):
     """The language's rand(seed, i, j) for rows `at`: Philox-4x32-10 with the key seed and the counter
     (j div 4, i, 0, 0), and of its words number j mod 4, of which 24 bits."""
@@ -208,7 +229,7 @@ def dropout_residual(a, at):
     return [np.where(kept, x / (1 - a["p"]), 0) + r]
 
 
-SPECIAL = {"add_f32": add, "add_f64": add, "index_add_bf16": index_add, "product_f32": product}
+SPECIAL = {"add_f32": add, "add_f64": add, "index_add_bf16": index_add, "product_f32": product, "conv3x3": convolution}
 SHARED = {"gelu_residual", "transpose", "row_sum", "column_sum", "full_sum", "row_argmax", "row_cumsum", "softmax_rows",
           "cross_entropy_rows", "embedding"}
 SHARED_BY = {"row_cumsum_bf16": "row_cumsum"}

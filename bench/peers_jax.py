@@ -104,6 +104,14 @@ def gated(x, wg, wu):
     return (jax.nn.silu(g) * u).astype(x.dtype)
 
 
+def convolution(stride=1):
+    def run(x, w):
+        pad = (w.shape[1] // 2, w.shape[1] // 2)
+        return lax.conv_general_dilated(x, w, (stride, stride), (pad, pad), dimension_numbers=("NHWC", "OHWI", "NHWC"),
+                                        feature_group_count=x.shape[3] // w.shape[3])
+    return run
+
+
 FORMS = {
     "add_f32": jnp.add,
     "add_f64": jnp.add,
@@ -139,6 +147,10 @@ FORMS = {
     "product_tt": lambda x, w: x.T @ w.T,
     "batch": jnp.matmul,
     "batch_nt": lambda x, w: x @ w.swapaxes(1, 2),
+    "conv3x3": convolution(),
+    "conv1x1": lambda x, w: convolution()(x, w[:, None, None]),
+    "conv7x7s2": convolution(stride=2),
+    "conv3x3_bn_relu": lambda x, w, sc, sh: jax.nn.relu(convolution()(x, w) * sc + sh).astype(x.dtype),
     "product_f32": lambda x, w: jnp.matmul(x, w, precision="highest"),
     "product_gelu": product_gelu,
     "gated": gated,

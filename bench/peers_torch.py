@@ -123,6 +123,14 @@ def norm_product(x, g, w):
     return F.rms_norm(x, x.shape[-1:], g, 1e-6) @ w
 
 
+def convolution(stride=1, groups=1):
+    """With channels last in memory, which for torch they are not."""
+    def run(x, w):
+        x, w = x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2)
+        return F.conv2d(x, w, stride=stride, padding=w.shape[2] // 2, groups=groups).permute(0, 2, 3, 1)
+    return run
+
+
 def in_place(f):
     """For a form that writes an inout and has no other result."""
     def run(*a):
@@ -181,6 +189,10 @@ FORMS = {
     "product_gelu": lambda x, w, b, r: F.gelu(torch.addmm(b, x, w)) + r,
     "gated": lambda x, wg, wu: F.silu(x @ wg) * (x @ wu),
     "norm_product": norm_product,
+    "conv3x3": convolution(),
+    "conv1x1": lambda x, w: convolution()(x, w[:, None, None]),
+    "conv7x7s2": convolution(stride=2),
+    "conv3x3_bn_relu": lambda x, w, sc, sh: F.relu(convolution()(x, w) * sc + sh).to(x.dtype),
 }
 EAGER = {
     "rbf_vector": rbf_vector_eager,

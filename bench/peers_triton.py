@@ -253,6 +253,26 @@ def softmax_columns_kernel(x, y, N, M, BN: tl.constexpr, BM: tl.constexpr):
         tl.store(y + i[:, None] * M + j[None, :], tl.exp(v - top[None, :]) / total[None, :], ok)
 
 
+@triton.jit
+def convolution_kernel(x, w, sc, sh, y, M, H, W, C, P, Q, O, K, STRIDE: tl.constexpr, TAPS: tl.constexpr, FINISH: tl.constexpr,
+                       BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A tile of y a program: rows are pixels, and the sum goes over window and channels as one."""
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    o = tl.program_id(1) * BN + tl.arange(0, BN)
+    image, p, q = m // (P * Q), m // Q % P * STRIDE - TAPS // 2, m % Q * STRIDE - TAPS // 2
+    sums = tl.zeros([BM, BN], tl.float32)
+    for k0 in range(0, K, BK):
+        k = k0 + tl.arange(0, BK)
+        i, j = p[:, None] + k[None, :] // (C * TAPS), q[:, None] + k[None, :] // C % TAPS
+        there = (i >= 0) & (i < H) & (j >= 0) & (j < W) & (k < K)[None, :] & (m < M)[:, None]
+        a = tl.load(x + ((image[:, None].to(tl.int64) * H + i) * W + j) * C + k[None, :] % C, there, other=0.0)
+        b = tl.load(w + o[None, :] * K + k[:, None], (k < K)[:, None] & (o < O)[None, :], other=0.0)
+        sums = tl.dot(a, b, sums)
+    if FINISH:
+        sums = tl.maximum(sums * tl.load(sc + o, o < O)[None, :] + tl.load(sh + o, o < O)[None, :], 0.0)
+    tl.store(y + m[:, None].to(tl.int64) * O + o[None, :], sums, (m < M)[:, None] & (o < O)[None, :])
+
+
 # --- by number ---
 
 @triton.jit
@@ -483,6 +503,16 @@ def softmax_columns(x):
     return y
 
 
+def convolution(x, w, sc=None, sh=None, stride=1):
+    (N, H, W, C), (O, R, S, _) = x.shape, w.shape
+    y = x.new_empty(N, H // stride, W // stride, O)
+    M, BN = y.numel() // O, 128 if O >= 128 else 64
+    convolution_kernel[(triton.cdiv(M, 128), triton.cdiv(O, BN))](
+        x, w, sc, sh, y, M, H, W, C, y.shape[1], y.shape[2], O, R * S * C, STRIDE=stride, TAPS=R, FINISH=sc is not None,
+        BM=128, BN=BN, BK=64, num_warps=8 if BN == 128 else 4, num_stages=3)
+    return y
+
+
 def embedding(table, ids):
     e = table.new_empty(ids.shape[0], table.shape[1])
     embedding_kernel[(ids.shape[0],)](table, ids, e, table.shape[1], BLOCK=block_of(table.shape[1]))
@@ -562,6 +592,10 @@ FORMS = {
     "batch": product,
     "batch_nt": lambda x, w: product(x, w.transpose(1, 2)),
     "product_f32": product,
+    "conv3x3": convolution,
+    "conv1x1": lambda x, w: convolution(x, w[:, None, None]),
+    "conv7x7s2": lambda x, w: convolution(x, w, stride=2),
+    "conv3x3_bn_relu": convolution,
     "product_gelu": lambda x, w, b, r: product(x, w, b=b, r=r),
     "gated": lambda x, wg, wu: product(x, wg, wu),
     "norm_product": norm_product,

@@ -225,14 +225,12 @@ bind_scalar(GraphWriter *x, ScalarBind b)
 	return (ImageBind){IMG_BIND_EXPR, words, 0, 0};
 }
 
-/* Whether a kernel of threads accesses several elements of buffer b at once. */
+/* Whether a kernel of threads accesses several elements of buffer b at once. What boxes are copied of, its maps tell. */
 static bool
 in_groups(const TirKernel *k, uint32_t b)
 {
 	for (ValId v = 1; v < k->inst.n; v++) {
 		const TirInst *p = tir_inst(k, v);
-		if (p->op == OP_COPY && tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i == b)
-			return true;
 		if (p->op != OP_LOAD && p->op != OP_STORE)
 			continue;
 		const TirInst *value = p->op == OP_STORE ? tir_inst(k, tir_arg(k, v, 1)) : p;
@@ -260,10 +258,11 @@ map_of(const TirKernel *k, ValId v)
 	for (unsigned a = 0; a < m.rank; a++) {
 		m.extent[a] = map_number(k, tir_arg(k, view, m.rank - a));
 		m.stride[a] = map_number(k, tir_arg(k, view, 2 * m.rank - a));
-		m.box[a] = 1;
+		ValId count = tir_box_count(k, v, m.rank - 1 - a), step = tir_box_step(k, v, m.rank - 1 - a);
+		int64_t otherwise = a == 0 ? TIR_PART_TERMS : a > 1 ? 1 : p->turned ? p->terms : p->rows;
+		m.box[a] = count ? map_number(k, count) : otherwise;
+		m.step[a] = step ? map_number(k, step) : 1;
 	}
-	m.box[0] = TIR_PART_TERMS;
-	m.box[1] = p->turned ? p->terms : p->rows;
 	return m;
 }
 
@@ -272,10 +271,10 @@ put_maps(Writer *w, const TirKernel *k, ImageKernel *to)
 {
 	to->map0 = w->map.n;
 	to->nmap = tir_maps(k);
-	to->shared = tir_ring_bytes(k);
+	to->shared = k->channel.n ? tir_shared_at(k, k->buffer.n) : 0;
 	to->resident = k->resident;
 	for (ValId v = 1; v < k->inst.n; v++)
-		if (tir_inst(k, v)->op == OP_COPY)
+		if (tir_makes_map(k, v))
 			vec_push(w->arena, &w->map, map_of(k, v));
 	if (to->nmap > IMAGE_CUDA_MAX_MAPS || to->shared > IMAGE_CUDA_MAX_SHARED)
 		refuse(w, "a kernel has more tensor maps, or more shared memory, than there can be");
@@ -296,6 +295,7 @@ put_kernel(GraphWriter *x, const Kernel *k, const char *symbol)
 	to.ntask = image_expr(&x->expr, k->ntask);
 	to.grain = k->grain ? image_expr(&x->expr, k->grain) : image_number(&x->expr, 1);
 	to.ahead = k->ahead ? image_expr(&x->expr, k->ahead) : image_number(&x->expr, 0);
+	to.pitch = k->pitch ? image_expr(&x->expr, k->pitch) : image_number(&x->expr, 0);
 	to.bind0 = w->bind.n;
 	if (k->buffer.n + shared != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
 		refuse(w, arena_text(w->arena, "kernel %s has other buffers or scalars than its code",

@@ -158,7 +158,7 @@ lower_for(Lower *l, ValId v)
 	Val index = LLVMBuildAdd(l->b, phi[0], lower_arg(l, v, 2), "");
 	Val more = another_turn(l, v, phi[0], index);
 	LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
-	LLVMBuildCondBr(l->b, more, body, exit);
+	lower_keep_rolled(l, &l->k->region.at[x->region], LLVMBuildCondBr(l->b, more, body, exit));
 	Val lo = lower_arg(l, v, 0);
 	LLVMAddIncoming(phi[0], (Val[]){lo, index}, (LLVMBasicBlockRef[]){before, latch}, 2);
 	LLVMPositionBuilderAtEnd(l->b, exit);
@@ -215,7 +215,7 @@ half_of_word(Lower *l, Val x, uint64_t lane)
 	if (l->target->arch != ARCH_NVPTX || !LLVMIsABitCastInst(x))
 		return NULL;
 	Val words = LLVMGetOperand(x, 0);
-	if (LLVMGetElementType(LLVMTypeOf(words)) != i32 || LLVMGetVectorSize(LLVMTypeOf(x)) == LLVMGetVectorSize(LLVMTypeOf(words)))
+	if (LLVMGetElementType(LLVMTypeOf(words)) != i32 || LLVMGetVectorSize(LLVMTypeOf(x)) != 2 * LLVMGetVectorSize(LLVMTypeOf(words)))
 		return NULL;
 	Val word = LLVMBuildExtractElement(l->b, words, LLVMConstInt(lower_i64(l), lane / 2, 0), "");
 	if (lane % 2)
@@ -309,10 +309,11 @@ lower_value(Lower *l, ValId v)
 	case OP_JOIN: return lower_join(l, v);
 	case OP_THREAD: return lower_thread(l);
 	case OP_SHUFFLE: return lower_shuffle(l, v);
+	case OP_WARP_MMA: return lower_warp_mma(l, v);
 	case OP_RANK: return lower_rank(l);
 	case OP_BARRIER:
-		if (x->imm.i == TIR_GROUP_BARRIER)
-			lower_group_barrier(l);
+		if (l->k->channel.n)
+			lower_role_barrier(l, x->imm.i);
 		else if (v != l->last)
 			lower_barrier(l, x->imm.i);
 		return NULL;
@@ -322,6 +323,7 @@ lower_value(Lower *l, ValId v)
 	case OP_WAIT: lower_wait(l, v); return NULL;
 	case OP_RELEASE: lower_release(l, v); return NULL;
 	case OP_MMA: lower_mma(l, v); return NULL;
+	case OP_PRODUCT: case OP_KEEP: case OP_PUT: lower_registers(l, v); return NULL;
 	case OP_SETTLE: lower_settle(l, v); return NULL;
 	case OP_TURN: lower_turn(l, v); return NULL;
 	case OP_PIECE: return lower_piece(l, v);

@@ -139,16 +139,19 @@ bool lower_quotients(Lower *l, const TirRegion *r, ValId v);
 /* lower_roles.c: around a kernel with roles, whose parameters from first_map on are tensor maps, one for each COPY; and what
  * stands in it */
 void lower_begin_roles(Lower *l, unsigned first_map);
+/* Where shared buffer b of a kernel of roles lies. */
+Val lower_role_memory(Lower *l, unsigned b);
 void lower_roles(Lower *l, ValId v);
 void lower_acquire(Lower *l, ValId v);
 void lower_copy(Lower *l, ValId v);
 void lower_wait(Lower *l, ValId v);
 void lower_release(Lower *l, ValId v);
 void lower_mma(Lower *l, ValId v);
+void lower_registers(Lower *l, ValId v); /* PRODUCT, KEEP, PUT */
 void lower_settle(Lower *l, ValId v);
 void lower_turn(Lower *l, ValId v);
 Val lower_piece(Lower *l, ValId v);
-void lower_group_barrier(Lower *l);
+void lower_role_barrier(Lower *l, int64_t kind); /* imm of a BARRIER in a role */
 /* lower.c: a region without block arguments or values */
 void lower_role(Lower *l, uint32_t region);
 /* nvptx_entry.c */
@@ -158,6 +161,12 @@ Val lower_thread(Lower *l);
 Val lower_rank(Lower *l);
 Val lower_of_block(Lower *l, Val at, Val rank);
 Val lower_shuffle(Lower *l, ValId v);
+/* lower_warp.c */
+Val lower_warp_mma(Lower *l, ValId v);
+void lower_keep_rolled(Lower *l, const TirRegion *body, Val back);
+/* lower_stream.c */
+bool lower_is_stored(const Lower *l, uint32_t b);
+Val lower_load_once(Lower *l, Val p, unsigned bytes);
 void lower_barrier(Lower *l, int64_t kind);
 /* Before a block of a cluster reaches others. */
 void lower_enter_cluster(Lower *l);

@@ -19,6 +19,7 @@ typedef struct {
 	bool posted;   /* by tasks to later ones */
 	Val mask;      /* NULL: all */
 	Val every;     /* with it, not NULL: what it is in every lane */
+	bool once;     /* what is loaded is not loaded again soon, and nothing stores there */
 	Val large;     /* not NULL: goes past the caches where it holds */
 	Val ahead;     /* not NULL: what is so many bytes further on follows soon */
 	Val more;      /* with it: whether that exists */
@@ -140,8 +141,9 @@ access_of(Lower *l, ValId v, unsigned lanes)
 		if (lanes && lower_inst(l, mask)->op == OP_SPLAT)
 			at.every = lower_arg(l, mask, 0);
 	}
-	if (x->imm.i & TIR_STREAM)
+	if (x->op == OP_STORE && (x->imm.i & TIR_STREAM))
 		at.large = l->val[view];
+	at.once = x->op == OP_LOAD && (x->imm.i & TIR_STREAM) && !lower_is_stored(l, k);
 	if (TIR_AHEAD_AXIS(x->imm.i) >= 0 && lower_looks_ahead(l)) {
 		Val stride = lower_arg(l, view, 1 + rank + (unsigned)TIR_AHEAD_AXIS(x->imm.i));
 		Val bytes = LLVMConstInt(lower_i64(l), dtype_info[at.dtype].bits / 8u * (uint64_t)TIR_AHEAD_COUNT(x->imm.i), 0);
@@ -219,6 +221,17 @@ has_spare_registers(const TirKernel *k)
 	return !k->cluster || (k->resident && k->resident * k->threads < SPARE_THREADS);
 }
 
+static Val
+load_whole(Lower *l, const MemAccess *x, LLVMTypeRef type, Val p, unsigned bytes)
+{
+	Val once = x->once && !x->ahead ? lower_load_once(l, p, bytes) : NULL;
+	if (once)
+		return LLVMBuildBitCast(l->b, once, type, "");
+	Val r = LLVMBuildLoad2(l->b, type, p, "");
+	LLVMSetAlignment(r, bytes);
+	return r;
+}
+
 /* On a GPU a vector is what one access takes, all of it or nothing, at a multiple of its size. Elements of 16 bits
  * come as the words they are in (lower_lane), but where blocks have no registers to spare. */
 static Val
@@ -231,8 +244,7 @@ load_group(Lower *l, const MemAccess *x)
 	if (x->mask)
 		g = guard_open(l, first_lane(l, x->mask));
 	Val p = address(l, x->dtype, x->base, x->offset);
-	Val r = LLVMBuildLoad2(l->b, type, p, "");
-	LLVMSetAlignment(r, x->lanes * element_bytes(x->dtype));
+	Val r = load_whole(l, x, type, p, x->lanes * element_bytes(x->dtype));
 	if (x->ahead) { /* elsewhere even a hint has to name memory that exists */
 		Guard more = guard_open(l, x->more);
 		lower_ahead(l, p, x->ahead, x->lanes * element_bytes(x->dtype));
@@ -375,7 +387,7 @@ load_scalar(Lower *l, const MemAccess *x)
 		r = load_posted(l, x);
 	else {
 		r = aligned(LLVMBuildLoad2(l->b, memory_type(l, x->dtype, 0), address(l, x->dtype, x->base, x->offset), ""), x->dtype);
-		LLVMSetVolatile(r, x->wide);
+		LLVMSetVolatile(r, x->wide && !l->k->channel.n); /* roles meet at barriers alone */
 	}
 	return x->mask ? guard_close(l, g, r) : r;
 }
@@ -384,7 +396,7 @@ static void
 store_scalar(Lower *l, const MemAccess *x, Val value)
 {
 	Guard g = {0};
-	if (x->wide)
+	if (x->wide && !l->k->channel.n)
 		lower_enter_cluster(l);
 	if (x->mask)
 		g = guard_open(l, x->mask);
@@ -419,10 +431,33 @@ byte_of(Lower *l, const MemAccess *x, Val *shift)
 	return byte;
 }
 
+/* A GPU's thread has several that are side by side, at a multiple of their size, by one access: in words, or in less. */
+static Val
+load_nibble_group(Lower *l, const MemAccess *x)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i8 = LLVMInt8TypeInContext(l->ctx);
+	unsigned bits = x->lanes * 4, words = bits > 32 ? bits / 32 : 1;
+	bool is_signed = dtype_info[x->dtype].kind == KIND_INT;
+	LLVMTypeRef type = bits > 32 ? LLVMVectorType(i32, words) : LLVMIntTypeInContext(l->ctx, bits);
+	Val byte = LLVMBuildAShr(l->b, x->offset, lower_int(l, lower_i64(l), 1), "");
+	Val all = load_whole(l, x, type, address(l, DT_U8, x->base, byte), bits / 8), lane = LLVMGetPoison(LLVMVectorType(i8, x->lanes));
+	Val word = NULL;
+	for (unsigned k = 0; k < x->lanes; k++) {
+		if (k % 8 == 0)
+			word = bits > 32 ? LLVMBuildExtractElement(l->b, all, lower_int(l, i32, k / 8), "") : LLVMBuildZExt(l->b, all, i32, "");
+		Val up = LLVMBuildShl(l->b, word, lower_int(l, i32, 28 - 4 * (k % 8)), ""), down = lower_int(l, i32, 28);
+		Val held = is_signed ? LLVMBuildAShr(l->b, up, down, "") : LLVMBuildLShr(l->b, up, down, "");
+		lane = LLVMBuildInsertElement(l->b, lane, LLVMBuildTrunc(l->b, held, i8, ""), lower_int(l, i32, k), "");
+	}
+	return lane;
+}
+
 static Val
 load_nibble(Lower *l, const MemAccess *x)
 {
 	Val shift;
+	if (l->target->arch == ARCH_NVPTX && x->lanes && x->in_a_row && !x->mask && x->lanes % 2 == 0)
+		return load_nibble_group(l, x);
 	MemAccess byte = byte_of(l, x, &shift);
 	Val r = x->lanes ? load_vector(l, &byte) : load_scalar(l, &byte);
 	return lower_bitcast(l, LLVMBuildLShr(l->b, r, shift, ""), DT_U8, (TirType){(uint8_t)x->dtype, 0});

@@ -3,10 +3,13 @@
  *
  * In the block's dynamic shared memory lie the slots of all channels, 1024-byte aligned, each part as TMA writes it and
  * wgmma reads it with the 128-byte swizzle: rows of 128 bytes, or panels of 64 x 64 elements where it is turned. Behind
- * them are two words a slot, `full` and `empty`. Fill n waits for the phase n / slots of either; the empty ones are at
+ * them are two words a slot, `full` and `empty`, and the kernel's shared buffers. Fill n waits for the phase n / slots of either; the empty ones are at
  * first as if they had been released.
  *
  * A group's turn is a barrier of the hardware that both groups come to: one waits there for the other, which does not.
+ *
+ * A kernel may begin before the one that was launched before it has ended, as the next one may before it has: it makes its
+ * words, and then waits for all that was launched before. Nothing stands before ROLES that reaches memory.
  *
  * An accumulator is a bank of PTX registers that is declared once and named in the text, so that LLVM never moves what a
  * product still adds to. */
@@ -15,10 +18,11 @@
 #include "codegen/lower.h"
 #include "ir/text.h"
 
-enum { SHARED = 3, MAP_BYTES = 128, MAP_ALIGN = 64, SPAN = 128, WORD = 8, UNIT = 16 };
+enum { SHARED = 3, MAP_BYTES = 128, OWN_BYTES = 1 << 18, MAP_ALIGN = 64, SPAN = 128, WORD = 8, UNIT = 16 };
 
 typedef struct LowerRoles {
-	Val ring;       /* i32: where it begins */
+	Val memory;     /* the block's, from its start */
+	Val ring;       /* i32: the same */
 	Val group;      /* i32, the same in a warp */
 	Val first;      /* i32: 1 in the first thread of the group, else 0 */
 	unsigned first_map, shares; /* shares: in how many parts the first factor's rows are */
@@ -98,7 +102,7 @@ channel_of(const Lower *l, ValId v)
 static Val
 at_slot(Lower *l, const TirChannel *c, Val n, uint32_t base, uint32_t size)
 {
-	Val slot = LLVMBuildAnd(l->b, LLVMBuildTrunc(l->b, n, i32(l), ""), number(l, c->slots - 1u), "");
+	Val slot = LLVMBuildURem(l->b, LLVMBuildTrunc(l->b, n, i32(l), ""), number(l, c->slots), "");
 	Val at = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, slot, number(l, size), ""), number(l, base), "");
 	return LLVMBuildAdd(l->b, l->roles->ring, at, "");
 }
@@ -114,6 +118,12 @@ empty_word(Lower *l, ValId v, Val n)
 {
 	const TirChannel *c = channel_of(l, v);
 	return at_slot(l, c, n, words_at(l->k, TIR_CHANNEL_OF(lower_inst(l, v)->imm.i)) + c->slots * WORD, WORD);
+}
+
+static const char *
+bank_name(unsigned bank)
+{
+	return bank ? "more" : "acc";
 }
 
 /* --- the kernel --- */
@@ -143,24 +153,17 @@ lower_begin_roles(Lower *l, unsigned first_map)
 	Val ring = LLVMAddGlobalInAddressSpace(l->module, bytes, "ring", SHARED);
 	LLVMSetLinkage(ring, LLVMExternalLinkage);
 	LLVMSetAlignment(ring, 1024);
+	r->memory = ring;
 	r->ring = LLVMConstPtrToInt(ring, i32(l));
 	r->first_map = first_map;
 	mark_maps(l, first_map);
 }
 
-/* The registers of the largest accumulator. */
-static unsigned
-accumulator(const TirKernel *k, unsigned shares)
+Val
+lower_role_memory(Lower *l, unsigned b)
 {
-	unsigned most = 0;
-	for (ValId v = 1; v < k->inst.n; v++)
-		if (k->inst.at[v].op == OP_MMA) {
-			int64_t imm = k->inst.at[v].imm.i;
-			const TirChannel *c = &k->channel.at[TIR_CHANNEL_OF(imm)];
-			unsigned n = c->part[TIR_PART_OF(imm)].rows / (TIR_MMA_ROWS * shares) * (c->part[TIR_SECOND_PART_OF(imm)].rows / 2);
-			most = n > most ? n : most;
-		}
-	return most;
+	Val at = lower_int(l, lower_i64(l), tir_shared_at(l->k, b));
+	return LLVMConstGEP2(LLVMInt8TypeInContext(l->ctx), l->roles->memory, &at, 1);
 }
 
 static LLVMBasicBlockRef
@@ -224,6 +227,19 @@ lower_turn(Lower *l, ValId v)
 	assembly(l, NULL, arena_text(l->arena, "barrier.cta.%s.aligned $0, %d;", gives ? "arrive" : "sync", BOTH), "r", &id, 1);
 }
 
+/* Accumulators, and what is kept. */
+static void
+declare_registers(Lower *l)
+{
+	for (unsigned bank = 0; bank < TIR_MAX_BANKS; bank++) {
+		unsigned n;
+		if (tir_bank_columns(l->k, bank, &n))
+			assembly(l, NULL, arena_text(l->arena, ".reg .f32 %s<%u>;", bank_name(bank), n), "", NULL, 0);
+	}
+	if (tir_kept_terms(l->k))
+		assembly(l, NULL, arena_text(l->arena, ".reg .b32 kept<%u>;", tir_kept_terms(l->k) / 4), "", NULL, 0);
+}
+
 void
 lower_roles(Lower *l, ValId v)
 {
@@ -231,8 +247,10 @@ lower_roles(Lower *l, ValId v)
 	TirRoles roles = tir_roles(lower_inst(l, v)->imm.i);
 	Val thread = LLVMBuildTrunc(l->b, lower_thread(l), i32(l), "");
 	r->shares = roles.shares;
-	assembly(l, NULL, arena_text(l->arena, ".reg .f32 acc<%u>;", accumulator(l->k, roles.shares)), "", NULL, 0);
+	declare_registers(l);
+	assembly(l, NULL, "griddepcontrol.launch_dependents;", "", NULL, 0);
 	make_words(l, thread);
+	assembly(l, NULL, "griddepcontrol.wait;", "", NULL, 0);
 	Val group = LLVMBuildLShr(l->b, thread, number(l, 7), "");
 	r->group = assembly(l, i32(l), "shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "=r,r", &group, 1);
 	Val in_group = LLVMBuildAnd(l->b, thread, number(l, TIR_GROUP - 1), "");
@@ -259,8 +277,7 @@ lower_roles(Lower *l, ValId v)
 static void
 wait_for(Lower *l, const TirChannel *c, Val at, Val n, bool before)
 {
-	unsigned shift = (unsigned)__builtin_ctz(c->slots);
-	Val phase = LLVMBuildLShr(l->b, LLVMBuildTrunc(l->b, n, i32(l), ""), number(l, shift), "");
+	Val phase = LLVMBuildUDiv(l->b, LLVMBuildTrunc(l->b, n, i32(l), ""), number(l, c->slots), "");
 	phase = LLVMBuildAnd(l->b, phase, number(l, 1), "");
 	if (before)
 		phase = LLVMBuildXor(l->b, phase, number(l, 1), "");
@@ -304,10 +321,7 @@ lower_release(Lower *l, ValId v)
 static Val
 map_of(Lower *l, ValId copy)
 {
-	unsigned n = 0;
-	for (ValId v = 1; v < copy; v++)
-		n += lower_inst(l, v)->op == OP_COPY;
-	return LLVMGetParam(l->fn, l->roles->first_map + n);
+	return LLVMGetParam(l->fn, l->roles->first_map + tir_map_of(l->k, copy));
 }
 
 static void
@@ -333,7 +347,7 @@ void
 lower_copy(Lower *l, ValId v)
 {
 	const TirChannel *c = channel_of(l, v);
-	unsigned number_of_part = TIR_PART_OF(lower_inst(l, v)->imm.i), rank = lower_inst(l, v)->narg - 2;
+	unsigned number_of_part = TIR_PART_OF(lower_inst(l, v)->imm.i), rank = (unsigned)lower_inst(l, tir_arg(l->k, v, 0))->imm.i;
 	const TirPart *p = &c->part[number_of_part];
 	Val n = lower_arg(l, v, 1), word = full_word(l, v, n), at[5], map = map_of(l, v);
 	uint32_t base = slots_at(l->k, TIR_CHANNEL_OF(lower_inst(l, v)->imm.i)) + part_at(c, number_of_part);
@@ -360,6 +374,7 @@ descriptor(Lower *l, const TirChannel *c, unsigned part, uint32_t base, Val n, V
 	Val at = at_slot(l, c, n, base + part_at(c, part), tir_slot_bytes(c));
 	if (past)
 		at = LLVMBuildAdd(l->b, at, past, "");
+	at = LLVMBuildAnd(l->b, at, number(l, OWN_BYTES - 1), ""); /* above is the block's place in its cluster */
 	at = LLVMBuildLShr(l->b, at, number(l, 4), "");
 	return LLVMBuildOr(l->b, LLVMBuildZExt(l->b, at, lower_i64(l), ""), LLVMConstInt(lower_i64(l), fixed, 0), "");
 }
@@ -377,41 +392,103 @@ row_step(const TirPart *p)
 	return p->turned ? SPAN * TIR_PART_TERMS / UNIT : TIR_MMA_ROWS * SPAN / UNIT;
 }
 
-/* One instruction: 64 rows from register `first` of the bank on. */
+/* One instruction: 64 rows from register `first` of a bank on; a, in shared memory, or what is kept from register `kept` on. */
+typedef struct {
+	const TirPart *a, *b; /* a: NULL: what is kept */
+	unsigned bank, first, kept;
+	Val da, db, more;
+} Step;
+
 static void
-multiply(Lower *l, const TirPart *a, const TirPart *b, unsigned first, Val da, Val db, Val more)
+multiply(Lower *l, const Step *x)
 {
 	Text code;
-	const char *type = dtype_info[a->dtype].text;
+	const char *type = dtype_info[x->b->dtype].text;
+	unsigned arg = x->a ? 1 : 0;
 	text_init(&code, l->arena);
-	text_printf(&code, "{ .reg .pred p; setp.ne.b32 p, $2, 0; wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", b->rows, type, type);
-	for (unsigned n = 0; n < b->rows / 2u; n++)
-		text_printf(&code, "%sacc%u", n ? ", " : "", first + n);
-	text_printf(&code, "}, $0, $1, p, 1, 1, %d, %d; }", a->turned, b->turned);
-	assembly(l, NULL, text_get(&code), "l,l,r", (Val[]){da, db, more}, 3);
+	text_printf(&code, "{ .reg .pred p; setp.ne.b32 p, $%u, 0; wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", arg + 1, x->b->rows, type, type);
+	for (unsigned n = 0; n < x->b->rows / 2u; n++)
+		text_printf(&code, "%s%s%u", n ? ", " : "", bank_name(x->bank), x->first + n);
+	if (x->a)
+		text_printf(&code, "}, $0, $1, p, 1, 1, %d, %d; }", x->a->turned, x->b->turned);
+	else
+		text_printf(&code, "}, {kept%u, kept%u, kept%u, kept%u}, $0, p, 1, 1, %d; }", x->kept, x->kept + 1, x->kept + 2, x->kept + 3, x->b->turned);
+	Val all[3] = {x->da, x->db, x->more};
+	assembly(l, NULL, text_get(&code), x->a ? "l,l,r" : "l,r", all + 1 - arg, 2 + arg);
+}
+
+static Val
+further(Lower *l, Val descriptor, uint64_t by)
+{
+	return LLVMBuildAdd(l->b, descriptor, LLVMConstInt(lower_i64(l), by, 0), "");
+}
+
+static void
+build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
+{
+	const TirChannel *c = &l->k->channel.at[p.channel], *other = &l->k->channel.at[p.other];
+	Step x = {.a = p.kept ? NULL : &c->part[p.a], .b = &other->part[p.b], .bank = p.bank};
+	unsigned repeats = p.kept ? 1 : x.a->rows / (TIR_MMA_ROWS * l->roles->shares);
+	Val own = NULL, da = NULL, db = descriptor(l, other, p.b, slots_at(l->k, p.other), m, NULL);
+	if (!p.kept && l->roles->shares > 1)
+		own = LLVMBuildMul(l->b, l->roles->group, number(l, repeats * row_step(x.a) * UNIT), "");
+	if (!p.kept)
+		da = descriptor(l, c, p.a, slots_at(l->k, p.channel), n, own);
+	more = LLVMBuildZExt(l->b, more, i32(l), "");
+	assembly(l, NULL, "wgmma.fence.sync.aligned;", "", NULL, 0);
+	for (unsigned t = 0; t < TIR_PART_TERMS / (unsigned)TIR_MMA_TERMS; t++)
+		for (unsigned i = 0; i < repeats; i++) {
+			x.first = i * (x.b->rows / 2);
+			x.kept = (p.a * TIR_PART_TERMS + t * TIR_MMA_TERMS) / 4;
+			x.da = da ? further(l, da, t * term_step(x.a) + i * row_step(x.a)) : NULL;
+			x.db = further(l, db, t * term_step(x.b));
+			x.more = t ? number(l, 1) : more;
+			multiply(l, &x);
+		}
+	assembly(l, NULL, "wgmma.commit_group.sync.aligned;", "", NULL, 0);
 }
 
 void
 lower_mma(Lower *l, ValId v)
 {
+	TirProduct p = tir_product(lower_inst(l, v)->imm.i);
+	Val n = lower_arg(l, v, 0);
+	build_product(l, (TirProduct){p.channel, p.a, p.channel, p.b, 0, false}, n, n, lower_arg(l, v, 1));
+}
+
+static void
+lower_product(Lower *l, ValId v)
+{
+	build_product(l, tir_product(lower_inst(l, v)->imm.i), lower_arg(l, v, 0), lower_arg(l, v, 1), lower_arg(l, v, 2));
+}
+
+/* The second source is the lower half. */
+static void
+lower_keep(Lower *l, ValId v)
+{
 	int64_t imm = lower_inst(l, v)->imm.i;
-	const TirChannel *c = channel_of(l, v);
-	const TirPart *a = &c->part[TIR_PART_OF(imm)], *b = &c->part[TIR_SECOND_PART_OF(imm)];
-	uint32_t base = slots_at(l->k, TIR_CHANNEL_OF(imm));
-	unsigned repeats = a->rows / (TIR_MMA_ROWS * l->roles->shares);
-	Val n = lower_arg(l, v, 0), own = NULL;
-	if (l->roles->shares > 1)
-		own = LLVMBuildMul(l->b, l->roles->group, number(l, repeats * row_step(a) * UNIT), "");
-	Val da = descriptor(l, c, TIR_PART_OF(imm), base, n, own), db = descriptor(l, c, TIR_SECOND_PART_OF(imm), base, n, NULL);
-	Val more = LLVMBuildZExt(l->b, lower_arg(l, v, 1), i32(l), "");
-	assembly(l, NULL, "wgmma.fence.sync.aligned;", "", NULL, 0);
-	for (unsigned t = 0; t < a->terms / (unsigned)TIR_MMA_TERMS; t++)
-		for (unsigned m = 0; m < repeats; m++) {
-			Val pa = LLVMBuildAdd(l->b, da, LLVMConstInt(lower_i64(l), t * term_step(a) + m * row_step(a), 0), "");
-			Val pb = LLVMBuildAdd(l->b, db, LLVMConstInt(lower_i64(l), t * term_step(b), 0), "");
-			multiply(l, a, b, m * (b->rows / 2), pa, pb, t ? number(l, 1) : more);
-		}
-	assembly(l, NULL, "wgmma.commit_group.sync.aligned;", "", NULL, 0);
+	const char *type = dtype_info[imm >> 16].text;
+	Val arg[2] = {lower_arg(l, v, 0), lower_arg(l, v, 1)};
+	assembly(l, NULL, arena_text(l->arena, "cvt.rn.%sx2.f32 kept%d, $1, $0;", type, (int)(imm & 0xffff)), "f,f", arg, 2);
+}
+
+static void
+lower_put(Lower *l, ValId v)
+{
+	int64_t imm = lower_inst(l, v)->imm.i;
+	Val arg = lower_arg(l, v, 0);
+	assembly(l, NULL, arena_text(l->arena, "mov.f32 %s%d, $0;", bank_name((unsigned)(imm >> 16)), (int)(imm & 0xffff)), "f", &arg, 1);
+}
+
+void
+lower_registers(Lower *l, ValId v)
+{
+	if (lower_inst(l, v)->op == OP_PRODUCT)
+		lower_product(l, v);
+	else if (lower_inst(l, v)->op == OP_KEEP)
+		lower_keep(l, v);
+	else
+		lower_put(l, v);
 }
 
 void
@@ -423,13 +500,19 @@ lower_settle(Lower *l, ValId v)
 Val
 lower_piece(Lower *l, ValId v)
 {
-	const char *code = arena_text(l->arena, "mov.f32 $0, acc%d;", (int)lower_inst(l, v)->imm.i);
+	int64_t imm = lower_inst(l, v)->imm.i;
+	const char *code = arena_text(l->arena, "mov.f32 $0, %s%d;", bank_name((unsigned)(imm >> 16)), (int)(imm & 0xffff));
 	return assembly(l, LLVMFloatTypeInContext(l->ctx), code, "=f", NULL, 0);
 }
 
 void
-lower_group_barrier(Lower *l)
+lower_role_barrier(Lower *l, int64_t kind)
 {
+	if (kind == 1) {
+		assembly(l, NULL, "barrier.cluster.arrive.release.aligned;", "", NULL, 0);
+		assembly(l, NULL, "barrier.cluster.wait.acquire.aligned;", "", NULL, 0);
+		return;
+	}
 	Val id = LLVMBuildAdd(l->b, l->roles->group, number(l, 1), "");
 	assembly(l, NULL, "barrier.sync.aligned $0, 128;", "r", &id, 1);
 }

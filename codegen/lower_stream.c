@@ -10,6 +10,8 @@
 #include "codegen/lower.h"
 #include "ir/bugs.h"
 
+#include <string.h>
+
 enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64, PREFETCH_SM = 90 /* LLVM's */ };
 
 static bool
@@ -113,4 +115,37 @@ lower_ahead(Lower *l, Val p, Val step, unsigned bytes)
 		const Val arg[4] = {next, LLVMConstInt(i32, 0, 0), LLVMConstInt(i32, 2, 0), LLVMConstInt(i32, 1, 0)};
 		lower_call(l, "llvm.prefetch", &over, 1, arg, 4);
 	}
+}
+
+/* Whether the kernel stores to what buffer b has. */
+bool
+lower_is_stored(const Lower *l, uint32_t b)
+{
+	const TirKernel *k = l->k;
+	for (uint32_t n = 0; n < k->buffer.n; n++)
+		if (k->buffer.at[n].written && (n == b || k->buffer.at[n].same == b + 1 || k->buffer.at[b].same == n + 1))
+			return true;
+	return false;
+}
+
+/* On a GPU, so many bytes at p as words, past its first cache, which keeps what is read again; nobody stores there. NULL
+ * for a number that no access has. */
+Val
+lower_load_once(Lower *l, Val p, unsigned bytes)
+{
+	static const char *const code[] = {[1] = "b32 $0, [$1];", [2] = "v2.b32 {$0, $1}, [$2];", [4] = "v4.b32 {$0, $1, $2, $3}, [$4];"};
+	static const char *const constraints[] = {[1] = "=r,l", [2] = "=r,=r,l", [4] = "=r,=r,=r,=r,l"};
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), at = LLVMTypeOf(p), part[4] = {i32, i32, i32, i32};
+	unsigned words = bytes / 4;
+	if (l->target->arch != ARCH_NVPTX || bytes % 4 || (words != 1 && words != 2 && words != 4))
+		return NULL;
+	const char *text = arena_text(l->arena, "ld.global.nc.L1::no_allocate.L2::128B.%s", code[words]);
+	LLVMTypeRef f = LLVMFunctionType(words > 1 ? LLVMStructTypeInContext(l->ctx, part, words, 0) : i32, &at, 1, 0);
+	Val call = LLVMBuildCall2(l->b, f, LLVMGetInlineAsm(f, text, strlen(text), constraints[words], strlen(constraints[words]), 0, 0, LLVMInlineAsmDialectATT, 0), &p, 1, "");
+	if (words == 1)
+		return call;
+	Val all = LLVMGetPoison(LLVMVectorType(i32, words));
+	for (unsigned n = 0; n < words; n++)
+		all = LLVMBuildInsertElement(l->b, all, LLVMBuildExtractValue(l->b, call, n, ""), LLVMConstInt(i32, n, 0), "");
+	return all;
 }

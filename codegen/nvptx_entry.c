@@ -29,13 +29,14 @@ handed_buffers(const TirKernel *k)
 	return n;
 }
 
+/* Named after the entry: the texts of several kernels may be one file. */
 static Val
-shared_memory(Lower *l, const TirBuffer *b)
+shared_memory(Lower *l, const char *symbol, const TirBuffer *b)
 {
 	LLVMTypeRef byte = LLVMInt8TypeInContext(l->ctx);
 	unsigned bits = dtype_info[b->dtype].bits, bytes = lower_has_turns(b) ? 8 : bits < 8 ? 1 : bits / 8;
 	LLVMTypeRef type = LLVMArrayType2(byte, (uint64_t)b->shared * bytes);
-	Val at = LLVMAddGlobalInAddressSpace(l->module, type, "shared", SHARED);
+	Val at = LLVMAddGlobalInAddressSpace(l->module, type, arena_text(l->arena, "%s_shared", symbol), SHARED);
 	LLVMSetLinkage(at, LLVMInternalLinkage);
 	LLVMSetInitializer(at, LLVMGetUndef(type));
 	LLVMSetAlignment(at, 16);
@@ -76,13 +77,13 @@ new_entry(Lower *l, const char *symbol, unsigned threads)
 	if (resident)
 		lower_attribute(l, "nvvm.minctasm", limit);
 	LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, l->fn, ""));
+	if (k->channel.n)
+		lower_begin_roles(l, n);
 	for (unsigned b = 0; b < k->buffer.n; b++)
-		l->buffer[b] = b < nbuffer ? LLVMGetParam(l->fn, b) : shared_memory(l, &k->buffer.at[b]);
+		l->buffer[b] = b < nbuffer ? LLVMGetParam(l->fn, b) : k->channel.n ? lower_role_memory(l, b) : shared_memory(l, symbol, &k->buffer.at[b]);
 	for (unsigned s = 0; s < k->scalar.n; s++)
 		l->scalar[s] = lower_scalar(l, s, LLVMGetParam(l->fn, nbuffer + s));
 	l->status = LLVMGetParam(l->fn, n - 1);
-	if (k->channel.n)
-		lower_begin_roles(l, n);
 }
 
 static void
@@ -179,13 +180,18 @@ own_tasks(Lower *l, Val ntask)
 	LLVMPositionBuilderAtEnd(l->b, exit);
 }
 
-/* The kernel's own loops: from the block's number on. */
+/* The kernel's own loops: from the block's number on, or that of the cluster alone. */
 static void
 task_loops(Lower *l, Val ntask)
 {
 	l->task_lo = special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x");
 	l->task_hi = ntask;
 	l->task_step = special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x");
+	if (l->k->cluster) {
+		l->task_step = lower_int(l, lower_i64(l), 1);
+		l->task_lo = LLVMBuildUDiv(l->b, l->task_lo, lower_int(l, lower_i64(l), l->k->cluster), "");
+		l->task_hi = LLVMBuildAdd(l->b, l->task_lo, l->task_step, "");
+	}
 	lower_body(l);
 }
 
@@ -349,6 +355,9 @@ void
 lower_nvptx_fault(Lower *l, Val word)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	LLVMBasicBlockRef exit = branch_if(l, LLVMBuildICmp(l->b, LLVMIntNE, word, LLVMConstNull(LLVMTypeOf(word)), ""));
 	keep_least(l, 0, LLVMBuildAnd(l->b, word, LLVMConstInt(i32, 0xffff, 0), ""));
 	keep_least(l, 1, LLVMBuildLShr(l->b, word, LLVMConstInt(i32, 16, 0), ""));
+	LLVMBuildBr(l->b, exit);
+	LLVMPositionBuilderAtEnd(l->b, exit);
 }

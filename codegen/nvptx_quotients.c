@@ -14,6 +14,7 @@
 enum {
 	SIDE = 2,       /* at most so many together */
 	REACH = 512,    /* instructions ahead in which others are looked for */
+	LIKELY = 2000,
 	MOST_WORK = 400 /* operations that one of them may wait for */
 };
 
@@ -80,6 +81,17 @@ slow_value(Lower *l, ValId v)
 	return lower_inst(l, v)->op == OP_FDIV ? lower_plain(l, v, LLVMFDiv, LLVMFDiv) : lower_intrinsic(l, v, "llvm.sqrt");
 }
 
+/* Without this LLVM takes a root for something to compute in advance. */
+static void
+expect_first(Lower *l, Val branch)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	LLVMMetadataRef weights[3] = {LLVMMDStringInContext2(l->ctx, "branch_weights", 14),
+	                              LLVMValueAsMetadata(LLVMConstInt(i32, LIKELY, 0)), LLVMValueAsMetadata(LLVMConstInt(i32, 1, 0))};
+	Val node = LLVMMetadataAsValue(l->ctx, LLVMMDNodeInContext2(l->ctx, weights, 3));
+	LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(l->ctx, "prof", 4), node);
+}
+
 static void
 lower_together(Lower *l, const ValId *v, unsigned n)
 {
@@ -94,7 +106,7 @@ lower_together(Lower *l, const ValId *v, unsigned n)
 	Val fine = LLVMBuildFCmp(l->b, LLVMRealOGE, low, LLVMConstReal(LLVMTypeOf(low), 0x1p-100), "");
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), exit = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
 	LLVMBasicBlockRef again = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
-	LLVMBuildCondBr(l->b, fine, exit, again);
+	expect_first(l, LLVMBuildCondBr(l->b, fine, exit, again));
 	LLVMPositionBuilderAtEnd(l->b, again);
 	for (unsigned k = 0; k < n; k++)
 		slow[k] = slow_value(l, v[k]);

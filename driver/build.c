@@ -206,6 +206,8 @@ add_file(Build *b, const FileForm *f, const char *path)
 	const HostFiles *files = &s->host->files;
 	Text text;
 	text_init(&text, &s->arena);
+	if (!output_spares(path, s->options->operand.at[0], &s->problem))
+		return false;
 	if (strcmp(f->form, "obj") == 0)
 		return output_add(files, path, r->object, r->size, &s->problem);
 	if (strcmp(f->form, "so") == 0) {
@@ -234,7 +236,8 @@ add_gpu_files(Build *b, const FileForm *f, const char *path)
 		const char *file = b->ngpu == 1 ? arena_text(&s->arena, "%s%s", path, f->ending)
 		                                : arena_text(&s->arena, "%s.%s%s", path, g->name, f->ending);
 		bool cubin = strcmp(f->form, "cubin") == 0;
-		if (!output_add(&s->host->files, file, cubin ? g->cubin : g->ptx, cubin ? g->cubin_bytes : strlen(g->ptx), &s->problem))
+		if (!output_spares(file, s->options->operand.at[0], &s->problem) ||
+		    !output_add(&s->host->files, file, cubin ? g->cubin : g->ptx, cubin ? g->cubin_bytes : strlen(g->ptx), &s->problem))
 			return false;
 		say_detail(s, "%s", file);
 	}

@@ -22,6 +22,9 @@ check_statics(Session *s)
 		errno = 0;
 		if (!input_split(&s->arena, v, &name, &value) || strtoll(value, &end, 10) < 0 || end == value || *end || errno)
 			return problem(&s->problem, EXIT_USAGE, "-D takes DIM=N, not '%s'", v);
+		for (uint32_t k = 0; k < i; k++)
+			if (o->use.at[k].id == OPT_DEFINE && statics_differ(o->use.at[k].value, v))
+				return problem(&s->problem, EXIT_USAGE, "-D %s and -D %s: a dim has one length", o->use.at[k].value, v);
 	}
 	return true;
 }

@@ -170,7 +170,8 @@ emit_forms(Session *s, SourceUnit *u)
 		text_add(&s->out, text_get(&out), out.n);
 		return EXIT_OK;
 	}
-	if (!output_add(&s->host->files, path, text_get(&out), out.n, &s->problem) ||
+	if (!output_spares(path, s->options->operand.at[0], &s->problem) ||
+	    !output_add(&s->host->files, path, text_get(&out), out.n, &s->problem) ||
 	    !output_commit(&s->host->files, &s->problem))
 		return session_fail(s);
 	return EXIT_OK;

@@ -4,6 +4,7 @@
 
 #include "driver/near.h"
 #include "driver/options_table.h"
+#include "runtime/pool.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,6 +23,8 @@ const OptionRow option_table[OPT_END] = {
 	[OPT_##id] = {name, letter, VALUE_##kind, value, env, commands, default_text, help},
 #include "driver/options.def"
 };
+
+enum { MOST_COUNT = 1 << 20 };
 
 typedef struct {
 	Arena *arena;
@@ -106,12 +109,12 @@ bad_choice(Parse *s, const OptionRow *row, const char *origin, const char *value
 }
 
 static bool
-is_count(const char *value)
+is_count(const char *value, long long most)
 {
 	char *end;
 	errno = 0;
 	long long v = strtoll(value, &end, 10);
-	return errno == 0 && end != value && *end == 0 && v >= 1 && v <= 1 << 20;
+	return errno == 0 && end != value && *end == 0 && v >= 1 && v <= most;
 }
 
 static bool
@@ -126,6 +129,7 @@ is_real(const char *value)
 static bool
 check_value(Parse *s, const OptionRow *row, const char *origin, const char *value)
 {
+	int most;
 	switch (row->kind) {
 	case VALUE_FLAG:
 		return true;
@@ -151,9 +155,11 @@ check_value(Parse *s, const OptionRow *row, const char *origin, const char *valu
 			return true;
 		return problem(s->problem, EXIT_USAGE, "%s needs a number that is not negative, not '%s'", origin, value);
 	case VALUE_COUNT:
-		if (is_count(value))
+	case VALUE_THREADS:
+		most = row->kind == VALUE_THREADS ? POOL_MAX_THREADS : MOST_COUNT;
+		if (is_count(value, most))
 			return true;
-		return problem(s->problem, EXIT_USAGE, "%s needs a whole number from 1 to 1048576, not '%s'", origin, value);
+		return problem(s->problem, EXIT_USAGE, "%s needs a whole number from 1 to %d, not '%s'", origin, most, value);
 	}
 	return false;
 }
@@ -265,7 +271,7 @@ wants_text(const Options *o)
 static bool
 check_command(Parse *s)
 {
-	if (s->out->command == CMD_NONE || wants_text(s->out))
+	if (s->out->command == CMD_NONE || wants_text(s->out) || !command_built(s->out->command))
 		return true;
 	for (uint32_t i = 0; i < s->out->use.n; i++) {
 		const OptionRow *row = &option_table[s->out->use.at[i].id];

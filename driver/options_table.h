@@ -11,7 +11,7 @@ typedef struct {
 	const char *summary;
 } CommandRow;
 
-typedef enum { VALUE_FLAG, VALUE_TEXT, VALUE_CHOICE, VALUE_LIST, VALUE_REAL, VALUE_COUNT } ValueKind;
+typedef enum { VALUE_FLAG, VALUE_TEXT, VALUE_CHOICE, VALUE_LIST, VALUE_REAL, VALUE_COUNT, VALUE_THREADS } ValueKind;
 
 typedef struct {
 	const char *name;

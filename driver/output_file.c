@@ -65,6 +65,15 @@ write_aside(const HostFiles *files, const char *aside, const char *target, const
 }
 
 bool
+output_spares(const char *path, const char *source, Problem *p)
+{
+	struct stat a, b;
+	if (strcmp(path, "-") == 0 || stat(path, &a) != 0 || stat(source, &b) != 0 || a.st_dev != b.st_dev || a.st_ino != b.st_ino)
+		return true;
+	return problem(p, EXIT_USAGE, "writing to %s would destroy the program", path);
+}
+
+bool
 output_add(const HostFiles *files, const char *path, const void *bytes, size_t n, Problem *p)
 {
 	int64_t size;

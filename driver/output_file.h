@@ -13,6 +13,8 @@ enum { MAX_OUTPUT_FILES = 256 };
 
 /* Writes n bytes; EXIT_IO with the system's words on failure. */
 bool output_add(const HostFiles *files, const char *path, const void *bytes, size_t n, Problem *p);
+/* A problem when path is the file that was read as source, by whatever name. */
+bool output_spares(const char *path, const char *source, Problem *p);
 /* The file that is renamed to path when it is committed; NULL where path is written in place. */
 const char *output_aside(const char *path);
 /* Renames what was added; on failure the rest is removed. */

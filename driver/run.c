@@ -216,6 +216,8 @@ save(Run *r, const char *value)
 	size_t n;
 	input_split(&r->s->arena, value, &name, &path);
 	ResultTensor *t = result_named(r, name);
+	if (!output_spares(path, r->s->options->operand.at[0], &r->s->problem))
+		return false;
 	if (!npy_header(&r->s->arena, t->dtype, t->rank, t->shape, &header, &n, &r->s->problem))
 		return false;
 	char *file = arena_alloc(&r->s->data, n + (size_t)t->bytes);

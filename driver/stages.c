@@ -1,6 +1,7 @@
 /* stages.c: see stages.h. */
 #include "driver/stages.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void
@@ -28,6 +29,13 @@ fp_named(const char *text, FpMode *out)
 		return true;
 	*out = strcmp(text, "fast") == 0 ? FP_FAST : FP_STRICT;
 	return *out == FP_FAST || strcmp(text, "strict") == 0;
+}
+
+bool
+statics_differ(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "=");
+	return strncmp(a, b, n + 1) == 0 && strtoll(a + n + 1, NULL, 10) != strtoll(b + n + 1, NULL, 10);
 }
 
 bool

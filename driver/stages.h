@@ -30,6 +30,9 @@ bool fp_named(const char *text, FpMode *out);
 /* "all" (also NULL), "elementwise" or "off". */
 bool fuse_named(const char *text, FuseMode *out);
 
+/* Whether "N=4" and "M=5" give one dim two lengths. */
+bool statics_differ(const char *a, const char *b);
+
 typedef enum { TARGET_CPU, TARGET_NO_SUCH_CPU, TARGET_CUDA, TARGET_NO_SUCH_GPU, TARGET_NONE } TargetKind;
 /* What a --target means; *cpu is the processor ("host" for NULL and "cpu") or GPU. */
 TargetKind target_parse(Arena *a, const char *target, const char **cpu);

@@ -294,6 +294,7 @@ typedef struct {
 	AstId result;  /* the expression the body gives */
 	Env *env;      /* of the body */
 	Item *fn;
+	Span at;       /* the call */
 } Inlined;
 /* The environment in which a function's body is read for this call (APPLY or CALL). */
 bool inline_function(Sema *s, AstId call, Item *fn, Env *env, bool quiet, Inlined *out);

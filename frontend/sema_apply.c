@@ -160,6 +160,7 @@ inline_function(Sema *s, AstId call, Item *fn, Env *env, bool quiet, Inlined *ou
 		*e->closure = (Closure){ast_kid(t, args, k), where, env, nsub, follow};
 	}
 	out->fn = fn;
+	out->at = n.at;
 	out->result = body;
 	if (ast_get(t, body)->kind == AST_BLOCK) {
 		e = bind_locals(s, e, body);
@@ -173,7 +174,11 @@ inline_function(Sema *s, AstId call, Item *fn, Env *env, bool quiet, Inlined *ou
 Val
 elab_body(Sema *s, const Inlined *in)
 {
-	return elab(s, in->result, in->env);
+	DiagCall call = {s->diags->call, in->at};
+	s->diags->call = &call;
+	Val v = elab(s, in->result, in->env);
+	s->diags->call = call.up;
+	return v;
 }
 
 Env *

@@ -195,7 +195,7 @@ TEXO_API texo_status texo_program_get_kernel(const texo_program *p, const char *
  *         texo_compile_string() */
 TEXO_API texo_status texo_kernel_prepare(texo_kernel *k, const texo_arg *args, size_t n);
 /** Bytes of workspace that a launch with these arguments needs: a multiple of 64, or 0. Tensors whose last axis is
- * not in a row may need room for a copy.
+ * not in a row may need room for a copy, and so may factors of products on a GPU whose rows begin at odd places.
  * \param k     the kernel
  * \param args  as for texo_kernel_launch(); their data may be NULL
  * \param n     how many

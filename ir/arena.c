@@ -78,7 +78,8 @@ arena_alloc(Arena *a, size_t n)
 		arena_unwind(a, UNWIND_NO_MEMORY, "out of memory");
 	n = (n + ALIGN - 1) / ALIGN * ALIGN;
 	if (a->limit && (n > a->limit || a->used > a->limit - n))
-		arena_unwind(a, UNWIND_LIMIT, "the memory limit of %zu MiB was reached", a->limit >> 20);
+		arena_unwind(a, UNWIND_LIMIT, "the memory limit of %zu %s was reached", a->limit >> (a->limit >> 20 ? 20 : 0),
+		             a->limit >> 20 ? "MiB" : "bytes");
 	if (!a->top || a->top->cap - a->top->n < n)
 		push_block(a, n);
 	void *p = block_data(a->top) + a->top->n;

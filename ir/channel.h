@@ -1,7 +1,7 @@
 /* channel.h: how groups of a block's threads work on different things at the same time, and hand each other pieces of
  * tensors: roles, channels and products of matrices that go on meanwhile.
  *
- * A kernel of threads (tir.h) may end in ROLES. Its threads are then groups of TIR_GROUP; all but the last run the first
+ * A kernel of threads (tir.h) may end in ROLES, before which it reaches no memory. Its threads are then groups of TIR_GROUP; all but the last run the first
  * region, the multiplying role, with `registers` each, and the first thread of the last group runs the second one, the
  * loading role, whose threads have `rest`. Inside of a role the groups meet none of the others but by a channel, and the
  * threads of a group take the same way wherever one of the operations below stands.
@@ -14,6 +14,9 @@
  * (TIR_ROLES_TURNS, two groups): a fill is one group's, which has all its rows and alone releases it; while one multiplies,
  * the other finishes its sums.
  *
+ * Blocks of a cluster (tir.h) have channels and accumulators of their own, and take no turns. They meet where their
+ * multiplying groups do; their loading roles have then ended, so that a call of such a kernel has one task.
+ *
  *   ROLES    imm = TIR_ROLES(groups, registers, rest), with turns | TIR_ROLES_TURNS; two regions, which yield nothing; ends the
  *            kernel's body
  *   TASK_STEP  i64: the tasks of a call are TASK_LO, TASK_LO + TASK_STEP, … below TASK_HI
@@ -22,6 +25,10 @@
  *            these indices on, to the part: its last two axes are the part's rows and terms or, turned, its terms and
  *            rows, and run through; elements outside of the view are 0. Each part of a fill once, after its ACQUIRE.
  *            The view's extents and strides are constants or scalars, the last stride is 1, and nobody writes to it.
+ *            COPY view, n, index[0..rank), count[0..rank), step[0..rank): a box of count[a] indices of axis a, each step[a] from
+ *            the one before, to a part that is not turned: its terms are those of the last axis, count as many and step 1, its
+ *            rows those of the others, counted through the first ones last. Counts and steps are constants or scalars from 1
+ *            on, steps at most TIR_MAX_BOX_STEP, and count * step at most TIR_MAX_PART_ROWS; the rows are the part's.
  *   TURN     with turns; imm = 0: waits until it is the group's turn, the first one's at first; 1: gives it to the next one.
  *            In a turn the group waits for as many fills as are its own, from the first that nobody has waited for
  *   WAIT     n; imm = channel. Waits until fill n is there. In turn
@@ -31,10 +38,19 @@
  *            a's rows a group has its share, as many as the others, in their order; with turns it has them all. Factors are bf16 or f16, and their
  *            products exact; the sums are of f32, in an order and with a rounding that are the target's (the
  *            interpreter: term after term, by fma), subnormals kept.
+ *   PRODUCT  n, m, more; imm = TIR_PRODUCT(channel, a, other, b, bank): the same of part a of fill n and part b of fill m
+ *            of another channel, or of the same one, to one of TIR_MAX_BANKS accumulators, each of one shape (MMA's is the
+ *            first). With TIR_PRODUCT_KEPT(piece, other, b, bank) the first factor is what threads keep: its rows are the
+ *            group's own 64, its terms those from TIR_PART_TERMS * piece on; n means nothing
+ *   KEEP     two f32; imm = TIR_KEEP(k, dtype): rounded to bf16 or f16, elements 2 k and 2 k + 1 of those that the thread has
+ *            of a kept factor, as if it were an accumulator's, while no product reads it
  *   SETTLE   imm = k: waits until at most k of the group's products go on
- *   PIECE    f32; imm = k: element k of those that the thread has of the accumulator, while no product goes on:
- *            tir_piece_row and tir_piece_column say which
- *   BARRIER  in the first role, with imm = TIR_GROUP_BARRIER: the threads of the group */
+ *   PIECE    f32; imm = TIR_PIECE(k, bank): element k of those that the thread has of the accumulator, while no product
+ *            adds to it: tir_piece_row and tir_piece_column say which
+ *   PUT      f32; imm = TIR_PIECE(k, bank): what that element becomes
+ *   BARRIER  in the first role, with imm = TIR_GROUP_BARRIER: the threads of the group; with imm = 1: those of all
+ *            multiplying groups of the cluster, when all loading roles have ended. A role ends with one if it has
+ *            reached memory of other blocks since the last */
 #ifndef TEXO_IR_CHANNEL_H
 #define TEXO_IR_CHANNEL_H
 
@@ -43,11 +59,14 @@
 enum {
 	TIR_GROUP = 128,        /* threads, four warps */
 	TIR_MAX_PARTS = 4,
-	TIR_MAX_SLOTS = 8,      /* a power of two */
+	TIR_MAX_SLOTS = 8,
 	TIR_PART_TERMS = 64,    /* 128 bytes: as far as a swizzle reaches */
 	TIR_MMA_ROWS = 64,      /* of one instruction */
 	TIR_MMA_TERMS = 16,
 	TIR_MAX_PART_ROWS = 256,
+	TIR_MAX_BOX_STEP = 8,
+	TIR_MAX_BANKS = 2,      /* accumulators of a group */
+	TIR_MAX_KEPT = 256,     /* terms of a kept factor */
 	TIR_GROUP_BARRIER = -1,
 	TIR_BLOCK_REGISTERS = 65536
 };
@@ -79,6 +98,19 @@ tir_roles(int64_t imm)
 
 #define TIR_COPY(channel, part) ((int64_t)(channel) | (int64_t)(part) << 8)
 #define TIR_MMA(channel, a, b) ((int64_t)(channel) | (int64_t)(a) << 8 | (int64_t)(b) << 16)
+#define TIR_PRODUCT(channel, a, other, b, bank) (TIR_MMA(channel, a, b) | (int64_t)(other) << 24 | (int64_t)(bank) << 32)
+#define TIR_PRODUCT_KEPT(piece, other, b, bank) (TIR_PRODUCT(other, piece, other, b, bank) | INT64_C(1) << 40)
+#define TIR_KEEP(k, dtype) ((int64_t)(k) | (int64_t)(dtype) << 16)
+#define TIR_PIECE(k, bank) ((int64_t)(k) | (int64_t)(bank) << 16)
+typedef struct {
+	unsigned channel, a, other, b, bank; /* a: of what is kept, the piece */
+	bool kept;
+} TirProduct;
+static inline TirProduct
+tir_product(int64_t imm)
+{
+	return (TirProduct){imm & 0xff, imm >> 8 & 0xff, imm >> 24 & 0xff, imm >> 16 & 0xff, imm >> 32 & 0xff, (imm >> 40 & 1) != 0};
+}
 #define TIR_CHANNEL_OF(imm) ((unsigned)((imm) & 0xff))
 #define TIR_PART_OF(imm) ((unsigned)((imm) >> 8 & 0xff))
 #define TIR_SECOND_PART_OF(imm) ((unsigned)((imm) >> 16 & 0xff))

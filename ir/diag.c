@@ -89,6 +89,23 @@ is_known(const Diags *d, const Diag *g)
 	return false;
 }
 
+static bool
+is_within(Span inner, Span outer)
+{
+	return inner.file == outer.file && inner.begin >= outer.begin && inner.end <= outer.end;
+}
+
+/* What is wrong inside a function is wrong with a call: the outermost, which is where the program speaks of it. */
+static void
+note_call(Diags *d, Diag *g)
+{
+	const DiagCall *c = d->call;
+	while (c && c->up)
+		c = c->up;
+	if (c && g->at.file && !is_within(g->at, c->at))
+		diag_note(d, g, c->at, "in this call");
+}
+
 Diag *
 diag_add(Diags *d, DiagCode code, Span at, const char *fmt, ...)
 {
@@ -103,6 +120,7 @@ diag_add(Diags *d, DiagCode code, Span at, const char *fmt, ...)
 		*dropped = g;
 		return dropped;
 	}
+	note_call(d, &g);
 	vec_push(d->arena, &d->list, g);
 	d->nerror += s == SEV_ERROR;
 	d->nwarning += s == SEV_WARNING;

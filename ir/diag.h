@@ -56,12 +56,19 @@ typedef struct {
 	VEC(DiagNote) notes; /* secondary spans */
 } Diag;
 
+/* A call whose function is being looked into, and the one that that is in. */
+typedef struct DiagCall {
+	const struct DiagCall *up;
+	Span at;
+} DiagCall;
+
 typedef struct Diags {
 	Arena *arena;
 	VEC(SourceFile) files; /* FileId - 1 */
 	VEC(Diag) list;
 	uint32_t nerror, nwarning;
 	uint32_t max_errors; /* 20; further errors are dropped and diags_full() holds */
+	const DiagCall *call; /* what is found outside of its text is noted there too; NULL: none */
 } Diags;
 
 void diags_init(Diags *d, Arena *a);

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 10, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 12, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -105,6 +105,9 @@ typedef struct {
 	uint32_t cluster;                 /* CUDA: blocks that take a task together; 0: one */
 	uint32_t map0, nmap;              /* CUDA: tensor maps. With any, blocks go from task to task themselves */
 	uint32_t shared, resident;        /* CUDA, with maps: bytes of shared memory that a launch asks for; blocks on each processor */
+	uint32_t pitch, pad;              /* CUDA, with maps: launch expression. Where a factor has rows that begin at no multiples of so many
+	                                   * bytes, a launch makes a copy in rows that do, if memory has its last axis side by side.
+	                                   * 0: it makes none, and what maps can't have is another kernel's */
 	uint64_t entry;                   /* offset of the function's symbol name in text; CUDA: kernels with one entry are one code */
 } ImageKernel;
 
@@ -113,7 +116,7 @@ typedef struct {
 typedef struct {
 	uint32_t buffer, dtype, rank, pad;
 	int64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK]; /* elements */
-	uint32_t box[IMAGE_MAP_RANK], pad2;
+	int64_t box[IMAGE_MAP_RANK], step[IMAGE_MAP_RANK];      /* indices of a box, and how far apart they are */
 } ImageMap;
 
 /* For CUDA: a kernel as a module of its own, so that a driver is given only those that run; where kernels are one code,
@@ -157,7 +160,8 @@ typedef void ImageCpuKernel(void *const *buffer, const uint64_t *scalar, int64_t
  * ones: they become the least of (task << 16 | access) that was met, for the first failed access and
  * the first cut. It runs in blocks of one dimension, as many as one likes: where its record says so, of exactly
  * so many threads, which take tasks together; else of IMAGE_CUDA_BLOCK threads or fewer; and a serial one
- * in one thread. It has no scratch but what is cleared for it. A kernel's tensor maps, of 128 bytes each, are its last parameters. */
+ * in one thread. It has no scratch but what is cleared for it. A kernel's tensor maps, of 128 bytes each, are its last parameters;
+ * with any, it waits itself until the launches before it on the stream have ended. */
 enum { IMAGE_CUDA_BLOCK = 256, IMAGE_CUDA_MAX_THREADS = 1024, IMAGE_CUDA_MAX_CLUSTER = 8, IMAGE_CUDA_MAX_ARGUMENTS = 512, IMAGE_CUDA_MAX_MAPS = 8,
        IMAGE_CUDA_MAX_RESIDENT = 32, IMAGE_CUDA_MAX_SHARED = 232448 };
 

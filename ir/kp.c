@@ -33,6 +33,8 @@ kp_print(const KernelPlan *kp, Text *out)
 	if (kp->resident)
 		text_printf(out, "resident=%u ", kp->resident);
 	text_printf(out, "%s%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "", kp->long_sums ? "long " : "");
+	if (kp->once)
+		text_printf(out, "once=%u ", kp->once);
 	if (kp->posts)
 		text_printf(out, "posts=%u ", kp->posts);
 	text_printf(out, "nodes=");
@@ -137,6 +139,8 @@ take_threads(Cursor *c, KernelPlan *kp)
 	kp->held = take(&rest, " held");
 	kp->short_axis = take(&rest, " short");
 	kp->long_sums = take(&rest, " long");
+	if (take(&rest, " once=") && !take_number(&rest, UINT32_MAX, &kp->once))
+		return false;
 	if (take(&rest, " posts=") && !take_number(&rest, UINT32_MAX, &kp->posts))
 		return false;
 	*c = rest;

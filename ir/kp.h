@@ -39,6 +39,8 @@ typedef struct {
 	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
 	bool short_axis;        /* the axis along the lanes does */
 	bool long_sums;         /* rows have 2048 elements and more (passes/schedule/long_sums.c) */
+	uint32_t once;          /* folds of a row that wait for each other are gone through together, where there are so many
+	                         * rows; 0: they are not */
 	uint32_t posts;         /* SCAN: a task is a vector of a row, and posts what it folds to those behind it; rows have at
 	                         * least so many elements. 0: a task is a row */
 	/* CONTRACT: a register tile of tile_rows x tile_columns elements, kept while block_terms terms are
@@ -119,6 +121,9 @@ typedef struct {
 	 * what it accesses in groups is aligned for them; `otherwise`: only where the kernel before it is not run.
 	 * An alternative is no kernel more. */
 	bool aligned, otherwise, alternative;
+	/* Of a kernel that copies boxes, over dims: rows of a tensor that begin at no multiples of so many bytes are brought to
+	 * memory where they do, first. 0: such rows are not, and those that boxes can't be copied of are another kernel's */
+	ExprId pitch;
 } Kernel;
 
 /* A tensor that goes from one kernel to another, and why the two are not one. */

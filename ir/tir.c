@@ -250,7 +250,7 @@ tir_view(TirKernel *k, unsigned buffer, unsigned rank, const ValId *extent, cons
 
 /* The rank of a view, checked as far as building an access on it needs. */
 static unsigned
-view_rank(TirKernel *k, ValId view)
+view_rank(const TirKernel *k, ValId view)
 {
 	const TirInst *p = tir_inst(k, view);
 	if (p->op != OP_VIEW || p->imm.i < 0 || p->imm.i > TIR_MAX_RANK)
@@ -343,6 +343,33 @@ tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index)
 	for (unsigned a = 0; a < rank; a++)
 		arg[2 + a] = index[a];
 	tir_emit(k, OP_COPY, (TirType){0}, part, arg, 2 + rank);
+}
+
+void
+tir_copy_box(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index, const ValId *count, const ValId *step)
+{
+	ValId arg[2 + 3 * TIR_MAX_RANK] = {view, n};
+	unsigned rank = view_rank(k, view);
+	for (unsigned a = 0; a < rank; a++) {
+		arg[2 + a] = index[a];
+		arg[2 + rank + a] = count[a];
+		arg[2 + 2 * rank + a] = step[a];
+	}
+	tir_emit(k, OP_COPY, (TirType){0}, part, arg, 2 + 3 * rank);
+}
+
+ValId
+tir_box_count(const TirKernel *k, ValId copy, unsigned a)
+{
+	unsigned rank = view_rank(k, tir_arg(k, copy, 0));
+	return tir_inst(k, copy)->narg > 2 + rank ? tir_arg(k, copy, 2 + rank + a) : 0;
+}
+
+ValId
+tir_box_step(const TirKernel *k, ValId copy, unsigned a)
+{
+	unsigned rank = view_rank(k, tir_arg(k, copy, 0));
+	return tir_inst(k, copy)->narg > 2 + rank ? tir_arg(k, copy, 2 + 2 * rank + a) : 0;
 }
 
 /* --- regions --- */
@@ -460,12 +487,50 @@ tir_end_roles(TirKernel *k)
 	tir_leave(k);
 }
 
+/* Whether two copies are of the same view, by boxes of the same shape. */
+static bool
+same_map(const TirKernel *k, ValId v, ValId w)
+{
+	int64_t a = tir_inst(k, v)->imm.i, b = tir_inst(k, w)->imm.i;
+	const TirPart *p = &k->channel.at[TIR_CHANNEL_OF(a)].part[TIR_PART_OF(a)], *q = &k->channel.at[TIR_CHANNEL_OF(b)].part[TIR_PART_OF(b)];
+	bool same = tir_arg(k, v, 0) == tir_arg(k, w, 0) && p->rows == q->rows && p->terms == q->terms && p->turned == q->turned;
+	for (unsigned n = 0; same && n < view_rank(k, tir_arg(k, v, 0)); n++)
+		same = tir_box_count(k, v, n) == tir_box_count(k, w, n) && tir_box_step(k, v, n) == tir_box_step(k, w, n);
+	return same;
+}
+
+/* The first copy by the map of copy v. */
+static ValId
+first_copy(const TirKernel *k, ValId v)
+{
+	ValId w = 1;
+	while (tir_inst(k, w)->op != OP_COPY || !same_map(k, v, w))
+		w++;
+	return w;
+}
+
+bool
+tir_makes_map(const TirKernel *k, ValId v)
+{
+	return tir_inst(k, v)->op == OP_COPY && first_copy(k, v) == v;
+}
+
+unsigned
+tir_map_of(const TirKernel *k, ValId copy)
+{
+	unsigned n = 0;
+	ValId first = first_copy(k, copy);
+	for (ValId v = 1; v < first; v++)
+		n += tir_makes_map(k, v);
+	return n;
+}
+
 unsigned
 tir_maps(const TirKernel *k)
 {
 	unsigned n = 0;
 	for (ValId v = 1; v < k->inst.n; v++)
-		n += k->inst.at[v].op == OP_COPY;
+		n += tir_makes_map(k, v);
 	return n;
 }
 
@@ -476,6 +541,15 @@ tir_ring_bytes(const TirKernel *k)
 	for (uint32_t c = 0; c < k->channel.n; c++)
 		bytes += k->channel.at[c].slots * (tir_slot_bytes(&k->channel.at[c]) + 2 * 8);
 	return bytes;
+}
+
+uint32_t
+tir_shared_at(const TirKernel *k, uint32_t b)
+{
+	uint32_t at = tir_ring_bytes(k), unit = 16;
+	for (uint32_t n = 0; n < b; n++)
+		at = (at + k->buffer.at[n].shared * ((dtype_info[k->buffer.at[n].dtype].bits + 7u) / 8u) + unit - 1) / unit * unit;
+	return at;
 }
 
 unsigned

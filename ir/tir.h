@@ -57,6 +57,11 @@
  *   RANK     i64: the number of the block in its cluster
  *   SHUFFLE  a scalar -> what the thread whose number differs in the bits imm (1 .. 31) has; with TIR_BEFORE(n) and
  *            TIR_AFTER(n), 0 < n < 32, what the thread by n before or after it in its warp has, itself where there is none
+ *   WARP_MMA a[8], b[4], bf16 or f16, and c[4], f32, scalars -> a vector of 4 f32: the threads of each warp, which all meet it,
+ *            add the product of two matrices to a third. What a thread has of a (16 rows, 16 terms), b (16 terms, 8
+ *            columns), c and the result (16 rows, 8 columns) say the rows MMA_A16, MMA_B16 and MMA_C of ir/fragments.def. The
+ *            products are exact; the sums are of f32, in an order and with a rounding that are the target's (the
+ *            interpreter: term after term, by fma), subnormals kept.
  *   BARRIER  all threads of the block, or with imm = 1 of the cluster, arrive before any goes on; what they stored
  *            before is then seen by all of them. With imm = TIR_HANDED(k) those of the block arrive, and go on when every
  *            block of the cluster has stored, since the last barrier of the cluster or such a one, an element for it in the
@@ -92,7 +97,7 @@ typedef struct {
 enum {
 	TIR_MASKED = 1, /* the last operand of LOAD or STORE is a mask */
 	TIR_STREAM = 2  /* STORE of a vector along an axis: nothing reads it soon, so a large view may go past
-	                 * the caches */
+	                 * the caches. LOAD of one: nothing reads it again soon */
 };
 /* LOAD of a vector along an axis: the one with the next index along axis a follows soon, or with the n-th from here */
 #define TIR_AHEAD(a) (((a) + 1) << 4)
@@ -176,7 +181,7 @@ typedef struct TirKernel {
 	Name name;
 	TirForm form;
 	uint16_t threads; /* BLOCK and SPREAD: of a block, a power of two, at least a warp; with channels groups of TIR_GROUP */
-	uint16_t cluster; /* the blocks that take a task together, a power of two; 0: one */
+	uint16_t cluster; /* the blocks that take a task together, a power of two but with ROLES; 0: one */
 	uint16_t resident; /* a thread may take registers until so many blocks fill a multiprocessor; 0: as many as it is
 	                    * thought to need */
 	uint16_t group;   /* lanes side by side that one thread has, a power of two: then every view's start and its
@@ -239,10 +244,20 @@ unsigned tir_add_channel(TirKernel *k, const TirChannel *c);
 void tir_open_roles(TirKernel *k, int64_t roles); /* opens the multiplying one; ROLES ends the body */
 void tir_other_role(TirKernel *k);                /* opens the loading one */
 void tir_end_roles(TirKernel *k);
-/* How many COPYs there are, each of which takes a tensor map; bytes of all slots and of what says who has them. */
+/* How many tensor maps COPYs take; bytes of all slots and of what says who has them; where shared buffer b lies behind
+ * these, or for the number of buffers where the last one ends. */
 unsigned tir_maps(const TirKernel *k);
+/* Whether COPY v is the first by its map, which all that copy boxes of one shape of its view have; the number of a copy's. */
+bool tir_makes_map(const TirKernel *k, ValId v);
+unsigned tir_map_of(const TirKernel *k, ValId copy);
 uint32_t tir_ring_bytes(const TirKernel *k);
+uint32_t tir_shared_at(const TirKernel *k, uint32_t b);
 void tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index);
+/* With a count and a step for each axis. */
+void tir_copy_box(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index, const ValId *count, const ValId *step);
+/* Those of axis a of a COPY; 0: it has none. */
+ValId tir_box_count(const TirKernel *k, ValId copy, unsigned a);
+ValId tir_box_step(const TirKernel *k, ValId copy, unsigned a);
 
 /* Whether tasks wait for those before them. */
 static inline bool
@@ -306,5 +321,11 @@ typedef struct {
 /* Verifies and runs. False with a message when the kernel does what it must not: reads or writes
  * outside a buffer or a view, or runs too long. */
 bool tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **error);
+
+/* --- registers of roles (tir_banks.c) --- */
+/* Accumulator `bank` of a kernel of roles: its columns, and registers of a thread; 0 where there is none. And how many terms of
+ * a factor are kept. */
+unsigned tir_bank_columns(const TirKernel *k, unsigned bank, unsigned *registers);
+unsigned tir_kept_terms(const TirKernel *k);
 
 #endif

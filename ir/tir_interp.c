@@ -296,8 +296,8 @@ run_steps(Interp *x)
 			run_moves(x, s);
 			s = first + s->target - 1;
 			break;
-		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE: case STEP_ROLES:
-		case STEP_SHUFFLE: case STEP_BARRIER: ok = violation(x, s, "without threads"); break;
+		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_PRODUCT: case STEP_KEEP: case STEP_PUT: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE: case STEP_ROLES:
+		case STEP_SHUFFLE: case STEP_WARP_MMA: case STEP_BARRIER: ok = violation(x, s, "without threads"); break;
 		case STEP_END: return true;
 		}
 		if (!ok)
@@ -323,11 +323,9 @@ add_shared(const TirKernel *k, Arena *scratch, TirRun *run)
 	run->buffer = m;
 }
 
-bool
-tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **error)
+static bool
+interpret_call(const TirKernel *k, Arena *scratch, TirRun *run, const char **error)
 {
-	if (!tir_verify(k, scratch, error))
-		return false;
 	StepProgram program;
 	interp_decode(k, scratch, run, &program);
 	Interp x = {.k = k, .scratch = scratch, .run = run, .program = &program, .slot = program.slot};
@@ -341,4 +339,32 @@ tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **erro
 	if (!ok)
 		*error = x.error;
 	return ok;
+}
+
+/* A task in each call. */
+static bool
+interpret_tasks(const TirKernel *k, Arena *scratch, TirRun *run, const char **error)
+{
+	int64_t step = run->task_step > 0 ? run->task_step : 1;
+	TirRun all = {0};
+	for (int64_t t = run->task_lo; t < run->task_hi; t += step) {
+		TirRun call = *run;
+		call.task_lo = t;
+		call.task_hi = t + 1;
+		if (!interpret_call(k, scratch, &call, error))
+			return false;
+		all.fault = all.fault ? all.fault : call.fault;
+		all.cut = all.cut ? all.cut : call.cut;
+	}
+	run->fault = all.fault;
+	run->cut = all.cut;
+	return true;
+}
+
+bool
+tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **error)
+{
+	if (!tir_verify(k, scratch, error))
+		return false;
+	return k->cluster && k->channel.n ? interpret_tasks(k, scratch, run, error) : interpret_call(k, scratch, run, error);
 }

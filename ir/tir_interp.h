@@ -21,12 +21,16 @@ typedef enum {
 	STEP_STORE,
 	STEP_SHUFFLE,
 	STEP_BARRIER,
+	STEP_WARP_MMA, /* from: the factors' dtype; src[0]: slots of all operands, side by side */
 	STEP_DOT,     /* access: c, then a, then b; src[0] n */
 	STEP_ACQUIRE, /* of channels: src[0] the fill, target the instruction's number */
 	STEP_BOX,     /* COPY: access, and src[0] the fill */
 	STEP_WAIT,
 	STEP_RELEASE,
 	STEP_MMA,
+	STEP_PRODUCT,
+	STEP_KEEP,
+	STEP_PUT,
 	STEP_SETTLE,
 	STEP_TURN,
 	STEP_PIECE,
@@ -43,6 +47,7 @@ typedef enum {
 /* One axis of an access, by slots. */
 typedef struct {
 	uint32_t extent, stride, index;
+	uint32_t count, step;  /* of a box; 0: its part says */
 	uint8_t each_lane; /* the index has a slot a lane */
 	uint8_t along;     /* lane l adds l */
 } StepAxis;

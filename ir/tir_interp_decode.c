@@ -87,15 +87,29 @@ add_slide(Decode *d, ValId v)
 	}
 }
 
+/* The scalars that v takes, side by side from slot `to` on. */
+static void
+copy_operands(Decode *d, ValId v, uint32_t to)
+{
+	for (uint32_t l = 0; l < tir_inst(d->k, v)->narg; l++) {
+		Step *s = add_step(d, STEP_COPY, v);
+		*s = (Step){.kind = STEP_COPY, .inst = v, .dst = to + l, .lanes = 1, .src = {d->home[tir_arg(d->k, v, l)]}};
+	}
+}
+
 static void
 add_join(Decode *d, ValId v)
 {
-	uint32_t n = tir_inst(d->k, v)->narg;
-	d->home[v] = new_slots(d, n);
-	for (uint32_t l = 0; l < n; l++) {
-		Step *s = add_step(d, STEP_COPY, v);
-		*s = (Step){.kind = STEP_COPY, .inst = v, .dst = d->home[v] + l, .lanes = 1, .src = {d->home[tir_arg(d->k, v, l)]}};
-	}
+	d->home[v] = new_slots(d, tir_inst(d->k, v)->narg);
+	copy_operands(d, v, d->home[v]);
+}
+
+static void
+add_warp_mma(Decode *d, ValId v)
+{
+	uint32_t operands = new_slots(d, tir_inst(d->k, v)->narg);
+	copy_operands(d, v, operands);
+	add_value(d, STEP_WARP_MMA, v)->src[0] = operands;
 }
 
 static void
@@ -161,10 +175,14 @@ add_box(Decode *d, ValId v)
 	unsigned rank = (unsigned)tir_inst(d->k, view)->imm.i;
 	StepAccess a = {.rank = (uint8_t)rank, .dtype = tir_inst(d->k, view)->type.dtype};
 	a.buffer = (uint32_t)tir_inst(d->k, tir_arg(d->k, view, 0))->imm.i;
-	for (unsigned n = 0; n < rank; n++)
+	for (unsigned n = 0; n < rank; n++) {
+		ValId count = tir_box_count(d->k, v, n), step = tir_box_step(d->k, v, n);
 		a.axis[n] = (StepAxis){.extent = d->home[tir_arg(d->k, view, 1 + n)],
 		                       .stride = d->home[tir_arg(d->k, view, 1 + rank + n)],
-		                       .index = d->home[tir_arg(d->k, v, 2 + n)]};
+		                       .index = d->home[tir_arg(d->k, v, 2 + n)],
+		                       .count = count ? d->home[count] : 0,
+		                       .step = step ? d->home[step] : 0};
+	}
 	vec_push(d->scratch, &d->out->access, a);
 	Step *s = add_step(d, STEP_BOX, v);
 	s->src[0] = d->home[tir_arg(d->k, v, 1)];
@@ -311,6 +329,9 @@ decode_role(Decode *d, ValId v)
 	case OP_WAIT: add_value(d, STEP_WAIT, v); break;
 	case OP_RELEASE: add_value(d, STEP_RELEASE, v); break;
 	case OP_MMA: add_value(d, STEP_MMA, v); break;
+	case OP_PRODUCT: add_value(d, STEP_PRODUCT, v); break;
+	case OP_KEEP: add_value(d, STEP_KEEP, v); break;
+	case OP_PUT: add_value(d, STEP_PUT, v); break;
 	case OP_SETTLE: add_value(d, STEP_SETTLE, v); break;
 	case OP_TURN: add_value(d, STEP_TURN, v); break;
 	case OP_PIECE: add_value(d, STEP_PIECE, v); break;
@@ -360,8 +381,8 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_BARRIER:
 		add_step(d, STEP_BARRIER, v);
 		return;
-	case OP_JOIN:
-		add_join(d, v);
+	case OP_JOIN: case OP_WARP_MMA:
+		(p->op == OP_JOIN ? add_join : add_warp_mma)(d, v);
 		return;
 	case OP_HALF: case OP_WEAVE:
 		add_value(d, p->op == OP_HALF ? STEP_HALF : STEP_WEAVE, v)->src[2] = (uint32_t)p->imm.i;
@@ -375,7 +396,7 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_DOT:
 		add_dot(d, v);
 		return;
-	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_TURN: case OP_PIECE: case OP_ROLES:
+	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_TURN: case OP_PIECE: case OP_ROLES:
 		decode_role(d, v);
 		return;
 	case OP_FAULT:

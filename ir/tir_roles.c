@@ -35,23 +35,29 @@ typedef struct {
 	unsigned from, to;
 	bool *active;
 	Held *held;
-	float *sum; /* (row, column) of the group's share */
+	float *sum[TIR_MAX_BANKS]; /* (row, column) of the group's share */
+	float *kept; /* (row, term) */
 	struct {
-		unsigned channel;
-		int64_t n;
-	} flying[MAX_FLYING]; /* what products going on read, the oldest first */
-	unsigned nflying, group;
-	bool waits;
+		unsigned channel[2];
+		int64_t n[2]; /* -1: none */
+		unsigned bank;
+		bool kept;
+	} flying[MAX_FLYING]; /* what products going on read and add to, the oldest first */
+	unsigned nflying, group, block;
+	unsigned met; /* the cluster's barrier that it has come to, counted from 1 */
+	bool came, waits;
 } Strand;
 
 typedef struct {
 	Block *x;
-	Ring *ring;
+	Ring *ring; /* of each block those of its channels */
 	Strand *strand;
 	unsigned groups, shares, nstrand;
 	bool turns;
 	unsigned now;     /* whose turn it is */
-	unsigned columns; /* of an accumulator */
+	unsigned came, met; /* groups that have come to the cluster's next barrier; barriers that all have met */
+	unsigned columns[TIR_MAX_BANKS]; /* of an accumulator */
+	unsigned rows[TIR_MAX_BANKS];
 } Roles;
 
 static int64_t
@@ -66,6 +72,12 @@ imm_of(const Roles *r, const Step *s)
 	return tir_inst(r->x->k, s->inst)->imm.i;
 }
 
+static Ring *
+ring_of(const Roles *r, const Strand *d, unsigned channel)
+{
+	return &r->ring[d->block * r->x->k->channel.n + channel];
+}
+
 /* --- the loading role --- */
 
 /* Waits where a group has not released what the slot had. */
@@ -73,7 +85,7 @@ static bool
 run_acquire(Roles *r, Strand *d, const Step *s)
 {
 	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s));
-	Ring *ring = &r->ring[channel];
+	Ring *ring = ring_of(r, d, channel);
 	int64_t n = value(r, d, s->src[0]);
 	if (n != ring->acquired)
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "fill %" PRId64 " where %" PRId64 " is next", n, ring->acquired));
@@ -88,9 +100,39 @@ run_acquire(Roles *r, Strand *d, const Step *s)
 	return true;
 }
 
-/* The element of the view at these coordinates in its last two axes; 0 outside. */
+/* Whether counts and steps, where the box has some, are what its part takes. */
 static bool
-box_element(Roles *r, const Strand *d, const Step *s, int64_t outer, int64_t inner, float *to)
+box_fits(const Roles *r, const Strand *d, const StepAccess *a, const TirPart *p)
+{
+	int64_t rows = 1;
+	for (unsigned n = 0; n < a->rank && a->axis[0].count; n++) {
+		int64_t count = value(r, d, a->axis[n].count), step = value(r, d, a->axis[n].step);
+		bool last = n + 1u == a->rank;
+		if (count < 1 || step < 1 || step > TIR_MAX_BOX_STEP || count > TIR_MAX_PART_ROWS / step || (last && count * step != p->terms))
+			return false;
+		rows *= last ? 1 : count;
+	}
+	return !a->axis[0].count || rows == p->rows;
+}
+
+/* How far from the first indices this row and term of the part is. */
+static void
+box_offsets(const Roles *r, const Strand *d, const StepAccess *a, const TirPart *p, int64_t row, int64_t term, int64_t *to)
+{
+	for (unsigned n = a->rank; n-- > 0;) {
+		bool last = n + 1u == a->rank;
+		if (a->axis[n].count) {
+			int64_t count = value(r, d, a->axis[n].count);
+			to[n] = last ? term : row % count * value(r, d, a->axis[n].step);
+			row = last ? row : row / count;
+		} else
+			to[n] = last ? (p->turned ? row : term) : n + 2u == a->rank ? (p->turned ? term : row) : 0;
+	}
+}
+
+/* The element of the view that far from the first indices; 0 outside. */
+static bool
+box_element(Roles *r, const Strand *d, const Step *s, const int64_t *offset, float *to)
 {
 	Block *x = r->x;
 	const StepAccess *a = &x->program->access.at[s->access];
@@ -98,8 +140,7 @@ box_element(Roles *r, const Strand *d, const Step *s, int64_t outer, int64_t inn
 	int64_t where = 0;
 	*to = 0;
 	for (unsigned n = 0; n < a->rank; n++) {
-		int64_t i = value(r, d, a->axis[n].index), step;
-		i += n + 1u == a->rank ? inner : n + 2u == a->rank ? outer : 0;
+		int64_t i = value(r, d, a->axis[n].index) + offset[n], step;
 		if (i < 0 || i >= value(r, d, a->axis[n].extent))
 			return true;
 		if (__builtin_mul_overflow(i, value(r, d, a->axis[n].stride), &step) || __builtin_add_overflow(where, step, &where))
@@ -114,7 +155,7 @@ box_element(Roles *r, const Strand *d, const Step *s, int64_t outer, int64_t inn
 static bool
 run_box(Roles *r, Strand *d, const Step *s)
 {
-	Ring *ring = &r->ring[TIR_CHANNEL_OF(imm_of(r, s))];
+	Ring *ring = ring_of(r, d, TIR_CHANNEL_OF(imm_of(r, s)));
 	unsigned number = TIR_PART_OF(imm_of(r, s));
 	const TirPart *p = &ring->c->part[number];
 	int64_t n = value(r, d, s->src[0]);
@@ -122,11 +163,16 @@ run_box(Roles *r, Strand *d, const Step *s)
 		return threads_violation(r->x, s, "to a slot that is not acquired");
 	if (ring->copied >> number & 1)
 		return threads_violation(r->x, s, "the part is there already");
+	const StepAccess *a = &r->x->program->access.at[s->access];
+	if (!box_fits(r, d, a, p))
+		return threads_violation(r->x, s, "the box is not what its part has");
 	float *to = ring->part[n % ring->c->slots][number];
-	for (unsigned row = 0; row < p->rows; row++)
-		for (unsigned term = 0; term < p->terms; term++)
-			if (!box_element(r, d, s, p->turned ? term : row, p->turned ? row : term, &to[row * p->terms + term]))
-				return false;
+	for (unsigned i = 0; i < (unsigned)p->rows * p->terms; i++) {
+		int64_t offset[TIR_MAX_RANK];
+		box_offsets(r, d, a, p, i / p->terms, i % p->terms, offset);
+		if (!box_element(r, d, s, offset, &to[i]))
+			return false;
+	}
 	ring->copied |= 1u << number;
 	if (ring->copied + 1 == 1u << ring->c->nparts)
 		ring->filled = ring->acquired;
@@ -139,7 +185,7 @@ static bool
 run_wait(Roles *r, Strand *d, const Step *s)
 {
 	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s));
-	Ring *ring = &r->ring[channel];
+	Ring *ring = ring_of(r, d, channel);
 	Held *held = &d->held[channel];
 	int64_t n = value(r, d, s->src[0]);
 	if (r->turns && held->released == held->waited)
@@ -176,10 +222,11 @@ run_release(Roles *r, Strand *d, const Step *s)
 	if (n != d->held[channel].released || n >= d->held[channel].waited)
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have", n));
 	for (unsigned k = 0; k < d->nflying; k++)
-		if (d->flying[k].channel == channel && d->flying[k].n == n)
+		if ((d->flying[k].channel[0] == channel && d->flying[k].n[0] == n) || (d->flying[k].channel[1] == channel && d->flying[k].n[1] == n))
 			return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which a product reads", n));
 	d->held[channel].released++;
-	r->ring[channel].left[n % r->ring[channel].c->slots]--;
+	Ring *ring = ring_of(r, d, channel);
+	ring->left[n % ring->c->slots]--;
 	return true;
 }
 
@@ -195,22 +242,71 @@ multiply(float *sum, const float *a, const float *b, unsigned rows, unsigned col
 		}
 }
 
+/* Whether the group has fill n of the channel. */
+static bool
+holds(const Strand *d, unsigned channel, int64_t n)
+{
+	return n >= d->held[channel].released && n < d->held[channel].waited;
+}
+
+static bool
+run_product(Roles *r, Strand *d, const Step *s, TirProduct p, int64_t n, int64_t m, bool more)
+{
+	const Ring *first = ring_of(r, d, p.channel), *second = ring_of(r, d, p.other);
+	const TirPart *a = &first->c->part[p.a], *b = &second->c->part[p.b];
+	if ((!p.kept && !holds(d, p.channel, n)) || !holds(d, p.other, m))
+		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have",
+		                                             p.kept || holds(d, p.channel, n) ? m : n));
+	if (d->nflying == MAX_FLYING)
+		return threads_violation(r->x, s, "too many products go on");
+	d->flying[d->nflying].channel[0] = p.channel;
+	d->flying[d->nflying].channel[1] = p.other;
+	d->flying[d->nflying].n[0] = p.kept ? -1 : n;
+	d->flying[d->nflying].n[1] = m;
+	d->flying[d->nflying].bank = p.bank;
+	d->flying[d->nflying++].kept = p.kept;
+	unsigned rows = r->rows[p.bank];
+	const float *of_b = second->part[m % second->c->slots][p.b];
+	if (p.kept) {
+		for (unsigned i = 0; i < rows; i++)
+			multiply(d->sum[p.bank] + (size_t)i * b->rows, d->kept + (size_t)i * TIR_MAX_KEPT + p.a * TIR_PART_TERMS, of_b, 1, b->rows, b->terms, more);
+		return true;
+	}
+	const float *of_a = first->part[n % first->c->slots][p.a] + (size_t)(r->turns ? 0 : d->group) * rows * a->terms;
+	multiply(d->sum[p.bank], of_a, of_b, rows, b->rows, a->terms, more);
+	return true;
+}
+
 static bool
 run_mma(Roles *r, Strand *d, const Step *s)
 {
 	int64_t imm = imm_of(r, s), n = value(r, d, s->src[0]);
-	unsigned channel = TIR_CHANNEL_OF(imm), pa = TIR_PART_OF(imm), pb = TIR_SECOND_PART_OF(imm);
-	const Ring *ring = &r->ring[channel];
-	const TirPart *a = &ring->c->part[pa], *b = &ring->c->part[pb];
-	if (n < d->held[channel].released || n >= d->held[channel].waited)
-		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have", n));
-	if (d->nflying == MAX_FLYING)
-		return threads_violation(r->x, s, "too many products go on");
-	d->flying[d->nflying].channel = channel;
-	d->flying[d->nflying++].n = n;
-	unsigned rows = a->rows / r->shares;
-	float *const *part = ring->part[n % ring->c->slots];
-	multiply(d->sum, part[pa] + (size_t)(r->turns ? 0 : d->group) * rows * a->terms, part[pb], rows, b->rows, a->terms, value(r, d, s->src[1]) != 0);
+	TirProduct p = tir_product(imm);
+	if (s->kind == STEP_PRODUCT)
+		return run_product(r, d, s, p, n, value(r, d, s->src[1]), value(r, d, s->src[2]) != 0);
+	p.other = p.channel;
+	p.bank = 0;
+	p.kept = false;
+	return run_product(r, d, s, p, n, n, value(r, d, s->src[1]) != 0);
+}
+
+static bool
+run_keep(Roles *r, Strand *d, const Step *s)
+{
+	int64_t imm = imm_of(r, s);
+	unsigned k = 2 * (unsigned)(imm & 0xffff);
+	DType t = (DType)(imm >> 16 & 0xff);
+	for (unsigned n = 0; n < d->nflying; n++)
+		if (d->flying[n].kept)
+			return threads_violation(r->x, s, "of a factor that a product reads");
+	for (unsigned th = d->from; th < d->to; th++)
+		for (unsigned i = 0; i < 2; i++) {
+			uint32_t bits = (uint32_t)at(r->x, s->src[i])[th];
+			float v;
+			memcpy(&v, &bits, sizeof v);
+			unsigned row = tir_piece_row(k + i, th - d->from, TIR_MAX_KEPT), term = tir_piece_column(k + i, th - d->from, TIR_MAX_KEPT);
+			d->kept[(size_t)row * TIR_MAX_KEPT + term] = (float)slot_decode(t, slot_encode(t, (double)v));
+		}
 	return true;
 }
 
@@ -227,16 +323,32 @@ run_settle(Roles *r, Strand *d, const Step *s)
 static bool
 run_piece(Roles *r, Strand *d, const Step *s)
 {
-	unsigned k = (unsigned)imm_of(r, s);
-	if (d->nflying)
-		return threads_violation(r->x, s, "of an accumulator to which products are added");
+	unsigned k = (unsigned)imm_of(r, s) & 0xffff, bank = (unsigned)(imm_of(r, s) >> 16);
+	for (unsigned n = 0; n < d->nflying; n++)
+		if (d->flying[n].bank == bank)
+			return threads_violation(r->x, s, "of an accumulator to which products are added");
 	for (unsigned t = d->from; t < d->to; t++) {
-		unsigned row = tir_piece_row(k, t - d->from, r->columns), column = tir_piece_column(k, t - d->from, r->columns);
+		unsigned row = tir_piece_row(k, t - d->from, r->columns[bank]), column = tir_piece_column(k, t - d->from, r->columns[bank]);
+		float *sum = &d->sum[bank][row * r->columns[bank] + column];
 		uint32_t bits;
-		memcpy(&bits, &d->sum[row * r->columns + column], sizeof bits);
+		if (s->kind == STEP_PUT) {
+			bits = (uint32_t)at(r->x, s->src[0])[t];
+			memcpy(sum, &bits, sizeof bits);
+			continue;
+		}
+		memcpy(&bits, sum, sizeof bits);
 		at(r->x, s->dst)[t] = bits;
 	}
 	return true;
+}
+
+/* Between the threads of a warp, which are all of the group. */
+static void
+run_shuffle(Roles *r, Strand *d, const Step *s)
+{
+	int64_t by = imm_of(r, s);
+	for (unsigned t = d->from; t < d->to; t++)
+		at(r->x, s->dst)[t] = at(r->x, s->src[0])[t / TIR_WARP * TIR_WARP + tir_shuffle_from(by, t % TIR_WARP)];
 }
 
 /* --- control: what the threads of a strand have in common --- */
@@ -296,6 +408,35 @@ run_loop(Roles *r, Strand *d, const Step *s)
 }
 
 static bool
+all_are_loaded(const Roles *r)
+{
+	for (unsigned n = 0; n < r->nstrand; n++)
+		if (r->strand[n].group == r->groups && r->strand[n].at < r->strand[n].end)
+			return false;
+	return true;
+}
+
+static void
+run_barrier(Roles *r, Strand *d, const Step *s)
+{
+	Block *x = r->x;
+	if (imm_of(r, s) == TIR_GROUP_BARRIER) {
+		x->group_epoch[d->from / TIR_GROUP] = ++x->epoch;
+		return;
+	}
+	if (!d->came) {
+		d->met = r->met + 1;
+		r->came++;
+	}
+	if (r->came == r->groups * tir_blocks(x->k) && all_are_loaded(r)) {
+		r->came = 0;
+		r->met++;
+		x->cluster_epoch = x->roles_epoch = ++x->epoch;
+	}
+	d->came = d->waits = r->met < d->met;
+}
+
+static bool
 run_step(Roles *r, Strand *d, const Step *s)
 {
 	Block *x = r->x;
@@ -304,11 +445,13 @@ run_step(Roles *r, Strand *d, const Step *s)
 	case STEP_BOX: return run_box(r, d, s);
 	case STEP_WAIT: return run_wait(r, d, s);
 	case STEP_RELEASE: return run_release(r, d, s);
-	case STEP_MMA: return run_mma(r, d, s);
+	case STEP_MMA: case STEP_PRODUCT: return run_mma(r, d, s);
+	case STEP_KEEP: return run_keep(r, d, s);
+	case STEP_SHUFFLE: run_shuffle(r, d, s); return true;
 	case STEP_SETTLE: run_settle(r, d, s); return true;
 	case STEP_TURN: return run_turn(r, d, s);
-	case STEP_PIECE: return run_piece(r, d, s);
-	case STEP_BARRIER: x->group_epoch[d->group] = ++x->epoch; return true;
+	case STEP_PIECE: case STEP_PUT: return run_piece(r, d, s);
+	case STEP_BARRIER: run_barrier(r, d, s); return true;
 	case STEP_IF: return run_branch(r, d, s);
 	case STEP_FOR: case STEP_HEAD: case STEP_NEXT: return run_loop(r, d, s);
 	case STEP_JUMP:
@@ -347,13 +490,18 @@ run_strand(Roles *r, Strand *d, bool *moved)
 static bool
 all_is_read(Roles *r, const Step *s)
 {
-	for (unsigned g = 0; g < r->groups; g++) {
-		const Strand *d = &r->strand[g];
+	if (r->x->reached_epoch >= r->x->cluster_epoch && tir_blocks(r->x->k) > 1)
+		return threads_violation(r->x, s, "a block may end while another one reaches its memory");
+	for (unsigned n = 0; n < r->nstrand; n++) {
+		const Strand *d = &r->strand[n];
+		if (d->group == r->groups)
+			continue;
 		if (d->nflying)
 			return threads_violation(r->x, s, "a role ends while its products go on");
+		const Ring *ring = ring_of(r, d, 0);
 		for (uint32_t c = 0; c < r->x->k->channel.n; c++)
-			if (d->held[c].released != d->held[c].waited || (r->turns ? r->ring[c].waited : d->held[c].waited) != r->ring[c].acquired ||
-			    r->ring[c].filled != r->ring[c].acquired)
+			if (d->held[c].released != d->held[c].waited || (r->turns ? ring[c].waited : d->held[c].waited) != ring[c].acquired ||
+			    ring[c].filled != ring[c].acquired)
 				return threads_violation(r->x, s, arena_text(r->x->scratch, "channel %u ends with a fill that not all have released", c));
 	}
 	return true;
@@ -363,47 +511,52 @@ static void
 make_ring(Roles *r, unsigned n)
 {
 	Ring *ring = &r->ring[n];
-	ring->c = &r->x->k->channel.at[n];
+	ring->c = &r->x->k->channel.at[n % r->x->k->channel.n];
 	for (unsigned s = 0; s < ring->c->slots; s++)
 		for (unsigned p = 0; p < ring->c->nparts; p++)
 			ring->part[s][p] = ARENA_ARRAY(r->x->scratch, float, (size_t)ring->c->part[p].rows * ring->c->part[p].terms);
 }
 
-/* The accumulator's columns, and the rows of a group's share. */
-static unsigned
-find_accumulator(Roles *r)
+static void
+find_accumulators(Roles *r)
 {
-	const TirKernel *k = r->x->k;
-	unsigned rows = 0;
-	for (ValId v = 1; v < k->inst.n; v++)
-		if (tir_inst(k, v)->op == OP_MMA) {
-			int64_t imm = tir_inst(k, v)->imm.i;
-			const TirChannel *c = &k->channel.at[TIR_CHANNEL_OF(imm)];
-			rows = c->part[TIR_PART_OF(imm)].rows / r->shares;
-			r->columns = c->part[TIR_SECOND_PART_OF(imm)].rows;
-		}
-	return rows;
+	for (unsigned bank = 0; bank < TIR_MAX_BANKS; bank++) {
+		unsigned registers;
+		r->columns[bank] = tir_bank_columns(r->x->k, bank, &registers);
+		r->rows[bank] = r->columns[bank] ? registers / (r->columns[bank] / 2) * TIR_MMA_ROWS : 0;
+	}
+}
+
+/* Of which nothing is known at first. */
+static float *
+unknown(Arena *a, size_t n)
+{
+	float *v = ARENA_ARRAY(a, float, n + 1);
+	for (size_t i = 0; i < n; i++)
+		v[i] = NAN;
+	return v;
 }
 
 static void
-make_strand(Roles *r, unsigned n, const Step *s, const Step *after, unsigned rows)
+make_strand(Roles *r, unsigned n, const Step *s, const Step *after)
 {
 	Block *x = r->x;
 	Strand *d = &r->strand[n];
 	const Step *other = x->program->step.at + s->target;
-	bool loads = n == r->groups;
+	d->block = n / (r->groups + 1);
+	d->group = n % (r->groups + 1);
+	bool loads = d->group == r->groups;
 	d->at = loads ? other : s + 1;
 	d->end = loads ? after - 1 : other - 1; /* without the jump behind it */
 	d->from = n * TIR_GROUP;
 	d->to = d->from + (loads ? 1u : (unsigned)TIR_GROUP);
-	d->group = n;
 	d->active = ARENA_ARRAY(x->scratch, bool, x->threads);
 	for (unsigned t = d->from; t < d->to; t++)
 		d->active[t] = true;
 	d->held = ARENA_ARRAY(x->scratch, Held, x->k->channel.n);
-	d->sum = ARENA_ARRAY(x->scratch, float, (size_t)rows * r->columns + 1);
-	for (size_t i = 0; i < (size_t)rows * r->columns; i++)
-		d->sum[i] = NAN;
+	for (unsigned bank = 0; bank < TIR_MAX_BANKS; bank++)
+		d->sum[bank] = unknown(x->scratch, (size_t)r->rows[bank] * r->columns[bank]);
+	d->kept = unknown(x->scratch, (size_t)TIR_MMA_ROWS * TIR_MAX_KEPT);
 	x->group_epoch[n] = x->roles_epoch;
 }
 
@@ -429,15 +582,15 @@ roles_run(Block *x, const Step *s, const Step *after)
 {
 	TirRoles roles = tir_roles(tir_inst(x->k, s->inst)->imm.i);
 	Roles r = {.x = x, .groups = roles.groups, .shares = roles.shares, .turns = roles.turns};
-	r.nstrand = r.groups + 1;
-	r.ring = ARENA_ARRAY(x->scratch, Ring, x->k->channel.n);
+	r.nstrand = (r.groups + 1) * tir_blocks(x->k);
+	r.ring = ARENA_ARRAY(x->scratch, Ring, (size_t)x->k->channel.n * tir_blocks(x->k));
 	r.strand = ARENA_ARRAY(x->scratch, Strand, r.nstrand);
 	x->group_epoch = ARENA_ARRAY(x->scratch, uint32_t, r.nstrand);
 	x->roles_epoch = x->epoch;
-	for (uint32_t c = 0; c < x->k->channel.n; c++)
+	for (uint32_t c = 0; c < x->k->channel.n * tir_blocks(x->k); c++)
 		make_ring(&r, c);
-	unsigned rows = find_accumulator(&r);
+	find_accumulators(&r);
 	for (unsigned n = 0; n < r.nstrand; n++)
-		make_strand(&r, n, s, after, rows);
+		make_strand(&r, n, s, after);
 	return run_strands(&r, s);
 }

@@ -65,7 +65,7 @@ parted_at(const Block *x, uint16_t a, uint16_t b)
 {
 	if (!x->roles_epoch)
 		return x->epoch;
-	return group_of(a) == group_of(b) ? x->group_epoch[group_of(a)] : x->roles_epoch;
+	return group_of(a) == group_of(b) && x->group_epoch[group_of(a)] > x->roles_epoch ? x->group_epoch[group_of(a)] : x->roles_epoch;
 }
 
 static bool
@@ -165,6 +165,8 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 			if (there && (!locate(x, &c, l, &element) ||
 			              !(posted ? is_post(x, &c, data, element, *value) : touch_all(x, &c, element))))
 				return false;
+			if (there && x->k->buffer.at[a->buffer].wide && element / x->k->buffer.at[a->buffer].shared != c.block)
+				x->reached_epoch = x->epoch;
 			if (there && writes)
 				slot_store((DType)a->dtype, data, element, *value);
 			else if (!writes)
@@ -355,13 +357,14 @@ threads_run(Block *x, const Step *from, const Step *to, const bool *active)
 		case STEP_STORE: ok = run_access(x, s, active, true); break;
 		case STEP_FAULT: run_fault(x, s, active); break;
 		case STEP_SHUFFLE: case STEP_BARRIER: ok = run_together(x, s, active); break;
+		case STEP_WARP_MMA: ok = all_meet(x, s, active); if (ok) threads_warp_mma(x, s); break;
 		case STEP_FOR: next = run_for(x, s, active); break;
 		case STEP_IF: next = run_if(x, s, active); break;
 		case STEP_ROLES:
 			next = x->program->step.at + (x->program->step.at[s->target - 1].target);
 			ok = roles_run(x, s, next);
 			break;
-		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE:
+		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_PRODUCT: case STEP_KEEP: case STEP_PUT: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE:
 			ok = threads_violation(x, s, "not all threads of the group take the same way here");
 			break;
 		case STEP_HALF: case STEP_WEAVE: case STEP_REGROUP: case STEP_DOT: case STEP_HEAD: case STEP_NEXT: case STEP_JUMP: case STEP_END:

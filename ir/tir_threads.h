@@ -30,8 +30,9 @@ typedef struct {
 	unsigned threads; /* of all blocks */
 	Memory *memory;   /* by buffer */
 	uint32_t epoch, cluster_epoch, handed_epoch; /* handed: of wide buffers alone */
+	uint32_t reached_epoch;  /* in which the memory of another block was reached last */
 	unsigned from, to;       /* the threads at work: values are computed for all of them */
-	uint32_t roles_epoch;    /* not 0: the roles began then, and groups have barriers of their own: */
+	uint32_t roles_epoch;    /* not 0: the roles began then, or all groups of the cluster met, and groups have barriers of their own: */
 	uint32_t *group_epoch;   /* the last one of each */
 	int64_t left;
 	const char *error;
@@ -45,6 +46,8 @@ at(const Block *x, uint32_t slot)
 bool threads_violation(Block *x, const Step *s, const char *what);
 /* The steps from .. to; the threads among x->from .. x->to that are active. */
 bool threads_run(Block *x, const Step *from, const Step *to, const bool *active);
+/* tir_warp.c: what all threads of each warp multiply. */
+void threads_warp_mma(Block *x, const Step *s);
 void threads_move(Block *x, const Step *s, const bool *active);
 /* tir_roles.c: all of ROLES, whose second role ends at `after`. */
 bool roles_run(Block *x, const Step *s, const Step *after);

@@ -9,6 +9,7 @@
 
 #include "ir/tir_inside.h"
 #include "ir/tir_slot.h"
+#include "ir/warp_mma.h"
 
 typedef struct {
 	const TirKernel *k;
@@ -196,7 +197,7 @@ check_access(Verify *x, ValId v, unsigned value)
 	NEED(p->narg >= 1 + value && operand(x, v, 0)->op == OP_VIEW, "operand 0 is no view");
 	const TirInst *view = operand(x, v, 0);
 	unsigned rank = (unsigned)view->imm.i, masked = p->imm.i & TIR_MASKED;
-	int64_t known = TIR_MASKED | (value ? TIR_STREAM : 0xf0);
+	int64_t known = TIR_MASKED | TIR_STREAM | (value ? 0 : 0xf0);
 	NEED((p->imm.i & ~known & 0xff) == 0 && TIR_LANE_AXIS(p->imm.i) < (int)rank && p->imm.i >= 0 &&
 	         p->imm.i >> 12 <= TIR_MAX_AHEAD,
 	     "flags out of range");
@@ -456,6 +457,17 @@ check_leaf(Verify *x, ValId v)
 }
 
 static bool
+check_warp_mma(Verify *x, ValId v)
+{
+	TirType factor = operand(x, v, 0)->type, sum = tir_scalar(DT_F32);
+	NEED(!factor.lanes && (factor.dtype == DT_BF16 || factor.dtype == DT_F16), "multiplies no scalars of bf16 or f16");
+	NEED(same_type(tir_inst(x->k, v)->type, tir_vector(DT_F32, WARP_MMA_C)), "gives no vector of %u f32", (unsigned)WARP_MMA_C);
+	for (unsigned n = 0; n < WARP_MMA_OPERANDS; n++)
+		NEED(same_type(operand(x, v, n)->type, n < WARP_MMA_A + WARP_MMA_B ? factor : sum), "operand %u is of another type", n);
+	return true;
+}
+
+static bool
 check_together(Verify *x, ValId v)
 {
 	const TirInst *p = tir_inst(x->k, v);
@@ -471,6 +483,8 @@ check_together(Verify *x, ValId v)
 		NEED(!b || (b->wide && b->shared >= x->k->cluster && dtype_info[b->dtype].bits <= 32), "is for no elements of blocks");
 		return true;
 	}
+	if (p->op == OP_WARP_MMA)
+		return check_warp_mma(x, v);
 	NEED(is_value(operand(x, v, 0)) && same_type(p->type, operand(x, v, 0)->type), "changes the type");
 	NEED(!p->type.lanes, "is no scalar");
 	NEED(p->imm.i > 0 && p->imm.i < 3 * TIR_WARP && p->imm.i % TIR_WARP, "leaves the warp");
@@ -559,7 +573,7 @@ check_header(Verify *x)
 		return fail(x, 0, "a block of %u threads", k->threads);
 	if (k->form != TIR_TASKS && (!k->group || (k->group & (k->group - 1))))
 		return fail(x, 0, "groups of %u lanes", k->group);
-	if (k->form == TIR_TASKS ? k->cluster : k->cluster > TIR_MAX_CLUSTER || (k->cluster & (k->cluster - 1)))
+	if (k->form == TIR_TASKS ? k->cluster : k->cluster > TIR_MAX_CLUSTER || (!k->channel.n && (k->cluster & (k->cluster - 1))))
 		return fail(x, 0, "a cluster of %u blocks", k->cluster);
 	for (uint32_t i = 0; i < k->buffer.n; i++)
 		if (k->buffer.at[i].same > i)
@@ -604,7 +618,7 @@ check_inst(Verify *x, const Walk *w)
 		return check_const(x, v);
 	case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP: case OP_THREAD: case OP_RANK:
 		return check_leaf(x, v);
-	case OP_SHUFFLE: case OP_BARRIER:
+	case OP_SHUFFLE: case OP_WARP_MMA: case OP_BARRIER:
 		return check_together(x, v);
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_IDIV: case OP_IMOD: case OP_POW:
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:
@@ -629,7 +643,7 @@ check_inst(Verify *x, const Walk *w)
 		return check_fetch(x, v);
 	case OP_DOT:
 		return check_dot(x, v);
-	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_TURN: case OP_ROLES:
+	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_TURN: case OP_ROLES:
 		NEED(tir_inst(x->k, v)->type.dtype == DT_NONE && tir_inst(x->k, v)->type.lanes == 0, "has a type");
 		return true; /* the rest: tir_verify_roles */
 	case OP_PIECE:

@@ -9,8 +9,6 @@ typedef struct {
 	TirRoles roles;
 	unsigned role; /* 1 + the region of ROLES that is open; 0: none */
 	ValId owner;   /* ROLES */
-	unsigned accumulator; /* registers of it; 0: no product so far */
-	int64_t product;
 } Check;
 
 static bool __attribute__((format(printf, 3, 4)))
@@ -43,7 +41,7 @@ check_channels(Check *x)
 {
 	for (uint32_t i = 0; i < x->k->channel.n; i++) {
 		const TirChannel *c = &x->k->channel.at[i];
-		if (!c->slots || c->slots > TIR_MAX_SLOTS || (c->slots & (c->slots - 1)))
+		if (!c->slots || c->slots > TIR_MAX_SLOTS)
 			return fail(x, 0, "channel %u has %u slots", i, c->slots);
 		if (!c->nparts || c->nparts > TIR_MAX_PARTS)
 			return fail(x, 0, "channel %u has %u parts", i, c->nparts);
@@ -74,6 +72,12 @@ is_condition(const TirInst *p)
 	return p->type.dtype == DT_BOOL && p->type.lanes == 0 && p->op != OP_VIEW;
 }
 
+static bool
+is_float(const TirInst *p)
+{
+	return p->type.dtype == DT_F32 && p->type.lanes == 0 && p->op != OP_VIEW;
+}
+
 /* A thread has at first the same share of a block's registers as any other, in units of 8. What the roles have is that
  * in all: with more they would wait for ever. */
 static bool
@@ -83,15 +87,40 @@ check_roles(Check *x, ValId v, const WalkFrame *f)
 	TirRoles r = tir_roles(tir_inst(k, v)->imm.i);
 	unsigned least = 24, most = 240;
 	NEED(!f->owner && f->next == k->region.at[f->region].inst.n, "does not end the kernel's body");
-	NEED(k->form == TIR_SPREAD && k->channel.n && !k->cluster, "without channels, or in a cluster");
+	NEED(k->form == TIR_SPREAD && k->channel.n, "without channels");
 	NEED(r.groups && k->threads == (r.groups + 1) * TIR_GROUP, "%u groups and one that loads are not %u threads", r.groups, k->threads);
 	NEED(r.registers % 8 == 0 && r.rest % 8 == 0 && r.registers >= least && r.registers <= most && r.rest >= least && r.rest <= most,
 	     "%u and %u registers can't be asked for", r.registers, r.rest);
 	unsigned share = TIR_BLOCK_REGISTERS / (k->threads * (k->resident ? k->resident : 1u)) / 8 * 8;
 	NEED(r.groups * r.registers + r.rest <= (r.groups + 1) * share, "there are %u registers for each thread", share);
-	NEED(!r.turns || r.groups == 2, "%u groups take no turns", r.groups);
+	NEED(!r.turns || (r.groups == 2 && !k->cluster), "%u groups take no turns", r.groups);
 	x->roles = r;
 	x->owner = v;
+	return true;
+}
+
+static bool
+is_at_launch(const TirInst *p)
+{
+	return p->op == OP_CONST || p->op == OP_SCALAR;
+}
+
+/* Counts and steps, as far as they are constants. */
+static bool
+check_box(Check *x, ValId v, unsigned rank)
+{
+	int64_t imm = tir_inst(x->k, v)->imm.i;
+	const TirPart *part = &x->k->channel.at[TIR_CHANNEL_OF(imm)].part[TIR_PART_OF(imm)];
+	NEED(!part->turned, "a box with counts, of a part that is turned");
+	for (unsigned a = 0; a < rank; a++) {
+		const TirInst *count = operand(x, v, 2 + rank + a), *step = operand(x, v, 2 + 2 * rank + a);
+		NEED(is_at_launch(count) && is_at_launch(step), "axis %u of the box is not known at launch", a);
+		NEED(count->op != OP_CONST || (count->imm.i >= 1 && count->imm.i <= TIR_MAX_PART_ROWS), "axis %u of the box has no such count", a);
+		NEED(step->op != OP_CONST || (step->imm.i >= 1 && step->imm.i <= TIR_MAX_BOX_STEP), "axis %u of the box has no such step", a);
+		if (a + 1 == rank)
+			NEED(count->op == OP_CONST && count->imm.i == part->terms && step->op == OP_CONST && step->imm.i == 1,
+			     "the last axis of the box is not the terms");
+	}
 	return true;
 }
 
@@ -104,34 +133,63 @@ check_copy(Check *x, ValId v)
 	const TirInst *w = tir_inst(x->k, view);
 	unsigned rank = (unsigned)w->imm.i;
 	NEED(rank >= 2 && rank <= 5, "a view of rank %u", rank);
-	NEED(p->narg == 2 + rank, "rank %u takes %u operands, not %u", rank, 2 + rank, p->narg);
+	NEED(p->narg == 2 + rank || p->narg == 2 + 3 * rank, "rank %u takes %u operands or %u, not %u", rank, 2 + rank, 2 + 3 * rank, p->narg);
 	for (unsigned n = 1; n < p->narg; n++)
 		NEED(is_number(operand(x, v, n)), "operand %u is no i64 scalar", n);
 	for (unsigned n = 1; n <= 2 * rank; n++)
-		NEED(operand(x, view, n)->op == OP_CONST || operand(x, view, n)->op == OP_SCALAR, "the view's operand %u is not known at launch", n);
+		NEED(is_at_launch(operand(x, view, n)), "the view's operand %u is not known at launch", n);
 	const TirInst *last = operand(x, view, 2 * rank);
 	NEED(last->op == OP_CONST && last->imm.i == 1, "the view's last stride is not 1");
 	const TirBuffer *b = &x->k->buffer.at[operand(x, view, 0)->imm.i];
 	NEED(!b->written && !b->shared && !b->same, "of a buffer that is written");
 	NEED(b->dtype == x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)].part[TIR_PART_OF(p->imm.i)].dtype, "the part is of another type");
-	return true;
+	return p->narg == 2 + rank || check_box(x, v, rank);
+}
+
+/* The registers of accumulators and of what is kept. */
+static unsigned
+own_registers(const Check *x)
+{
+	unsigned all = tir_kept_terms(x->k) / 4;
+	for (unsigned bank = 0; bank < TIR_MAX_BANKS; bank++) {
+		unsigned n;
+		tir_bank_columns(x->k, bank, &n);
+		all += n;
+	}
+	return all;
+}
+
+static unsigned
+bank_registers(const Check *x, int64_t bank)
+{
+	unsigned n = 0;
+	if (bank >= 0 && bank < TIR_MAX_BANKS)
+		tir_bank_columns(x->k, (unsigned)bank, &n);
+	return n;
 }
 
 static bool
-check_mma(Check *x, ValId v)
+check_product(Check *x, ValId v)
 {
-	int64_t imm = tir_inst(x->k, v)->imm.i;
-	const TirChannel *c = &x->k->channel.at[TIR_CHANNEL_OF(imm)];
-	NEED(TIR_SECOND_PART_OF(imm) < c->nparts, "there are %u parts", c->nparts);
-	const TirPart *a = &c->part[TIR_PART_OF(imm)], *b = &c->part[TIR_SECOND_PART_OF(imm)];
-	NEED(a->dtype == b->dtype, "of two types");
-	NEED(a->rows % (TIR_MMA_ROWS * x->roles.shares) == 0, "%u rows are not shared by %u groups", a->rows, x->roles.shares);
-	NEED(is_number(operand(x, v, 0)) && is_condition(operand(x, v, 1)), "takes a number and a condition");
-	unsigned registers = a->rows / (TIR_MMA_ROWS * x->roles.shares) * (b->rows / 2);
-	NEED(!x->accumulator || (x->product & ~0xff) == (imm & ~0xff), "another product has the accumulator");
-	NEED(registers + 24 <= x->roles.registers, "an accumulator of %u registers", registers);
-	x->accumulator = registers;
-	x->product = imm;
+	bool plain = tir_inst(x->k, v)->op == OP_MMA;
+	TirProduct p = tir_product(tir_inst(x->k, v)->imm.i);
+	if (plain)
+		p = (TirProduct){p.channel, p.a, p.channel, p.b, 0, false};
+	NEED(p.channel < x->k->channel.n && p.other < x->k->channel.n && p.bank < TIR_MAX_BANKS, "there are %u channels", x->k->channel.n);
+	const TirChannel *c = &x->k->channel.at[p.channel], *other = &x->k->channel.at[p.other];
+	NEED(p.kept || p.a < c->nparts, "there are %u parts", c->nparts);
+	NEED(p.b < other->nparts, "there are %u parts", other->nparts);
+	const TirPart *b = &other->part[p.b];
+	NEED(p.kept || c->part[p.a].dtype == b->dtype, "of two types");
+	NEED(!p.kept || (p.a + 1) * TIR_PART_TERMS <= TIR_MAX_KEPT, "so many terms are not kept");
+	unsigned rows = p.kept ? (unsigned)TIR_MMA_ROWS * x->roles.shares : c->part[p.a].rows;
+	NEED(rows % (TIR_MMA_ROWS * x->roles.shares) == 0, "%u rows are not shared by %u groups", rows, x->roles.shares);
+	for (unsigned n = 0; n < (plain ? 1u : 2u); n++)
+		NEED(is_number(operand(x, v, n)), "operand %u is no i64 scalar", n);
+	NEED(is_condition(operand(x, v, plain ? 1 : 2)), "takes a condition");
+	unsigned columns = tir_bank_columns(x->k, p.bank, NULL), registers = rows / (TIR_MMA_ROWS * x->roles.shares) * (b->rows / 2);
+	NEED(columns == b->rows && bank_registers(x, p.bank) == registers, "another product has the accumulator");
+	NEED(own_registers(x) + 24 <= x->roles.registers, "accumulators of %u registers", own_registers(x));
 	return true;
 }
 
@@ -140,7 +198,7 @@ static unsigned
 role_of(Op op)
 {
 	switch ((int)op) {
-	case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_SETTLE: case OP_PIECE: return 1;
+	case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_PIECE: return 1;
 	case OP_ACQUIRE: case OP_COPY: return 2;
 	default: return 0;
 	}
@@ -153,11 +211,12 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	unsigned role = role_of((Op)p->op);
 	if (p->op == OP_ROLES)
 		return check_roles(x, v, f);
-	if (p->op == OP_BARRIER || p->op == OP_SHUFFLE) {
-		bool group = p->op == OP_BARRIER && p->imm.i == TIR_GROUP_BARRIER;
-		NEED(group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
+	if (p->op == OP_BARRIER || p->op == OP_SHUFFLE || p->op == OP_WARP_MMA) {
+		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && p->imm.i == 1));
+		NEED(p->op == OP_SHUFFLE ? x->role < 2 : group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
 	}
 	NEED(!x->role || x->role == 1 || p->op != OP_STORE, "in the loading role");
+	NEED(x->role || !x->k->channel.n || (p->op != OP_LOAD && p->op != OP_STORE && p->op != OP_FETCH), "reaches memory before the roles");
 	if (!role)
 		return true;
 	NEED(x->role == role, "stands in another role");
@@ -169,18 +228,26 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 		NEED(x->roles.turns && (p->imm.i == 0 || p->imm.i == 1), "there is no such turn");
 		return true;
 	}
-	if (p->op == OP_PIECE) {
-		NEED(p->imm.i >= 0 && p->imm.i < (int64_t)x->accumulator, "a thread has %u", x->accumulator);
+	if (p->op == OP_PIECE || p->op == OP_PUT) {
+		unsigned most = bank_registers(x, p->imm.i >> 16);
+		NEED((p->imm.i & 0xffff) < most, "a thread has %u", most);
+		NEED(p->op == OP_PIECE || is_float(operand(x, v, 0)), "is given no f32 scalar");
 		return true;
 	}
+	if (p->op == OP_KEEP) {
+		DType t = (DType)(p->imm.i >> 16);
+		NEED((t == DT_BF16 || t == DT_F16) && 4 * (p->imm.i & 0xffff) < tir_kept_terms(x->k), "%u terms are kept", tir_kept_terms(x->k));
+		NEED(is_float(operand(x, v, 0)) && is_float(operand(x, v, 1)), "is given no f32 scalars");
+		return true;
+	}
+	if (p->op == OP_MMA || p->op == OP_PRODUCT)
+		return check_product(x, v);
 	NEED(p->imm.i >= 0 && TIR_CHANNEL_OF(p->imm.i) < x->k->channel.n, "there are %u channels", x->k->channel.n);
-	if (p->op == OP_COPY || p->op == OP_MMA)
+	if (p->op == OP_COPY)
 		NEED(TIR_PART_OF(p->imm.i) < x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)].nparts, "there are %u parts",
 		     x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)].nparts);
 	if (p->op == OP_COPY)
 		return check_copy(x, v);
-	if (p->op == OP_MMA)
-		return check_mma(x, v);
 	NEED(is_number(operand(x, v, 0)), "operand 0 is no i64 scalar");
 	NEED(p->op != OP_RELEASE || is_condition(operand(x, v, 1)), "operand 1 is no bool scalar");
 	return true;

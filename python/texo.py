@@ -190,6 +190,8 @@ class Context:
 
     def compile(self, source, name=None, *, target=None, fp=None, fuse=None, statics=None, cache=True, werror=False):
         """The text of a program as a Module, or CompileError."""
+        if not isinstance(source, str):
+            raise TypeError(f"source: a str is expected, not {type(source).__name__}")
         text, out = source.encode(), c_void_p()
         o = self._options(target, fp, fuse, statics, cache, werror)
         code = _lib.texo_compile_string(self._handle, text, len(text), name.encode() if name else None, byref(o), byref(out))
@@ -241,14 +243,17 @@ _NUMPY = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "uint16"
 _TORCH = {**_NUMPY, "bf16": "bfloat16"}
 
 
-def _scalar(value, dtype):
+def _scalar(value, dtype, name):
     """The bytes of a number as the kernel reads them."""
-    if dtype == "bf16":
+    if dtype != "bf16" and dtype not in _SCALARS:
+        raise TypeError(f"{name}: a scalar of dtype {dtype} is not supported from Python")
+    try:
+        if dtype != "bf16":
+            return struct.pack("<" + _SCALARS[dtype], value)
         bits, = struct.unpack("<I", struct.pack("<f", value))
         return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0)
-    if dtype not in _SCALARS:
-        raise TypeError(f"a scalar of dtype {dtype} is not supported from Python")
-    return struct.pack("<" + _SCALARS[dtype], value)
+    except (struct.error, OverflowError, TypeError):
+        raise TypeError(f"{name}: {value!r} is no {dtype}") from None
 
 
 _capsule_pointer = ctypes.pythonapi.PyCapsule_GetPointer
@@ -270,6 +275,8 @@ class _View:
                 self.capsule = array.__dlpack__(**stream)
         except AttributeError:
             raise TypeError(f"{name}: {type(array).__name__} does not speak DLPack") from None
+        except BufferError as e:  # a dtype or a layout that DLPack has no word for
+            raise BufferError(f"{name}: {e}") from None
         self.owner = array
         if _capsule_valid(self.capsule, b"dltensor_versioned"):
             m = _ManagedVersioned.from_address(_capsule_pointer(self.capsule, b"dltensor_versioned"))
@@ -277,8 +284,10 @@ class _View:
                 raise TypeError(f"{name}: DLPack {m.major}.{m.minor} is not understood")
             if written and m.flags & _READ_ONLY:
                 raise ValueError(f"{name} is written, and the array is read-only")
-        else:
+        elif _capsule_valid(self.capsule, b"dltensor"):
             m = _Managed.from_address(_capsule_pointer(self.capsule, b"dltensor"))
+        else:
+            raise TypeError(f"{name}: what {type(array).__name__} gives is no DLPack tensor")
         self.tensor = DLTensor.from_buffer_copy(m.dl_tensor)  # shape and strides stay the capsule's
         if dtype == "bf16" and (self.tensor.dtype.code, self.tensor.dtype.bits) == (_UINT, 16):
             self.tensor.dtype.code = _BF16
@@ -391,9 +400,10 @@ class Kernel:
         views, scalars, dims = [], [], {}
         for p, value in zip(params, values):
             if p["kind"] == "scalar":
-                value = value.item() if hasattr(value, "item") else value
+                if getattr(value, "size", 2) == 1 or hasattr(value, "numel"):
+                    value = value.item()
                 views.append(None)
-                scalars.append(ctypes.create_string_buffer(_scalar(value, p["dtype"]), 16))
+                scalars.append(ctypes.create_string_buffer(_scalar(value, p["dtype"], p["name"]), 16))
                 dims[p["name"]] = value
                 continue
             view = _View(value, p["name"], p["dtype"], p["kind"] == "inout")

@@ -23,6 +23,7 @@ place_tables(Image *im, const void *tables)
 	TABLE(access);
 	TABLE(kernel);
 	TABLE(bind);
+	TABLE(map);
 	TABLE(words);
 	TABLE(text);
 }

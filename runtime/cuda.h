@@ -9,6 +9,22 @@
 
 #include "runtime/inside.h"
 
+/* CUlaunchAttribute, of which only numbers are used, and CUlaunchConfig. */
+typedef struct {
+	int id, pad;
+	union {
+		int number;
+		unsigned char bytes[64];
+	} value;
+} CudaLaunchAttribute;
+
+typedef struct {
+	unsigned grid[3], block[3], shared;
+	void *stream;
+	CudaLaunchAttribute *attribute;
+	unsigned nattribute;
+} CudaLaunch;
+
 typedef struct {
 	void *library;
 #define CUDA_CALL(id, symbol, parameters) int (*id) parameters;
@@ -22,8 +38,9 @@ typedef struct Cuda {
 	int device, ordinal, sm, processors; /* sm: compute capability, 90 for 9.0 */
 	char name[96];
 	atomic_int lost;                     /* the result that ended the context, or 0 */
-	pthread_mutex_t rows_lock;           /* of the two below: cuda_rows.c's */
+	pthread_mutex_t rows_lock;           /* of those below: cuda_rows.c's */
 	void *rows_module, *rows[4];         /* by the binary logarithm of an element's bytes */
+	void *boxes_module, *boxes;          /* cuda_boxes.c's, of the same lock */
 } Cuda;
 
 /* --- cuda_driver.c --- */

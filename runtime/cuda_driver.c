@@ -140,13 +140,15 @@ cuda_open(Cuda *c, int ordinal, void *context)
 void
 cuda_close(Cuda *c)
 {
-	void *left;
-	if (c->rows_module) {
+	void *left, **own[] = {&c->rows_module, &c->boxes_module};
+	for (unsigned n = 0; n < sizeof own / sizeof *own; n++) {
+		if (!*own[n])
+			continue;
 		bool entered = c->driver.context_push(c->context) == 0;
-		c->driver.module_unload(c->rows_module);
+		c->driver.module_unload(*own[n]);
 		if (entered)
 			c->driver.context_pop(&left);
-		c->rows_module = NULL;
+		*own[n] = NULL;
 	}
 	if (c->context && !c->borrowed)
 		c->driver.context_release(c->device);

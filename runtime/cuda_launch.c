@@ -24,7 +24,7 @@ grid_for(const Cuda *c, const ImageKernel *kernel, int64_t ntask)
 	Grid g = {1, 1};
 	if (kernel->serial)
 		return g;
-	if (kernel->nmap) {
+	if (kernel->nmap && !kernel->cluster) {
 		int64_t most = (c->processors > 0 ? c->processors : 1) * (int64_t)kernel->resident;
 		return (Grid){(unsigned)(ntask < most ? ntask : most), kernel->threads};
 	}
@@ -46,7 +46,7 @@ grid_for(const Cuda *c, const ImageKernel *kernel, int64_t ntask)
 static bool
 in_groups(int64_t elements, uint32_t dtype)
 {
-	return (uint64_t)elements % GROUP_BYTES * (element_of(dtype)->bits / 8) % GROUP_BYTES == 0;
+	return (uint64_t)elements % (2 * GROUP_BYTES) * element_of(dtype)->bits % (8 * GROUP_BYTES) == 0; /* of 4 bits: 32 */
 }
 
 /* Whether buffer b of the kernel, which lies at `at`, has rows that begin and end with a group. */
@@ -96,8 +96,11 @@ count_tasks(texo_kernel *k, const ExprEnv *env)
 	CudaKernel *x = k->cuda;
 	if (x->turn == k->frame.turn)
 		return;
-	for (uint32_t n = 0; n < k->graph->nkernel; n++)
-		x->ntask[n] = expr_value(env, k->program->image.kernel[k->graph->kernel0 + n].ntask);
+	for (uint32_t n = 0; n < k->graph->nkernel; n++) {
+		const ImageKernel *kernel = &k->program->image.kernel[k->graph->kernel0 + n];
+		x->ntask[n] = expr_value(env, kernel->ntask);
+		x->pitch[n] = kernel->nmap && x->ntask[n] > 0 ? expr_value(env, kernel->pitch) : 0;
+	}
 	x->turn = k->frame.turn;
 }
 
@@ -109,8 +112,9 @@ choose(texo_kernel *k, uint8_t *workspace)
 	const ImageKernel *kernel = &im->kernel[k->graph->kernel0];
 	CudaKernel *x = k->cuda;
 	ExprEnv env = {im->words, k->frame.dim, k->frame.param, k->frame.stack};
-	bool ran = false;
+	bool ran = false, copies;
 	count_tasks(k, &env);
+	x->copies = false;
 	x->filled = UINT32_MAX;
 	for (uint32_t n = 0; n < k->graph->nkernel; n++, kernel++) {
 		if (kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || kernel[-1].when != IMG_ALIGNED)))
@@ -121,7 +125,9 @@ choose(texo_kernel *k, uint8_t *workspace)
 			               (long long)MAX_TASKS);
 		if (x->run[n] && kernel->when == IMG_ALIGNED) {
 			fill(k, n, workspace);
-			x->run[n] = runs_aligned(k, kernel, &env) && cuda_maps_suit(k, kernel) ? x->run[n] : 0;
+			if (!runs_aligned(k, kernel, &env) || !cuda_maps_suit(k, kernel, x->pitch[n], &copies))
+				x->run[n] = 0;
+			x->copies = x->copies || (x->run[n] && copies);
 		}
 		ran = ran || x->run[n] > 0;
 	}
@@ -144,6 +150,18 @@ clear_posts(texo_kernel *k, const ImageKernel *kernel, void *stream)
 	return s;
 }
 
+/* A kernel with maps may have blocks where others end that were launched before it: it waits for those itself. */
+static int
+put(const Cuda *c, const ImageKernel *kernel, void *function, Grid g, void *stream, void **parameter)
+{
+	enum { STREAM_SERIALIZATION = 6 };
+	CudaLaunchAttribute early = {.id = STREAM_SERIALIZATION, .value.number = 1};
+	const CudaLaunch how = {{g.blocks, 1, 1}, {g.threads, 1, 1}, kernel->shared, stream, &early, 1};
+	if (kernel->nmap && c->driver.launch_how)
+		return c->driver.launch_how(&how, function, parameter, NULL);
+	return c->driver.launch(function, g.blocks, 1, 1, g.threads, 1, 1, kernel->shared, stream, parameter, NULL);
+}
+
 static texo_status
 launch_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace, void *stream)
 {
@@ -163,15 +181,14 @@ launch_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace, void *stream)
 	x->parameter[count++] = &words;
 	for (uint32_t m = 0; m < kernel->nmap; m++)
 		x->parameter[count++] = x->map + (size_t)m * CUDA_MAP_BYTES;
-	texo_status s = cuda_maps_make(k, kernel);
+	texo_status s = cuda_maps_make(k, kernel, x->pitch[n], workspace, stream);
 	if (!s)
 		s = clear_posts(k, kernel, stream);
 	Grid g = grid_for(c, kernel, ntask);
 	void *function = x->code[n].function;
 	if (s)
 		return s;
-	return cuda_result(c, c->driver.launch(function, g.blocks, 1, 1, g.threads, 1, 1, kernel->shared, stream, x->parameter, NULL),
-	                   "launch a kernel");
+	return cuda_result(c, put(c, kernel, function, g, stream, x->parameter), "launch a kernel");
 }
 
 /* The code of all kernels that run with these arguments; in the context. */
@@ -181,6 +198,8 @@ load_kernels(texo_kernel *k, uint8_t *workspace)
 	texo_status s = cuda_rows_load(k);
 	if (!s)
 		s = choose(k, workspace);
+	if (!s && k->cuda->copies)
+		s = cuda_boxes_load(k);
 	for (uint32_t n = 0; !s && n < k->graph->nkernel; n++)
 		if (k->cuda->run[n] > 0)
 			s = cuda_load_kernel(k, n);

@@ -47,12 +47,13 @@ make_kernel(texo_kernel *k)
 	x->code = rt_alloc(rt, k->graph->nkernel, sizeof *x->code);
 	x->met = rt_alloc(rt, k->graph->nkernel, sizeof *x->met);
 	x->ntask = rt_alloc(rt, k->graph->nkernel, sizeof *x->ntask);
+	x->pitch = rt_alloc(rt, k->graph->nkernel, sizeof *x->pitch);
 	x->run = rt_alloc(rt, k->graph->nkernel, sizeof *x->run);
 	x->parameter = rt_alloc(rt, IMAGE_CUDA_MAX_ARGUMENTS + 2 + IMAGE_CUDA_MAX_MAPS, sizeof *x->parameter);
 	x->map_memory = rt_alloc(rt, IMAGE_CUDA_MAX_MAPS * CUDA_MAP_BYTES + CUDA_MAP_ALIGN, 1);
 	if (x->map_memory)
 		x->map = (unsigned char *)x->map_memory + (CUDA_MAP_ALIGN - (uintptr_t)x->map_memory % CUDA_MAP_ALIGN) % CUDA_MAP_ALIGN;
-	if (!x->code || !x->met || !x->ntask || !x->run || !x->parameter || !x->map_memory)
+	if (!x->code || !x->met || !x->ntask || !x->pitch || !x->run || !x->parameter || !x->map_memory)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	texo_status s = cuda_enter(rt->cuda);
 	return s ? s : cuda_leave(rt->cuda, make_words(k, x));
@@ -73,6 +74,7 @@ free_kernel(texo_kernel *k)
 	rt_release(rt, x->code);
 	rt_release(rt, x->met);
 	rt_release(rt, x->ntask);
+	rt_release(rt, x->pitch);
 	rt_release(rt, x->run);
 	rt_release(rt, x->parameter);
 	rt_release(rt, x->map_memory);
@@ -112,7 +114,7 @@ cuda_attach(Rt *rt, const char *device, void *context)
 		ordinal = strtol(number + 1, &end, 10);
 	if (*number ? *number != ':' || end == number + 1 || *end || number[1] < '0' || number[1] > '9' || ordinal > 1 << 16
 	            : false)
-		return rt_fail(TEXO_INVALID, "there is no device '%s'; there are cpu, cuda and cuda:N", device);
+		return rt_fail(TEXO_INVALID, "options: there is no device '%s'; there are cpu, cuda and cuda:N", device);
 	rt->cuda = rt_alloc(rt, 1, sizeof *rt->cuda);
 	if (!rt->cuda)
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");

@@ -16,9 +16,11 @@ typedef struct {
 typedef struct CudaKernel {
 	CudaCode *code;   /* by kernel */
 	CudaWords *met;   /* by kernel: where `words` are copied to */
-	int64_t *ntask;   /* by kernel: its tasks, by the sizes alone */
+	int64_t *ntask;   /* by kernel: its tasks, by the sizes alone; */
+	int64_t *pitch;   /* and what rows of maps are to begin at multiples of */
 	uint64_t turn;    /* the frame's, of which they are */
 	int64_t *run;     /* by kernel: how many tasks of it run with these arguments, 0: none */
+	bool copies;      /* some that run have maps of copies */
 	uint32_t filled;  /* the kernel whose buffers the frame has; UINT32_MAX: none of this launch */
 	void **parameter; /* of the kernel that is launched */
 	unsigned char *map; /* CUDA_MAP_ALIGN-aligned in map_memory: those of the kernel that is launched */
@@ -36,10 +38,20 @@ texo_status cuda_may_load(texo_kernel *k);
 /* Whatever of it was loaded, also in a lost context. */
 void cuda_unload_kernels(texo_kernel *k);
 
-/* cuda_maps.c: whether the driver can make the kernel's tensor maps of the frame's arguments; makes them, in x->map. */
+/* cuda_maps.c: whether the driver can make the kernel's tensor maps of the frame's arguments, or of copies of them;
+ * makes them, in x->map, where what is copied is put on the stream. The kernel is the one whose arguments the frame has. */
 enum { CUDA_MAP_BYTES = 128, CUDA_MAP_ALIGN = 64 };
-bool cuda_maps_suit(const texo_kernel *k, const ImageKernel *kernel);
-texo_status cuda_maps_make(texo_kernel *k, const ImageKernel *kernel);
+bool cuda_maps_suit(texo_kernel *k, const ImageKernel *kernel, int64_t pitch, bool *copies);
+texo_status cuda_maps_make(texo_kernel *k, const ImageKernel *kernel, int64_t pitch, uint8_t *workspace, void *stream);
+
+/* cuda_boxes.c: copies of what maps are made of, as map_rows.c has them. Both in the context; the first before, and when
+ * nothing is left to load it does nothing. */
+typedef struct {
+	const MapRows *rows;
+	uint8_t *from, *to;
+} CudaBoxes;
+texo_status cuda_boxes_load(texo_kernel *k);
+texo_status cuda_boxes_copy(texo_kernel *k, const CudaBoxes *boxes, uint32_t n, void *stream);
 
 /* cuda_rows.c: copies of arguments, as aside.c has them. Both in the context; the first before, and when
  * nothing is left to load it does nothing. */

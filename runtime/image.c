@@ -181,9 +181,12 @@ map_ok(const ImageKernel *k, const ImageMap *m)
 	if (m->buffer >= k->nbuffer || m->rank < 2 || m->rank > IMAGE_MAP_RANK || !element_of(m->dtype) ||
 	    element_of(m->dtype)->bits != 16 || element_of(m->dtype)->is_int)
 		return false;
-	for (uint32_t a = 0; a < m->rank; a++)
-		if (m->box[a] < 1 || m->box[a] > 256 || -1 - m->extent[a] >= (int64_t)k->nscalar || -1 - m->stride[a] >= (int64_t)k->nscalar)
-			return false;
+	for (uint32_t a = 0; a < m->rank; a++) {
+		const int64_t number[] = {m->extent[a], m->stride[a], m->box[a], m->step[a]};
+		for (unsigned n = 0; n < sizeof number / sizeof *number; n++)
+			if (-1 - number[n] >= (int64_t)k->nscalar)
+				return false;
+	}
 	return true;
 }
 
@@ -205,7 +208,7 @@ kernel_ok(const GraphCheck *c, const ImageKernel *k)
 {
 	uint64_t n = (uint64_t)k->nbuffer + k->nscalar;
 	if (!text_ok(c, k->name) || !text_ok(c, k->template_name) || !text_ok(c, k->entry) ||
-	    !expr_ok(c, k->ntask) || !expr_ok(c, k->grain) || !expr_ok(c, k->ahead) || k->bind0 + n > c->im->header->bind.n)
+	    !expr_ok(c, k->ntask) || !expr_ok(c, k->grain) || !expr_ok(c, k->ahead) || !expr_ok(c, k->pitch) || k->bind0 + n > c->im->header->bind.n)
 		return false;
 	if (c->im->header->target == IMG_TARGET_CUDA && n > IMAGE_CUDA_MAX_ARGUMENTS)
 		return false;

@@ -229,8 +229,38 @@ bool row_major(const int64_t *extent, uint32_t rank, int64_t *stride, int64_t *c
 texo_status frame_lay_out(texo_kernel *k);
 /* The buffers and scalars of a kernel, into the frame; the buffers once for each of `calls` calls. */
 void frame_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace, uint32_t calls);
+/* The kernel's scalars alone. */
+void frame_scalars(texo_kernel *k, const ImageKernel *kernel);
 /* The bytes of the bind that are 0 when its kernel begins. */
 uint64_t frame_cleared(texo_kernel *k, const ImageBind *b);
+
+/* --- map_rows.c: what boxes are copied of, the innermost axis first --- */
+enum { MAP_LEAST_PITCH = 16, MAP_LINE = 128, MAP_PIECE = 16 }; /* bytes; a piece is what a thread copies */
+typedef struct {
+	uint32_t rank;
+	int64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK]; /* strides in bytes */
+	int64_t box[IMAGE_MAP_RANK], step[IMAGE_MAP_RANK];      /* indices of a box, and how far apart they are */
+	bool direct, wanted;   /* a map can be of the rows themselves, where the first begins at a multiple of 16; and is to be */
+	int64_t room;          /* bytes of a copy that the kernel may get of it; 0: none */
+	int64_t pitch, pieces; /* bytes from one of its rows to the next; pieces of a row */
+} MapRows;
+/* False where there can be no map. The kernel's scalars are the frame's. */
+bool map_rows(const texo_kernel *k, const ImageMap *m, int64_t pitch, MapRows *to);
+/* Of rows that begin at `at`: whether the map is of a copy; and whether there can be one. */
+static inline bool
+map_is_of_copy(const MapRows *r, const void *at)
+{
+	return r->room && (!r->wanted || (uintptr_t)at % MAP_LEAST_PITCH);
+}
+static inline bool
+map_is_possible(const MapRows *r, const void *at)
+{
+	return map_is_of_copy(r, at) || (r->direct && (uintptr_t)at % MAP_LEAST_PITCH == 0);
+}
+/* Whether all rows do, at multiples of so many bytes from the first. */
+bool map_begins_at(const MapRows *r, int64_t pitch);
+/* The bytes of room for all copies, and as many more as they need to begin with a line. */
+bool map_rows_bytes(const texo_kernel *k, const ImageKernel *kernel, int64_t pitch, int64_t *bytes);
 
 /* --- retired.c: the kernels of destroyed programs --- */
 /* Takes over memory from rt_alloc (may be NULL). */

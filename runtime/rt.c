@@ -62,7 +62,7 @@ read_options(const texo_rt_options *given, Rt *rt)
 		return rt_fail(TEXO_INVALID, "options: alloc, resize and release must be given together");
 	bool cuda = o->device && strncmp(o->device, "cuda", 4) == 0;
 	if (o->device && !cuda && strcmp(o->device, "cpu") != 0)
-		return rt_fail(TEXO_INVALID, "there is no device '%s'; there are cpu, cuda and cuda:N", o->device);
+		return rt_fail(TEXO_INVALID, "options: there is no device '%s'; there are cpu, cuda and cuda:N", o->device);
 	if (o->context && !cuda)
 		return rt_fail(TEXO_INVALID, "options: context is given, and device is not cuda");
 	if (o->threads > POOL_MAX_THREADS)

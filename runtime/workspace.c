@@ -1,7 +1,7 @@
 /* workspace.c: the workspace of a launch, and what a kernel's calls get of it.
  *
  * First the tensors and fault planes, then copies of arguments (aside.c), then the scratch. Kernels run one after another, so they share
- * the scratch: it is as large as the kernel that needs most. A kernel's scratch is one block that its calls share,
+ * the scratch: it is as large as the kernel that needs most, with the copies of what it copies boxes of (map_rows.c), which end where the workspace does. A kernel's scratch is one block that its calls share,
  * if it has tasks ahead, and one for each call that may run at the same time, with its binds one after another in
  * each. Everything begins at a multiple of 64 bytes, as the workspace does. */
 #include <string.h>
@@ -80,6 +80,17 @@ kernel_bytes(const ExprEnv *env, const ImageKernel *kernel, const ImageBind *bin
 	return true;
 }
 
+/* The bytes of the copies that its maps are of. */
+static bool
+copies_bytes(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env, int64_t *bytes)
+{
+	*bytes = 0;
+	if (!kernel->nmap || expr_value(env, kernel->ntask) <= 0)
+		return true;
+	frame_scalars(k, kernel);
+	return map_rows_bytes(k, kernel, expr_value(env, kernel->pitch), bytes);
+}
+
 static bool
 lay_out_asides(texo_kernel *k, int64_t *end)
 {
@@ -123,7 +134,9 @@ lay_out(texo_kernel *k, int64_t *end)
 	for (uint32_t n = 0; n < g->nkernel; n++) {
 		const ImageKernel *kernel = &im->kernel[g->kernel0 + n];
 		uint32_t calls = kernel->serial ? 1 : k->program->rt->calls;
-		if (!kernel_bytes(&env, kernel, im->bind + kernel->bind0, calls, &bytes))
+		int64_t copies;
+		if (!copies_bytes(k, kernel, &env, &copies) || !kernel_bytes(&env, kernel, im->bind + kernel->bind0, calls, &bytes) ||
+		    !checked_add(bytes, copies, &bytes))
 			return false;
 		most = bytes > most ? bytes : most;
 	}
@@ -203,6 +216,13 @@ bind_scalars(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env)
 			f->scalar[n] = (uint64_t)stride[BUG(stride_of_first_axis) ? 0 : b->b];
 		}
 	}
+}
+
+void
+frame_scalars(texo_kernel *k, const ImageKernel *kernel)
+{
+	ExprEnv env = environment(k);
+	bind_scalars(k, kernel, &env);
 }
 
 uint64_t

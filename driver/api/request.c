@@ -39,6 +39,9 @@ check_statics(const texo_options *o)
 			return texo_private_fail(TEXO_INVALID, "options: statics[%zu] is NULL", k);
 		if (!is_static(s))
 			return texo_private_fail(TEXO_INVALID, "options: statics[%zu] is '%.*s'; DIM=N is expected", k, MAX_WORD, s);
+		for (size_t j = 0; j < k; j++)
+			if (statics_differ(o->statics[j], s))
+				return texo_private_fail(TEXO_INVALID, "options: statics[%zu] is '%s', and statics[%zu] is '%s'", j, o->statics[j], k, s);
 	}
 	return TEXO_OK;
 }

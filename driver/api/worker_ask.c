@@ -60,6 +60,8 @@ without_answer(const Compilation *x, WorkerEnd end, int signal)
 	}
 	if (signal == SIGXCPU)
 		return without_answer(x, WORKER_LATE, 0);
+	if (!signal)
+		return texo_private_fail(TEXO_INTERNAL, "%s: the worker ended without an answer", name);
 	return texo_private_fail(TEXO_INTERNAL, "%s: the worker ended without an answer (signal %d)", name, signal);
 }
 

@@ -2,6 +2,12 @@
 #include "passes/cost/work_count.h"
 
 #include "passes/schedule/op_cost.h"
+#include "passes/schedule/rows.h"
+
+typedef struct {
+	unsigned axis;
+	double span; /* how many values it takes */
+} WorkAxis;
 
 typedef struct {
 	const LaunchEnv *env;
@@ -11,8 +17,7 @@ typedef struct {
 	VEC(TensorId) read; /* tensors that the set reads, once each */
 	double terms;    /* of the node at work */
 	double ops;      /* operations of the expression at work */
-	unsigned innermost;    /* axis of the node at work, and how many values it takes */
-	double span;
+	WorkAxis along[WORK_AXES]; /* of the node at work */
 	double taken;          /* of its terms, the part that its kernel takes */
 	Work work;
 	bool through_data;
@@ -49,18 +54,19 @@ has_read(Count *c, ExprId e)
 	return c->through_data;
 }
 
-/* Operands come first, so that their marks are there. */
+/* Along one of the axes at work. Operands come first, so that their marks are there. */
 static bool
-varies(const Count *c, ExprId e)
+varies(const Count *c, ExprId e, unsigned along)
 {
 	const Expr *x = expr_get(c->g, e);
-	bool yes = x->op == OP_ACC || x->op == OP_TOUCHED || (x->op == OP_AXIS && x->ref == c->innermost);
+	uint32_t *mark = c->table->varies[along];
+	bool yes = x->op == OP_ACC || x->op == OP_TOUCHED || (x->op == OP_AXIS && x->ref == c->along[along].axis);
 	for (unsigned k = 0; k < x->narg && !yes; k++) {
 		ExprId a = expr_arg(c->g, e, k);
-		yes = a >= c->table->nexpr || c->table->varies[a] == c->table->walk;
+		yes = a >= c->table->nexpr || mark[a] == c->table->walk;
 	}
 	if (yes && e < c->table->nexpr)
-		c->table->varies[e] = c->table->walk;
+		mark[e] = c->table->walk;
 	return yes;
 }
 
@@ -68,14 +74,17 @@ static void
 add_cost(Count *c, ExprId e)
 {
 	const Expr *x = expr_get(c->g, e);
-	double times = (varies(c, e) ? c->terms : c->terms / c->span) * c->taken;
+	OpCost cost = expr_cost(c->g, e);
+	double times = c->terms * c->taken;
+	for (unsigned k = 0; k < WORK_AXES; k++)
+		times /= varies(c, e, k) ? 1 : c->along[k].span;
 	/* bytes count apart; what vectors read is a load from the nearest cache, and indices are a vector's */
-	double vector = x->op == OP_READ ? op_cost(OP_ADD).vector : x->dtype == DT_I64 ? 0 : op_cost((Op)x->op).vector;
+	double vector = x->op == OP_READ ? op_cost(OP_ADD).vector : x->dtype == DT_I64 ? 0 : cost.vector;
 	if (e < c->table->nexpr && c->table->counted[e] == c->table->stamp)
 		return;
 	if (e < c->table->nexpr)
 		c->table->counted[e] = c->table->stamp;
-	c->work.scalar_ns += op_cost((Op)x->op).scalar * times / UNITS_A_NS;
+	c->work.scalar_ns += cost.scalar * times / UNITS_A_NS;
 	c->work.vector_ns += vector * times / UNITS_A_NS;
 }
 
@@ -169,10 +178,19 @@ reduced_terms(Count *c, const Node *n)
 }
 
 static void
-innermost(Count *c, unsigned axis, double span)
+set_along(Count *c, WorkAlong along, unsigned axis, double span)
 {
-	c->innermost = axis;
-	c->span = span > 1 ? span : 1;
+	c->along[along] = (WorkAxis){axis, span > 1 ? span : 1};
+}
+
+/* How many values of the last parallel axis are folded side by side. */
+static double
+side_by_side(const Count *c, const Node *n)
+{
+	if (!n->monoid || !n->nred || !n->npar || n->scatter)
+		return 1;
+	const Expr *last = expr_get(c->g, c->g->tensor.at[n->out].extent[n->npar - 1]);
+	return last->op == OP_CONST && last->imm.i <= ROWS_MAX_SIDE ? (double)last->imm.i : 1;
 }
 
 static double
@@ -184,11 +202,13 @@ node_flops(Count *c, const Node *n)
 	bool some = n->npar && launch_value(c->env, c->g->tensor.at[n->out].extent[n->npar - 1], &last) && last > 0;
 	double line = some ? (double)last : 1;
 	c->taken = 1;
-	innermost(c, n->npar - 1u, line);
+	set_along(c, WORK_INNERMOST, n->npar - 1u, line);
+	set_along(c, WORK_SIDE, n->npar - 1u, 1);
 	double flops = operations(c, n->finish, points) + operations(c, n->init, points);
 	if (c->table->steps[n->out] && each > 1)
 		c->taken = 1 / each;
-	innermost(c, (unsigned)n->npar + n->nred - 1u, n->nred ? each : line);
+	set_along(c, WORK_INNERMOST, (unsigned)n->npar + n->nred - 1u, n->nred ? each : line);
+	set_along(c, WORK_SIDE, n->npar - 1u, side_by_side(c, n));
 	flops += operations(c, n->body, terms);
 	if (n->monoid && (kind == KIND_FLOAT || kind == KIND_COMPLEX))
 		flops += terms;
@@ -265,7 +285,8 @@ use_table_init(UseTable *t, const Graph *g, Arena *a)
 	t->asked = ARENA_ARRAY(a, double, n);
 	t->nexpr = g->expr.n;
 	t->counted = ARENA_ARRAY(a, uint32_t, t->nexpr);
-	t->varies = ARENA_ARRAY(a, uint32_t, t->nexpr);
+	for (unsigned k = 0; k < WORK_AXES; k++)
+		t->varies[k] = ARENA_ARRAY(a, uint32_t, t->nexpr);
 	for (uint32_t i = 0; i < g->node.n; i++)
 		add_node(t, &g->node.at[i]);
 	for (uint32_t i = 0; i < g->result.n; i++)

@@ -7,13 +7,16 @@
 typedef struct {
 	double bytes, flops;
 	/* of the operations, one at a time and in vectors (op_cost.h): what does not vary along the innermost
-	 * axis is computed outside of its loop, and what several nodes of the set have in common once */
+	 * axis is computed outside of its loop, what does not among values that are folded side by side for all of
+	 * them, and what several nodes of the set have in common once */
 	double scalar_ns, vector_ns;
 } Work;
 
 typedef struct {
 	TensorId reader, read;
 } TensorUse;
+
+typedef enum { WORK_INNERMOST, WORK_SIDE, WORK_AXES } WorkAlong;
 
 /* Every read of a tensor by a node, in both directions, and the room that counting needs. */
 typedef struct {
@@ -30,7 +33,7 @@ typedef struct {
 	uint32_t nexpr;
 	uint32_t *counted;      /* by expression: the set that last took its cost */
 	uint32_t walk;          /* the walk at work: */
-	uint32_t *varies;       /* by expression: the last walk along whose innermost axis it varies */
+	uint32_t *varies[WORK_AXES]; /* by expression: the last walk along whose axis of that kind it varies */
 } UseTable;
 
 void use_table_init(UseTable *t, const Graph *g, Arena *a);

@@ -38,6 +38,9 @@ typedef struct {
  * like it, is in none. */
 void group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, RemarkId *alone);
 
+/* By TensorId: the nodes that are streamed if they are grouped as they stand; needs FACT_FAULTS. */
+const bool *stream_members(Graph *g, PassCtx *cx);
+
 /* Whether a pointwise node n may be computed where it is read instead (inline_points.c). */
 bool point_may_move(const Graph *g, const Node *n);
 /* Computes pointwise nodes anew in other groups that read them, where moving them is what takes longer; how many.

@@ -56,7 +56,7 @@ count_expr(void *user, ExprId e)
 	c->cost.size++;
 	bool element = p->op == OP_READ ? c->g->tensor.at[p->ref].kind != TENSOR_SCALAR : p->dtype != DT_I64;
 	if (element)
-		c->cost.units += op_cost((Op)p->op).vector;
+		c->cost.units += expr_cost(c->g, e).vector;
 }
 
 static BodyCost

@@ -7,12 +7,17 @@
  * fp     reassociates: t(y) may be a free cast (narrow_contract.c), which this makes one that rounds
  * tests  tests/passes/contract_roles_test.c
  *
+ * Products of a stream (stream_group.c) are not asked: weights never leave its kernel.
+ *
  * Computing y anew for each element that it is a factor of costs more than memory for it, which is as many elements as
- * one matrix has. Not so where y comes from fewer bits than it has then: weights of 8 or 4 bits stay as they are. */
+ * one matrix has. Not so where y comes from fewer bits than it has then: weights of 8 or 4 bits stay as they are. Nor
+ * where it is computed once anyway, for few rows (schedule/contract_strips.c). */
 #include "passes/expr_map.h"
+#include "passes/fuse/group.h"
 #include "passes/pass_ctx.h"
 #include "passes/retarget.h"
 #include "passes/schedule/contract_roles.h"
+#include "passes/schedule/contract_strips.h"
 
 enum { LEAST_BITS = 16 };
 
@@ -71,15 +76,17 @@ pass_narrow_factors(Graph *g, PassCtx *cx)
 {
 	uint32_t nnode = g->node.n;
 	VEC(uint32_t) owner = {0};
-	if (cx->options->fuse == FUSE_OFF)
+	if (cx->options->fuse == FUSE_OFF || !cx->options->roles)
 		return 0;
+	const bool *streamed = stream_members(g, cx);
 	for (uint32_t i = 0; i < nnode; i++) {
 		const Node n = g->node.at[i];
 		ExprId factor[2], body = n.body;
-		if (!contract_roles_would(g, cx->scratch, cx->faulty, n.out, cx->options, factor))
+		if (streamed[n.out] || !contract_roles_would(g, cx->scratch, cx->faulty, n.out, cx->options, factor))
 			continue;
+		ExprId once = contract_strips_long(g, cx->scratch, cx->faulty, n.out, cx->options);
 		for (unsigned k = 0; k < 2; k++) {
-			ExprId element = factor[k] ? stored(g, cx->scratch, &n, factor[k]) : 0;
+			ExprId element = factor[k] && factor[k] != once ? stored(g, cx->scratch, &n, factor[k]) : 0;
 			if (!element || !spend(cx))
 				continue;
 			ExprId a = expr_arg(g, body, 0), b = expr_arg(g, body, 1);

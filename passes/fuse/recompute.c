@@ -71,7 +71,7 @@ count_expr(void *user, ExprId e)
 	Recompute *s = user;
 	const Expr *p = expr_get(s->g, e);
 	s->size++;
-	s->units += p->op != OP_READ && p->dtype != DT_I64 ? op_cost((Op)p->op).vector : 0;
+	s->units += p->op != OP_READ && p->dtype != DT_I64 ? expr_cost(s->g, e).vector : 0;
 }
 
 static bool

@@ -122,7 +122,7 @@ add_units(void *user, ExprId e)
 {
 	Units *u = user;
 	if (u->s->met.at[e].axes >> u->s->r->nrow)
-		u->units += op_cost((Op)expr_get(u->s->g, e)->op).vector;
+		u->units += expr_cost(u->s->g, e).vector;
 }
 
 /* What e costs at each point of its loop. */

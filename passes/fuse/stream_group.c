@@ -12,7 +12,7 @@
 #include "passes/fuse/group.h"
 
 #include "ir/bugs.h"
-#include "passes/schedule/stream.h"
+#include "passes/schedule/stream_roles.h"
 
 enum { MAX_GROUP = STREAM_MAX_OUT + 2 * STREAM_MAX_SCORES };
 
@@ -268,6 +268,15 @@ take(Streams *s, const Candidate *c)
 	}
 }
 
+/* Matrix units that take the products apart take them streamed as well. */
+static bool
+keeps_units(const Streams *s, const Stream *stream)
+{
+	KernelPlan plan[STREAM_ROLES_PLANS];
+	const PassOptions *o = s->cx->options;
+	return !o->blocks || !o->roles || !stream->factors || stream_roles_take(s->g, s->cx->scratch, stream, o, plan) > 0;
+}
+
 /* Whether there is a kernel for the candidate. */
 static bool
 has_kernel(const Streams *s, const Candidate *c, RemarkId *why)
@@ -276,9 +285,12 @@ has_kernel(const Streams *s, const Candidate *c, RemarkId *why)
 	KernelPlan plan = {0};
 	if (!is_convex(s, c))
 		*why = REMARK_group_order;
-	else if (stream_plan(s->g, s->cx->scratch, &s->facts, c->member, c->n, stream, why) &&
-	         !stream_size(stream, s->cx->options, &plan))
-		*why = REMARK_stream_type;
+	else if (stream_plan(s->g, s->cx->scratch, &s->facts, c->member, c->n, stream, why)) {
+		if (!stream_size(stream, s->cx->options, &plan))
+			*why = REMARK_stream_type;
+		else if (!keeps_units(s, stream))
+			*why = REMARK_stream_units;
+	}
 	return *why == REMARK_NONE;
 }
 
@@ -295,12 +307,25 @@ add_behind(const Streams *s, Candidate *c)
 	}
 }
 
+const bool *
+stream_members(Graph *g, PassCtx *cx)
+{
+	bool *results = ARENA_ARRAY(cx->scratch, bool, g->tensor.n), *in = ARENA_ARRAY(cx->scratch, bool, g->tensor.n);
+	Groups groups = {.of = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n)};
+	for (uint32_t r = 0; r < g->result.n; r++)
+		results[g->result.at[r].tensor] = true;
+	group_streams(g, cx, cx->faulty, results, &groups, ARENA_ARRAY(cx->scratch, RemarkId, g->tensor.n));
+	for (uint32_t t = 0; t < g->tensor.n; t++)
+		in[t] = groups.of[t] != 0;
+	return in;
+}
+
 void
 group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, RemarkId *alone)
 {
 	Streams s = {.g = g, .cx = cx, .out = out, .results = results};
 	s.facts = (RowsFacts){.stored = results, .faulty = faulty, .lanes = cx->options->lanes, .blocks = cx->options->blocks};
-	if (cx->options->fuse != FUSE_ALL || cx->options->blocks || g->fp == FP_STRICT)
+	if (cx->options->fuse != FUSE_ALL || g->fp == FP_STRICT)
 		return;
 	find_neighbours(&s);
 	for (uint32_t i = 0; i < g->node.n; i++) {

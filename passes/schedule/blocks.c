@@ -15,6 +15,7 @@
 #include "passes/expr_map.h"
 #include "passes/schedule/long_sums.h"
 #include "passes/schedule/op_cost.h"
+#include "passes/schedule/rows_once.h"
 
 /* A thread has HELD_WORDS registers of 32 bits for what its lanes hold, and as many to compute with. */
 enum {
@@ -30,6 +31,8 @@ enum {
 	COLUMN_THREADS = 128,
 	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
 	POST_THREADS = 256, POST_BLOCKS = 5, /* of a scan whose tasks are vectors; so many blocks a multiprocessor, which wait */
+	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
+	ONCE_ROWS = 8,    /* and so many rows, for each multiprocessor */
 	POST_VECTORS = 4, /* of the shortest rows that are worth it */
 	POST_ROWS = 4     /* and the most rows, for each multiprocessor */
 };
@@ -320,7 +323,7 @@ static void
 add_op(void *user, ExprId e)
 {
 	BodyCost *c = user;
-	c->units += op_cost((Op)expr_get(c->g, e)->op).vector;
+	c->units += expr_cost(c->g, e).vector;
 }
 
 /* Whether no phase leaves elements of a row to a later one, and what is computed of one takes much longer than
@@ -338,10 +341,22 @@ only_computes(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
 	return c.units >= BUSY_UNITS;
 }
 
-/* The forms that hold a row, the smallest first. What is carried may take half of the registers to compute with, and
- * goes on while a block waits: there is another one. */
+/* Rows that go by, where there are so many that clusters have not much to share out; in tests any. */
 static void
-add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words)
+add_once(BlockShapes *out, const PassOptions *o, unsigned group)
+{
+	unsigned threads = o->part_terms ? 2 * TIR_WARP : ONCE_THREADS;
+	BlockShape *s = add(out, threads, group, o->part_terms ? 2 * group : HELD_LANES);
+	s->once = o->part_terms ? 1 : ONCE_ROWS * cost_machine(true, 0)->threads;
+	s->resident = ONCE_BLOCKS;
+}
+
+/* The forms that hold a row, the smallest first. What is carried may take half of the registers to compute with, and
+ * goes on while a block waits: there is another one. Rows that a block can't hold, if they go by `once`, are not held where
+ * there are many of them. */
+static void
+add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
+         bool once)
 {
 	uint32_t along = lane_axes(r);
 	unsigned each = only_computes(g, scratch, r, along) ? group : HELD_LANES, all = held_threads(), carried = carried_words(g, r);
@@ -352,6 +367,8 @@ add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o,
 		s->held = true;
 		s->resident = (uint16_t)(each < HELD_LANES || threads == all || !stores_row(r) ? all / threads : 0);
 	}
+	if (once && !o->part_terms)
+		add_once(out, o, group);
 	unsigned registers = held_registers(g, scratch, r, along, each) + each * carried;
 	for (unsigned half = 4; half <= (carried ? 1u : 2u) * o->cluster; half *= 2) { /* blocks of half as many threads hold the row */
 		unsigned threads = half > o->cluster ? all : all / 2;
@@ -425,12 +442,22 @@ add_scans(BlockShapes *out, const Graph *g, const PassOptions *o, const Rows *r,
 static void
 take_long_rows(BlockShapes *out, unsigned n)
 {
-	for (unsigned k = 1; k < n; k++)
-		out->at[k].long_sums = out->at[k - 1].held && out->at[k - 1].lanes >= LONG_SUM_TERMS;
+	bool is_long = false;
+	for (unsigned k = 1; k < n; k++) {
+		is_long |= out->at[k - 1].held && out->at[k - 1].lanes >= LONG_SUM_TERMS;
+		out->at[k].long_sums = is_long && (out->at[k].held || out->at[k].once || k + 1 == n);
+	}
+}
+
+/* Whether all that is folded of a row, and nothing else is done with it, can be folded as it goes by. */
+static bool
+goes_by_once(Graph *g, Arena *scratch, const Rows *r, const bool *faulty)
+{
+	return !stores_row(r) && rows_once_plan(g, scratch, r, faulty, ARENA_NEW(scratch, RowsOnce));
 }
 
 BlockShapes
-block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
+block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty)
 {
 	BlockShapes out = {0};
 	ExprId cond = 0;
@@ -461,8 +488,11 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
 		add(&out, 256, 1, MAP_LANES / 2 / computed);
 		return out;
 	}
+	bool once = loops && known && goes_by_once(g, scratch, r, faulty);
+	if (once && o->part_terms)
+		add_once(&out, o, group);
 	if (loops && known && !r->scans)
-		add_held(&out, g, scratch, o, r, group, words);
+		add_held(&out, g, scratch, o, r, group, words, once);
 	if (loops && r->scans) {
 		add_scans(&out, g, o, r, group, known);
 		return out;
@@ -594,6 +624,10 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 		cond = suits_warps(g, scratch, r, lanes);
 	if (p->posts)
 		cond = suits_posts(g, r, p);
+	if (p->once) {
+		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
+		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
+	}
 	if (p->group > 1 && !ends_are_multiples(g, scratch, r, p->group, &cond))
 		bug(scratch, "blocks: groups of %u", p->group);
 	return cond ? expr_select(g, cond, ntask, expr_int(g, DT_I64, 0)) : ntask;

@@ -9,7 +9,7 @@ typedef struct {
 	uint32_t lanes;
 	uint16_t threads, group, cluster, resident;
 	bool held, short_axis, long_sums; /* as in KernelPlan */
-	uint32_t posts;
+	uint32_t once, posts;
 } BlockShape;
 
 enum { BLOCK_SHAPES = 12 };
@@ -33,8 +33,8 @@ void lane_access_reads(LaneAccess *a, const Node *n);
 unsigned lane_access_group(const LaneAccess *a);
 
 /* The shapes for planned rows, in the order in which a launch asks for one that suits; the last takes any
- * sizes and strides. */
-BlockShapes block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r);
+ * sizes and strides. `faulty`: by TensorId. */
+BlockShapes block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty);
 /* Of blocks of a cluster that hold rows: how many rows further on the one is that is fetched ahead; 0: none is. */
 unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
 /* Whether it runs only where one strip has all columns. */

@@ -20,7 +20,9 @@
 #include "ir/bugs.h"
 #include "passes/expr_map.h"
 #include "passes/schedule/contract_roles.h"
+#include "passes/schedule/contract_strips.h"
 #include "passes/schedule/contract_threads.h"
+#include "passes/schedule/contract_window.h"
 
 /* --- factors --- */
 
@@ -165,17 +167,19 @@ choose_pairs(KernelPlan *p, TirDotUnit unit)
 }
 
 /* Of one block of terms, a piece of packed columns is near a thread, and rows and tiles that wait are in a cache of
- * 2 MB. Longer blocks and fewer rows are a little faster where pages are huge, and much slower where they are not. */
+ * 2 MB. Longer blocks and fewer rows are a little faster where pages are huge, and much slower where they are not.
+ * Tiles of DOT take their factors at several times that rate: a piece of either is in the nearest cache while the
+ * other's pieces pass by, and few rows wait. */
 static void
 choose_blocks(KernelPlan *p, unsigned bytes)
 {
-	enum { ROWS = 336, COLUMNS = 1024, TERM_BYTES = 2048, DOT_TERMS = 512, DOT_TILES = 16 };
+	enum { ROWS = 336, COLUMNS = 1024, TERM_BYTES = 2048, DOT_TERMS = 256, DOT_ROWS = 4, DOT_COLUMNS = 16 };
 	bool tiles = p->pairs && !p->chained;
 	bytes = p->chained ? bytes / 2 : bytes;
 	p->block_terms = tiles ? DOT_TERMS : TERM_BYTES / bytes;
-	p->block_rows = p->tile_rows * (tiles ? DOT_TILES : ROWS / p->tile_rows);
+	p->block_rows = p->tile_rows * (tiles ? DOT_ROWS : ROWS / p->tile_rows);
 	p->block_tasks = (uint16_t)(p->block_rows / p->tile_rows);
-	p->block_columns = p->tile_columns * (tiles ? DOT_TILES : COLUMNS * 4 / bytes / p->tile_columns);
+	p->block_columns = p->tile_columns * (tiles ? DOT_COLUMNS : COLUMNS * 4 / bytes / p->tile_columns);
 }
 
 unsigned
@@ -217,6 +221,8 @@ contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId 
 	RemarkId why;
 	return contract_is_sum_of_products(g, t) && (contract_takes(g, scratch, faulty, t, o, &plan, &why) ||
 	                                             contract_roles_could(g, scratch, faulty, t, o) ||
+	                                             contract_strips_could(g, scratch, faulty, t, o) ||
+	                                             contract_window_could(g, scratch, faulty, t, o) ||
 	                                             contract_threads_could(g, scratch, faulty, t, o));
 }
 
@@ -403,12 +409,12 @@ bind_start(Contract *c)
 	c->start = tir_emit(k, OP_SPLAT, tir_vector(type, c->plan->lanes), 0, &start, 1);
 }
 
-/* So many tasks that a call has some work; and, where it packs columns itself, enough rows that these cost little, as
- * long as there are some calls. */
+/* So many tasks that a call has some work, but no more: threads are to end together. And, where it packs columns itself,
+ * enough rows that these cost little, as long as there are some calls. */
 static ExprId
 grain(Contract *c, ExprId ntask)
 {
-	enum { WORK = 8 << 20, ROWS = 512, CALLS = 4 }; /* WORK: products */
+	enum { WORK = 2 << 20, ROWS = 512, CALLS = 4 }; /* WORK: products */
 	Graph *g = c->l.g;
 	const KernelPlan *p = c->plan;
 	ExprId few = launch_ceil_div(g, ntask, CALLS), one = expr_int(g, DT_I64, 1);

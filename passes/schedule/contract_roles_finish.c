@@ -1,20 +1,22 @@
 /* contract_roles_finish.c: the elements of a tile of sums, of a kernel of roles (contract_roles.c).
  *
- * They are finished a panel at a time, 64 rows by PANEL columns of the group's, through shared memory: lanes have pieces of
+ * They are finished a panel at a time, 64 rows by so many columns of the group's, through shared memory: lanes have pieces of
  * the accumulator where the hardware puts them, and read what they are to finish along a row of the output: one element, or
  * a few side by side, which are then read and stored at once wherever finish reads a tensor, and the output has its columns,
  * along memory. A warp's 16 rows stay with the warp. Several go side by side, what they read before what they store, so
- * that their reads wait together. */
+ * that their reads wait together.
+ *
+ * Blocks that have parts of the terms put all of a tile's sums where the others of the cluster reach them; then each block
+ * adds those of its rows, in the order of the parts, and finishes them. */
 #include "ir/bugs.h"
 #include "passes/schedule/contract_roles_build.h"
 
 enum {
-	PANEL = 32,   /* columns that are finished at a time: a lane's each */
-	PITCH = 40,   /* of a panel's rows in shared memory: pairs of 8 lanes meet all banks */
+	GAP = 8,      /* between rows in shared memory: pairs of 8 lanes meet all banks */
 	WARP_ROWS = 16,
 	MOST_SIDE = 4,
 	AT_ONCE = 8,  /* elements of a lane that are finished together, */
-	MOST_AT_ONCE = 16, /* where that takes few instructions: */
+	MOST_AT_ONCE = 32, /* where that takes few instructions: */
 	FEW = 24,
 	MOST_WIDE = 8  /* tensors that are read several elements at once */
 };
@@ -24,7 +26,8 @@ typedef struct {
 	ValId first;        /* the first row of the lane's in what is staged, */
 	ValId right;        /* and column */
 	ValId row0, column; /* the same of the output */
-	unsigned down;      /* rows from one of the lane's to its next */
+	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
+	ValId row_end;      /* of the output, or of a tile that ends before */
 	unsigned nwide;
 	struct {
 		TensorId tensor;
@@ -32,13 +35,27 @@ typedef struct {
 	} wide[MOST_WIDE];
 } Own;
 
+/* Of a row of sums that are staged: of a panel, or where the cluster reaches them. */
+static unsigned
+pitch(const Roles *r)
+{
+	return (r->tile.parts ? r->tile.columns : r->tile.panel) + GAP;
+}
+
 void
 roles_bind_staged(Roles *r)
 {
 	TirKernel *k = r->l.tir;
+	if (r->tile.parts) {
+		unsigned all = r->tile.rows * pitch(r), wide = tir_add_buffer(k, 0, DT_F32, true);
+		k->buffer.at[wide].shared = all;
+		k->buffer.at[wide].wide = true;
+		r->staged = tir_view(k, wide, 2, (ValId[]){roles_int(r, r->tile.parts), roles_int(r, all)}, (ValId[]){roles_int(r, all), roles_int(r, 1)});
+		return;
+	}
 	unsigned rows = (unsigned)r->tile.groups * TIR_MMA_ROWS, buffer = tir_add_buffer(k, 0, DT_F32, true);
-	k->buffer.at[buffer].shared = rows * PITCH;
-	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, PITCH)}, (ValId[]){roles_int(r, PITCH), roles_int(r, 1)});
+	k->buffer.at[buffer].shared = rows * pitch(r);
+	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, pitch(r))}, (ValId[]){roles_int(r, pitch(r)), roles_int(r, 1)});
 }
 
 /* How many times 64 rows a group has. */
@@ -56,13 +73,13 @@ stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
 	unsigned columns = r->tile.columns;
 	ValId quad, row = roles_op(r, OP_ADD, first, roles_divide(r, lane, roles_int(r, 4), &quad));
 	ValId column = roles_op(r, OP_MUL, quad, roles_int(r, 2));
-	for (unsigned n = 0; n < PANEL / 2; n += 2) {
-		unsigned piece = panel * PANEL / 2 + n;
+	for (unsigned n = 0; n < r->tile.panel / 2; n += 2) {
+		unsigned piece = panel * r->tile.panel / 2 + n;
 		ValId pair[2];
 		for (unsigned i = 0; i < 2; i++)
 			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece + i, NULL, 0);
 		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
-		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % PANEL;
+		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % r->tile.panel;
 		const ValId at[2] = {roles_op(r, OP_ADD, row, roles_int(r, down)), roles_op(r, OP_ADD, column, roles_int(r, right))};
 		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
 	}
@@ -164,13 +181,30 @@ say_where(Roles *r, const Own *own, bool value)
 	}
 }
 
+/* The sums side by side, of a row of those that are staged. */
+static void
+load_sums(Roles *r, ValId row, ValId right, ValId *sum)
+{
+	if (!r->tile.parts) {
+		load_side(r, r->staged, (ValId[]){row, right}, 2, DT_F32, sum);
+		return;
+	}
+	ValId at = roles_op(r, OP_ADD, roles_op(r, OP_MUL, row, roles_int(r, pitch(r))), right);
+	for (unsigned p = 0; p < r->tile.parts; p++) {
+		ValId part[MOST_SIDE];
+		load_side(r, r->staged, (ValId[]){roles_int(r, p), at}, 2, DT_F32, part);
+		for (unsigned c = 0; c < r->tile.side; c++)
+			sum[c] = p ? roles_op(r, OP_ADD, sum[c], part[c]) : part[c];
+	}
+}
+
 /* The elements side by side at the point, finished, from where their sums are staged. */
 static void
 finish_side(Roles *r, const Own *own, ValId down, PointVal *done)
 {
 	Point *l = &r->l;
-	ValId sum[MOST_SIDE], column = l->axis[r->of.column_axis], from[2] = {roles_op(r, OP_ADD, own->first, down), own->right};
-	load_side(r, r->staged, from, 2, DT_F32, sum);
+	ValId sum[MOST_SIDE], column = l->axis[r->of.column_axis];
+	load_sums(r, roles_op(r, OP_ADD, own->first, down), own->right, sum);
 	load_wide(r, own);
 	say_where(r, own, true);
 	for (l->copy = 0; l->copy < r->tile.side; l->copy++) {
@@ -227,9 +261,9 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
 }
 
 static ValId
-below(Roles *r, ValId i, ExprId end)
+below(Roles *r, ValId i, ValId end)
 {
-	return BUG(tile_ends_unmasked) ? tir_int(r->l.tir, DT_BOOL, 1) : roles_op(r, OP_LT, i, point_launch_expr(&r->l, end));
+	return BUG(tile_ends_unmasked) ? tir_int(r->l.tir, DT_BOOL, 1) : roles_op(r, OP_LT, i, end);
 }
 
 /* Those of the rows from `first` to `end` that the output has, one after the other. */
@@ -238,7 +272,7 @@ finish_last_rows(Roles *r, const Own *own, ValId first, ValId end)
 {
 	TirKernel *k = r->l.tir;
 	ValId row = tir_for(k, first, end, roles_int(r, own->down), NULL, 0);
-	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, row), r->nrow));
+	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, row), own->row_end));
 	finish_rows(r, own, row, 1);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
@@ -250,11 +284,12 @@ static void
 finish_panel(Roles *r, const Own *own)
 {
 	TirKernel *k = r->l.tir;
-	unsigned rows = (roles_finish_cost(r) <= FEW ? MOST_AT_ONCE : AT_ONCE) / r->tile.side;
+	unsigned rows = (roles_finish_cost(r) <= FEW ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
+	rows = rows < all ? rows : all;
 	ValId step = roles_int(r, (int64_t)rows * own->down);
-	tir_if(k, below(r, own->column, r->ncolumn));
-	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, WARP_ROWS), step, NULL, 0), end = roles_op(r, OP_ADD, row, step);
-	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, roles_op(r, OP_SUB, end, roles_int(r, own->down))), r->nrow));
+	tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
+	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, own->end), step, NULL, 0), end = roles_op(r, OP_ADD, row, step);
+	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, roles_op(r, OP_SUB, end, roles_int(r, own->down))), own->row_end));
 	finish_rows(r, own, row, rows);
 	tir_else(k, NULL, 0);
 	finish_last_rows(r, own, row, end);
@@ -264,16 +299,18 @@ finish_panel(Roles *r, const Own *own)
 	tir_end_if(k, NULL, 0);
 }
 
-/* A warp has PANEL / side lanes along a row, so that several of its rows are met at once. */
+/* A warp has panel / side lanes along a row, so that several of its rows are met at once. */
 static Own
 own_place(Roles *r)
 {
 	Own own;
-	unsigned side = r->tile.side, across = PANEL / side;
+	unsigned side = r->tile.side, across = r->tile.panel / side;
 	ValId rest, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &own.lane);
 	ValId below = roles_divide(r, own.lane, roles_int(r, across), &own.right);
 	own.right = roles_op(r, OP_MUL, own.right, roles_int(r, side));
 	own.down = TIR_WARP / across;
+	own.end = WARP_ROWS;
+	own.row_end = point_launch_expr(&r->l, r->nrow);
 	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), below);
 	roles_divide(r, own.first, roles_int(r, TIR_MMA_ROWS), &rest);
 	if (!r->tile.turns)
@@ -283,14 +320,76 @@ own_place(Roles *r)
 	return own;
 }
 
+/* --- parts of the terms --- */
+
+/* All that the lane holds, two elements side by side at a time. */
+static void
+stage_tile(Roles *r)
+{
+	TirKernel *k = r->l.tir;
+	unsigned columns = r->tile.columns, group_rows = repeats(r) * TIR_MMA_ROWS;
+	ValId lane, quad, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &lane);
+	ValId row = roles_op(r, OP_ADD, roles_divide(r, lane, roles_int(r, 4), &quad), roles_op(r, OP_MUL, r->group, roles_int(r, group_rows)));
+	roles_divide(r, warp, roles_int(r, TIR_GROUP / TIR_WARP), &warp);
+	row = roles_op(r, OP_ADD, row, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)));
+	ValId from = roles_op(r, OP_ADD, roles_op(r, OP_MUL, row, roles_int(r, pitch(r))), roles_op(r, OP_MUL, quad, roles_int(r, 2)));
+	for (unsigned piece = 0; piece < group_rows / TIR_MMA_ROWS * columns / 2; piece += 2) {
+		ValId pair[2];
+		for (unsigned i = 0; i < 2; i++)
+			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece + i, NULL, 0);
+		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
+		int64_t on = (int64_t)tir_piece_row(piece, 0, columns) * pitch(r) + tir_piece_column(piece, 0, columns);
+		const ValId at[2] = {r->rank, roles_op(r, OP_ADD, from, roles_int(r, on))};
+		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
+	}
+}
+
+/* The block's rows: in turn each warp of each block of the cluster has one or a few, with all of the tile's columns. */
+static Own
+place_of_part(Roles *r)
+{
+	Own own;
+	unsigned side = r->tile.side, across = r->tile.columns / side, below = TIR_WARP / across;
+	unsigned warps = r->tile.groups * (TIR_GROUP / TIR_WARP), rows = r->tile.rows;
+	ValId warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &own.lane);
+	warp = roles_op(r, OP_ADD, warp, roles_op(r, OP_MUL, r->rank, roles_int(r, warps)));
+	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, below)), roles_divide(r, own.lane, roles_int(r, across), &own.right));
+	own.right = roles_op(r, OP_MUL, own.right, roles_int(r, side));
+	own.row0 = roles_op(r, OP_ADD, r->row0, own.first);
+	own.column = roles_op(r, OP_ADD, r->column0, own.right);
+	own.down = r->tile.parts * warps * below;
+	own.end = (rows + own.down - 1) / own.down * own.down;
+	own.row_end = roles_op(r, OP_MIN, point_launch_expr(&r->l, r->nrow), roles_op(r, OP_ADD, r->row0, roles_int(r, rows)));
+	find_wide(r, &own);
+	return own;
+}
+
+static void
+finish_parts(Roles *r)
+{
+	Point *l = &r->l;
+	Own own = place_of_part(r);
+	for (unsigned a = 0; a < l->node->npar; a++)
+		l->axis[a] = r->coord[a];
+	l->axis[r->of.column_axis] = own.column;
+	stage_tile(r);
+	tir_emit(l->tir, OP_BARRIER, (TirType){0}, 1, NULL, 0);
+	finish_panel(r, &own);
+	tir_emit(l->tir, OP_BARRIER, (TirType){0}, 1, NULL, 0);
+}
+
 void
 roles_finish(Roles *r)
 {
+	if (r->tile.parts) {
+		finish_parts(r);
+		return;
+	}
 	Point *l = &r->l;
 	TirKernel *k = l->tir;
 	Own own = own_place(r);
 	ValId right, row0 = own.row0, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &right);
-	unsigned across = r->tile.columns / PANEL;
+	unsigned across = r->tile.columns / r->tile.panel;
 	for (unsigned a = 0; a < l->node->npar; a++)
 		l->axis[a] = r->coord[a];
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, repeats(r) * across), roles_int(r, 1), NULL, 0);
@@ -298,7 +397,7 @@ roles_finish(Roles *r)
 	stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, repeats(r) * across);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
-	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, PANEL))), own.right);
+	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, r->tile.panel))), own.right);
 	l->axis[r->of.column_axis] = own.column;
 	finish_panel(r, &own);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);

@@ -3,28 +3,49 @@
  *
  * Tiles come in waves of one on each processor. A tile's step takes what was measured on an H200, in cycles of 1.4 GHz, to
  * which large products bring it: the largest is at the rate of the multipliers, the others are at that of the L2 cache, or
- * wait. Elements are finished at the instructions of a group's four warps, while other sums go on where a processor has more
- * tiles at a time than one. */
+ * wait. Elements are finished at the instructions of a group's four warps, which wait more than they compute; other sums
+ * go on meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how
+ * long memory takes to answer: the rings that are as long as there is memory for ask for most at once.
+ *
+ * Rows of factors that begin at no multiples of 16 bytes are copied to where they do, whatever the sizes: any other kernel
+ * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are, and are copied
+ * where that is predicted to take less than what is lost by reading two sectors for one. */
 #include "passes/schedule/contract_roles_build.h"
 #include "passes/schedule/op_cost.h"
 
 enum {
 	PROCESSORS = 132,     /* of an H100 or H200 with all that they are sold with */
 	LANES_A_CYCLE = 128,
-	PLAIN_ELEMENT = 12,   /* instructions to bring a sum to where it is stored, and what they wait */
+	PLAIN_ELEMENT = 12,   /* instructions to bring a sum to where it is stored */
+	WIDE_PANEL = 64,
+	WAIT = 17, LONG_WAIT = 36, ALONE_WAIT = 48, /* cycles that those of an element wait: in wide panels, in others, one by one */
 	START = 1500,         /* cycles until the first products go on, and for what is left behind the last */
-	SIDE = 4
+	SIDE = 4,
+	SECTOR_BYTES = 32,    /* of the cache */
+	LEAST_BYTES = 16,     /* at multiples of which rows have to begin */
+	OFF_SECTORS = 7,      /* sixteenths that products take longer where rows do not begin with sectors */
+	COPIED_A_CYCLE = 700, /* elements: 4 TB/s, read and written */
+	COPY_START = 3200,
+	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
 };
 
 static const RolesTile tile[] = {
-	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = SIDE, .step = 768},
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = SIDE, .step = 541},
-	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .side = SIDE, .step = 780},
-	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .side = SIDE, .step = 313},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .side = SIDE, .step = 290},
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .side = SIDE, .step = 768},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .turns = true, .side = SIDE, .step = 541},
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 780},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .side = SIDE, .step = 541},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .panel = 32, .side = SIDE, .step = 330},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 300},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .step = 290},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 250},
+	/* few tiles: the blocks of a cluster divide the terms */
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 2, .clusters = 66, .side = SIDE, .step = 545},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 3, .clusters = 39, .side = SIDE, .step = 545},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 4, .clusters = 30, .side = SIDE, .step = 545},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 6, .clusters = 17, .side = SIDE, .step = 545},
 	/* where the output's rows do not begin at multiples of 16 bytes */
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .turns = true, .side = 1, .step = 541},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .side = 1, .step = 290},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .step = 541},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = 1, .step = 290},
 };
 
 unsigned
@@ -44,7 +65,7 @@ roles_tile_of(const KernelPlan *p)
 {
 	unsigned n = 0;
 	while (tile[n].rows != p->tile_rows || tile[n].columns != p->tile_columns || tile[n].side != p->group ||
-	       tile[n].turns != p->turns)
+	       tile[n].turns != p->turns || tile[n].parts != p->cluster || tile[n].resident != p->resident)
 		n++;
 	return n;
 }
@@ -65,7 +86,7 @@ static void
 add_cost(void *user, ExprId e)
 {
 	struct { const Graph *g; unsigned cost; } *x = user;
-	x->cost += op_cost((Op)expr_get(x->g, e)->op).vector;
+	x->cost += expr_cost(x->g, e).vector;
 }
 
 unsigned
@@ -82,15 +103,16 @@ static ExprId
 cycles(Roles *r, const RolesTile *t)
 {
 	Graph *g = r->l.g;
-	unsigned each_group = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups);
-	unsigned finish = each_group / LANES_A_CYCLE * roles_finish_cost(r);
-	bool hidden = t->turns || t->resident > 1;
-	ExprId waves = launch_ceil_div(g, roles_tile_count(r, t), PROCESSORS);
-	ExprId each = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nterm, TIR_PART_TERMS), expr_int(g, DT_I64, t->step));
-	/* what goes on beside products hides behind them, as far as they take longer */
-	ExprId finished = expr_int(g, DT_I64, finish);
-	each = hidden ? expr_binary(g, OP_MAX, each, finished) : expr_binary(g, OP_ADD, each, finished);
-	return expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, waves, each), expr_int(g, DT_I64, (hidden ? finish : 0) + START));
+	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
+	unsigned wait = t->side == 1 ? ALONE_WAIT : t->parts || t->panel >= WIDE_PANEL ? WAIT : LONG_WAIT;
+	unsigned finish = lane * (roles_finish_cost(r) + wait);
+	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
+	finish = t->parts ? finish / parts + MEET : finish;
+	ExprId waves = launch_ceil_div(g, roles_tile_count(r, t), t->parts ? t->clusters : PROCESSORS);
+	ExprId each = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nterm, (int64_t)parts * TIR_PART_TERMS), expr_int(g, DT_I64, t->step));
+	ExprId both = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, each, expr_int(g, DT_I64, finish)), expr_int(g, DT_I64, at_once));
+	ExprId all = expr_binary(g, OP_MUL, waves, expr_binary(g, OP_MAX, each, both));
+	return expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + START));
 }
 
 ExprId
@@ -106,4 +128,28 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 		suits = expr_binary(g, OP_MIN, suits, expr_binary(g, OP_IDIV, other, own));
 	}
 	return suits;
+}
+
+/* --- rows that begin where copies want none: what a launch does about them, over dims --- */
+
+/* The factor's elements where its rows, in memory without gaps, do not all begin with sectors, else 0. */
+static ExprId
+elements_off(Roles *r, const RolesFactor *e)
+{
+	Graph *g = r->l.g;
+	ExprId one = expr_int(g, DT_I64, 1), inner = roles_extent(r, e->axis[e->naxis - 1]);
+	ExprId count = expr_binary(g, OP_MIN, one, expr_binary(g, OP_IMOD, inner, expr_int(g, DT_I64, SECTOR_BYTES / 2)));
+	for (unsigned n = 0; n < e->naxis; n++)
+		count = expr_binary(g, OP_MUL, count, roles_extent(r, e->axis[n]));
+	return count;
+}
+
+ExprId
+roles_pitch(Roles *r)
+{
+	Graph *g = r->l.g;
+	ExprId lost = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, cycles(r, &r->tile), expr_int(g, DT_I64, OFF_SECTORS)), expr_int(g, DT_I64, 16));
+	ExprId off = expr_binary(g, OP_ADD, elements_off(r, &r->of.row), elements_off(r, &r->of.column));
+	ExprId copy = expr_binary(g, OP_ADD, expr_binary(g, OP_IDIV, off, expr_int(g, DT_I64, COPIED_A_CYCLE)), expr_int(g, DT_I64, COPY_START));
+	return expr_select(g, expr_binary(g, OP_LT, copy, lost), expr_int(g, DT_I64, SECTOR_BYTES), expr_int(g, DT_I64, LEAST_BYTES));
 }

@@ -151,7 +151,7 @@ complement(Graph *g, ExprId e)
 }
 
 /* 1 where all columns are packed ahead, for all tasks: there are several with the same ones, and room. Of several
- * batches, a thread packs what it needs and has it near. */
+ * batches, a thread packs what it needs and has it near; of none there is nothing to pack. */
 static ExprId
 packs_ahead(Contract *c, ExprId several)
 {
@@ -160,7 +160,9 @@ packs_ahead(Contract *c, ExprId several)
 	int64_t room = AHEAD_ELEMENTS / (int64_t)(contract_term_width(p) * p->tile_columns);
 	ExprId pieces = expr_binary(g, OP_MUL, c->columns.npiece, c->terms.npiece);
 	ExprId ahead = expr_binary(g, OP_MUL, several, complement(g, reaches(g, pieces, room + 1)));
-	return c->batch.naxis ? expr_binary(g, OP_MUL, ahead, complement(g, reaches(g, c->batch.npiece, 2))) : ahead;
+	ExprId batches = c->batch.npiece;
+	ExprId one = expr_binary(g, OP_SUB, reaches(g, batches, 1), reaches(g, batches, 2));
+	return c->batch.naxis ? expr_binary(g, OP_MUL, ahead, one) : ahead;
 }
 
 /* The formulas are kept short: each launch evaluates them. */

@@ -159,6 +159,14 @@ element_finish(Point *l, PointVal folded, ValId touched, bool always)
 	return folded;
 }
 
+PointVal
+element_fold(Point *l)
+{
+	Reduction f = reduction_begin(l);
+	fold_ranges(l, &f);
+	return reduction_end(l, &f);
+}
+
 static PointVal
 demanded_value(Point *l)
 {

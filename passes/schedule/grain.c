@@ -22,7 +22,7 @@ static void
 add_cost(void *user, ExprId e)
 {
 	Estimate *s = user;
-	OpCost c = op_cost((Op)expr_get(s->g, e)->op);
+	OpCost c = expr_cost(s->g, e);
 	s->units += s->vector ? c.vector : c.scalar;
 }
 

@@ -66,6 +66,12 @@ marked_terms(Graph *g, const Rows *r, const RowMember *m)
 	return body == n->body ? 0 : body;
 }
 
+ExprId
+long_sums_term(Graph *g, ExprId e)
+{
+	return mark(g, e, 0);
+}
+
 bool
 long_sums_gain(Graph *g, const Rows *r)
 {

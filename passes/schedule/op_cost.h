@@ -3,7 +3,7 @@
 #ifndef TEXO_PASSES_SCHEDULE_OP_COST_H
 #define TEXO_PASSES_SCHEDULE_OP_COST_H
 
-#include "ir/op.h"
+#include "ir/tg.h"
 
 enum {
 	UNITS_A_NS = 16,
@@ -31,5 +31,8 @@ op_cost(Op op)
 		return none;
 	return info->flags & F_CHEAP ? cheap : dear;
 }
+
+/* What expression e costs, which may be less than its operation does by itself. */
+OpCost expr_cost(const Graph *g, ExprId e);
 
 #endif

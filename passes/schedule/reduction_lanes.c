@@ -120,14 +120,13 @@ fold_halves(Point *l, Reduction *f, unsigned lanes, unsigned left)
 	}
 }
 
-/* Of a block the threads' lanes side by side first: they have one mask, and what it leaves out is left out once. */
+/* The threads' lanes side by side first: they have one mask, and what it leaves out is left out once. */
 void
-reduction_join_lanes(Point *l, Reduction *f, unsigned lanes)
+reduction_join_in_threads(Point *l, Reduction *f, unsigned lanes)
 {
-	bool block = l->tir->form == TIR_BLOCK;
-	unsigned threads = block ? tir_all_threads(l->tir) : lanes, each = threads * l->tir->group, n = block ? lanes / each : 1;
+	unsigned threads = tir_all_threads(l->tir), each = threads * l->tir->group, n = lanes / each;
 	if (n <= 1) {
-		fold_halves(l, f, lanes, 1);
+		fold_halves(l, f, lanes, threads);
 		return;
 	}
 	Reduction part[TIR_MAX_LANES];
@@ -139,7 +138,15 @@ reduction_join_lanes(Point *l, Reduction *f, unsigned lanes)
 		for (unsigned p = 0; p < n; p += 2 * step)
 			reduction_merge(l, &part[p], &part[p + step]);
 	*f = part[0];
-	fold_halves(l, f, threads, 1);
+}
+
+void
+reduction_join_lanes(Point *l, Reduction *f, unsigned lanes)
+{
+	unsigned threads = l->tir->form == TIR_BLOCK ? tir_all_threads(l->tir) : lanes;
+	if (lanes > threads)
+		reduction_join_in_threads(l, f, lanes);
+	fold_halves(l, f, lanes < threads ? lanes : threads, 1);
 }
 
 /* Positions in two steps, where every lane's counts: the extreme of all lanes, then the least position that has it. */

@@ -296,6 +296,7 @@ declare(RowBuild *b)
 		rows_declare_posts(b, row_count(b), b->kernel->ntask);
 	rows_declare_early(b);
 	rows_declare_wide(b);
+	rows_declare_once(b);
 }
 
 void
@@ -311,8 +312,14 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		facts.lanes = ROWS_BLOCK_LANES;
 	if (!rows_plan(g, scratch, &facts, plan->node, plan->nnode, (Template)plan->tmpl, r, &why))
 		bug(g->arena, "rows: %%%u %s", plan->node[0], remark_info[why].text);
+	RowsOnce *once = plan->once ? ARENA_NEW(scratch, RowsOnce) : NULL;
+	if (once && !rows_once_plan(g, scratch, r, places->faulty, once))
+		bug(g->arena, "rows: %%%u goes by more than once", plan->node[0]);
 	if (plan->long_sums)
 		long_sums_mark(g, r);
+	for (unsigned k = 0; once && plan->long_sums && k < once->pass->nacc; k++)
+		if (once->pass->acc[k].monoid == MON_SUM)
+			once->term[k] = long_sums_term(g, once->term[k]);
 	point_begin(&l, g, scratch, places, kernel);
 	l.lanes = plan->lanes;
 	l.unit = true;
@@ -324,7 +331,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		kernel->tir->resident = plan->resident;
 	}
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
-	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll};
+	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
 	kernel->ntask = task_count(b);
 	if (plan->threads)
 		kernel->ntask = block_tasks(g, scratch, r, plan, kernel->ntask);

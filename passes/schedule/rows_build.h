@@ -3,6 +3,7 @@
 #define TEXO_PASSES_SCHEDULE_ROWS_BUILD_H
 
 #include "passes/schedule/rows.h"
+#include "passes/schedule/rows_once.h"
 #include "passes/schedule/schedule.h"
 
 enum { ROWS_MAX_GATHERED = 4, ROWS_MAX_WIDE = 6 };
@@ -31,6 +32,8 @@ typedef struct {
 	ValId rows_ahead;             /* with them: how many rows further on those are that are fetched */
 	unsigned ngathered;
 	RowsGathered gathered[ROWS_MAX_GATHERED];
+	const RowsOnce *once;         /* of folds that are gone through together; NULL: none are */
+	ValId once_value[MAX_MEMBERS]; /* what they come to, by the cascade's number */
 	/* of what is folded, by copy and, of values side by side, by value (rows_fold); of a scan the fold so
 	 * far, by copy with lanes by row */
 	Reduction fold[ROWS_MAX_MEMBERS][POINT_MAX_COPIES * ROWS_MAX_SIDE];
@@ -72,6 +75,8 @@ void rows_scan(RowBuild *b, RowMember *m, Reduction *carry);
 void rows_finish_member(RowBuild *b, RowMember *m, PointVal folded, ValId touched);
 /* The element of a row, or the value of one, at the point. */
 void rows_element(RowBuild *b, RowMember *m);
+/* Hands a member's value at the point on: to memory, to the panel, to later members. */
+void rows_deliver(RowBuild *b, RowMember *m, PointVal v);
 
 /* --- tiles (rows_tile.c) --- */
 /* What is read by tiles, or kept for several rows, gets a name that stands for it, before anything is declared; then
@@ -112,6 +117,12 @@ typedef struct {
 void rows_leave_hole(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, RowConditions *kept);
 void rows_mind_hole(RowBuild *b, const RowConditions *kept);
 
+/* --- folds that are gone through together (rows_once.c) --- */
+void rows_declare_once(RowBuild *b);
+/* Whether the phase is of such; then all of it, with the first of them all others' folds. */
+bool rows_goes_by(const RowBuild *b, unsigned phase);
+void rows_run_once(RowBuild *b, unsigned phase);
+
 /* --- folds across rows (rows_across.c) --- */
 /* All rows of a part, which is the task. */
 void rows_run_across(RowBuild *b, ValId part);
@@ -125,6 +136,11 @@ ValId rows_enter_vector(RowBuild *b, ValId task);
 ValId rows_vector_base(RowBuild *b, bool reverse);
 /* What the vectors before the task's have of m, whose own fold is posted; all are scalars. */
 Reduction rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *unit, const Reduction *own);
+
+/* --- reads in advance (rows_next.c) --- */
+/* Behind the terms of a held row's phase, whose one loop, over this axis, goes from base to end: the reads of those up to
+ * the next that folds. */
+void rows_read_next(RowBuild *b, unsigned phase, unsigned axis, ValId base, ValId end);
 
 /* --- phases (rows_phase.c) --- */
 /* All phases of the row, or of ncopy vectors of rows, at the point. */

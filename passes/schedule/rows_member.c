@@ -32,9 +32,8 @@ rows_enter(RowBuild *b, RowMember *m)
 	b->l->touched = 0;
 }
 
-/* Hands a member's value at the point on: to memory, to the panel, to later members. */
-static void
-deliver(RowBuild *b, RowMember *m, PointVal v)
+void
+rows_deliver(RowBuild *b, RowMember *m, PointVal v)
 {
 	Point *l = b->l;
 	TensorArg *arg = point_tensor(l, m->t);
@@ -52,7 +51,7 @@ rows_finish_member(RowBuild *b, RowMember *m, PointVal folded, ValId touched)
 {
 	bool always = expr_is_true(b->l->g, m->node.domain);
 	PointVal v = element_finish(b->l, folded, touched, always);
-	deliver(b, m, always ? v : element_where(b->l, v));
+	rows_deliver(b, m, always ? v : element_where(b->l, v));
 }
 
 /* --- folds --- */

@@ -56,7 +56,7 @@ unpack_phase(RowBuild *b, unsigned phase, ValId *carried)
 }
 
 /* The first member of a phase, and its own number of one of the phase's loops. */
-enum { FEW_TURNS = 4 }; /* of a loop that may run seldom */
+enum { FEW_TURNS = 8, LAST_TURNS = 4 }; /* of a loop that may run seldom; of what is left of it */
 
 static RowMember *
 loop_owner(const RowBuild *b, unsigned phase, unsigned axis, unsigned *own)
@@ -313,8 +313,9 @@ scalar_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 		scalar_turns(b, phase, level, position, whole, turns, false);
 	}
 	const ValId range[4] = {rest, hi, lo, hi};
-	bool few = turns > 1 && turns <= FEW_TURNS && only_folds(b, phase); /* which would wait for one another */
-	scalar_turns(b, phase, level, position, range, few ? turns : 1, few);
+	bool seldom = turns <= LAST_TURNS || !range_known(b, phase, b->r->phase[phase].loop[level]);
+	bool few = turns > 1 && turns <= FEW_TURNS && seldom && only_folds(b, phase); /* which would wait for one another */
+	scalar_turns(b, phase, level, position, range, few ? LAST_TURNS : 1, few);
 	put_touched(b, phase, lo, hi);
 }
 
@@ -387,6 +388,7 @@ block_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId
 	ValId lo = range[0], hi = range[1];
 	if (b->kernel->plan.held) {
 		block_point(b, phase, axis, lo, range, outer);
+		rows_read_next(b, phase, axis, lo, hi);
 	} else if (b->kernel->plan.posts) {
 		posted_point(b, phase, axis, range, outer);
 	} else if (b->r->scans && b->r->phase[phase].dir < 0) { /* from the last vector, which is not whole, to the first */
@@ -729,7 +731,10 @@ run_phase(RowBuild *b, unsigned phase)
 		b->l->ahead = 1u + rows_lane_axis(b);
 		b->l->ahead_by = r->ahead;
 	}
-	own_loops_from(b, phase, 0);
+	if (rows_goes_by(b, phase))
+		rows_run_once(b, phase);
+	else
+		own_loops_from(b, phase, 0);
 	b->l->ahead = 0;
 	set_where(b, phase, false);
 	b->l->copy = 0;

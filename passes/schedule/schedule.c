@@ -3,14 +3,19 @@
  *
  * One live node is one kernel, a recurrence's members share one. A kernel follows the kernels of all
  * it reads; copies into inouts come last. CONTRACT and MAP build what they take, NEST the rest. */
+#include <string.h>
+
 #include "passes/fuse/group.h"
 #include "passes/schedule/schedule.h"
 
 #include "passes/schedule/contract_roles.h"
+#include "passes/schedule/contract_strips.h"
 #include "passes/schedule/contract_threads.h"
+#include "passes/schedule/contract_window.h"
 #include "passes/schedule/index.h"
 #include "passes/schedule/rows.h"
-#include "passes/schedule/stream.h"
+#include "passes/schedule/stream_roles.h"
+#include "passes/schedule/stream_threads.h"
 #include "passes/scratch.h"
 
 enum { ACCESS_MAX = 0xffff }; /* a fault word has 16 bits for each of two */
@@ -181,6 +186,7 @@ typedef struct {
 	RowsFacts facts;
 } InPlace;
 
+/* The order in which a stream's tasks read what others write is not looked at. */
 static bool
 write_in_place(void *user, const Result *r)
 {
@@ -189,7 +195,7 @@ write_in_place(void *user, const Result *r)
 	if (!p->s->groups.of[t])
 		return false;
 	const Group *group = &p->s->groups.group.at[p->s->groups.of[t] - 1];
-	return rows_write_in_place(p->s->g, p->s->cx->scratch, &p->facts, group->member.at, group->member.n, r);
+	return !group->stream && rows_write_in_place(p->s->g, p->s->cx->scratch, &p->facts, group->member.at, group->member.n, r);
 }
 
 static void
@@ -227,24 +233,24 @@ choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan, Blo
 	plan->lanes = lanes;
 	plan->unroll = (uint16_t)rows->copies;
 	if (facts.blocks)
-		*shapes = block_shapes(s->g, s->cx->scratch, s->cx->options, rows);
+		*shapes = block_shapes(s->g, s->cx->scratch, s->cx->options, rows, places->faulty);
 	return true;
 }
 
-/* Whether the unit of t was made to be streamed; the plan then says how. */
-static bool
+/* The stream of the unit of t, whose plan then says how; NULL: it was not made to be streamed. */
+static Stream *
 choose_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 {
 	RemarkId why = REMARK_NONE;
 	uint32_t group = t < s->ngrouped ? s->groups.of[t] : 0;
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .lanes = s->cx->options->lanes};
 	if (!group || !s->groups.group.at[group - 1].stream)
-		return false;
+		return NULL;
 	Stream *stream = ARENA_NEW(s->cx->scratch, Stream);
 	if (!stream_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, stream, &why) ||
 	    !stream_size(stream, s->cx->options, plan))
 		bug(s->g->arena, "the stream of %%%u has no kernel", t);
-	return true;
+	return stream;
 }
 
 /* tiles: kernels of tiles go before it. */
@@ -289,29 +295,65 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 		break;
 	case TMPL_INDEX: index_build(s->g, scratch, places, k); break;
 	case TMPL_CONTRACT:
-		if (k->plan.threads && k->plan.lanes)
+		if (contract_is_strips(&k->plan))
+			contract_strips_build(s->g, scratch, places, k);
+		else if (k->plan.threads && k->plan.lanes)
 			contract_threads_build(s->g, scratch, places, s->cx->options, k);
+		else if (k->plan.threads && contract_window_could(s->g, scratch, places->faulty, t, s->cx->options))
+			contract_window_build(s->g, scratch, places, k, s->cx->options);
 		else if (k->plan.threads)
 			contract_roles_build(s->g, scratch, places, k, s->cx->options);
 		else
 			contract_build(s->g, scratch, places, k);
 		break;
-	case TMPL_STREAM: stream_build(s->g, scratch, places, k); break;
+	case TMPL_STREAM:
+		if (k->plan.threads > ST_THREADS)
+			stream_roles_build(s->g, scratch, places, k);
+		else if (k->plan.threads)
+			stream_threads_build(s->g, scratch, places, k);
+		else
+			stream_build(s->g, scratch, places, k);
+		break;
 	case TMPL_NONE: bug(s->g->arena, "%%%u has no template", t);
 	}
+}
+
+/* The plans of roles of a unit that was made to be streamed. */
+static unsigned
+take_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
+{
+	KernelPlan whole = {0};
+	uint32_t n;
+	const TensorId *m = members(s, &t, &n);
+	whole.nnode = (uint16_t)n;
+	memcpy(whole.node, m, n * sizeof *m);
+	const Stream *stream = s->cx->options->blocks ? choose_stream(s, places, t, &whole) : NULL;
+	if (!stream)
+		return 0;
+	unsigned count = stream_roles_take(s->g, s->cx->scratch, stream, s->cx->options, plan);
+	for (unsigned k = 0; k < count; k++) {
+		plan[k].nnode = whole.nnode;
+		memcpy(plan[k].node, whole.node, sizeof whole.node);
+	}
+	return count;
 }
 
 /* The kernels of tiles that go before the others of node t: how many. */
 static unsigned
 build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
-	KernelPlan plan[ROLES_MOST_PLANS + CONTRACT_THREADS_PLANS];
+	KernelPlan plan[STRIPS_MOST_PLANS + ROLES_MOST_PLANS + WINDOW_MOST_PLANS + CONTRACT_THREADS_PLANS];
 	uint32_t n;
+	unsigned count = 0;
 	members(s, &t, &n);
 	if (n != 1)
-		return 0;
-	unsigned count = contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan);
-	count += contract_threads_take(s->g, s->cx->scratch, places, t, s->cx->options, count > 0, plan + count);
+		count = take_stream(s, places, t, plan);
+	else {
+		unsigned strips = contract_strips_take(s->g, s->cx->scratch, places, t, s->cx->options, plan);
+		count = strips + contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + strips);
+		count += contract_window_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + count);
+		count += contract_threads_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
+	}
 	for (unsigned k = 0; k < count; k++) {
 		build_from_plan(s, p, places, &plan[k], scratch);
 		p->kernel.at[p->kernel.n - 1].aligned = true;
@@ -355,6 +397,7 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 		plan.resident = b->resident;
 		plan.held = b->held;
 		plan.short_axis = b->short_axis;
+		plan.once = b->once;
 		plan.posts = b->posts;
 		plan.long_sums = b->long_sums;
 		plan.unroll = 1;

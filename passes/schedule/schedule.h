@@ -82,6 +82,8 @@ void reduction_merge(Point *l, Reduction *f, const Reduction *g);
 void reduction_across(Point *l, Reduction *f);
 /* The same where they have so many lanes. */
 void reduction_join_lanes(Point *l, Reduction *f, unsigned lanes);
+/* Of a block's threads, those of each into one: what is left has a lane for each thread. */
+void reduction_join_in_threads(Point *l, Reduction *f, unsigned lanes);
 /* The lanes of f as folds of themselves and all lanes before them, or after them with reverse; unit is
  * f without terms. */
 void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse);
@@ -125,6 +127,8 @@ DType reduction_type(const Graph *g, const Node *n);
 /* --- one element (element.c) --- */
 /* The value of the node entered, at the point l->axis[0..npar): domain, loops, guard, fold, finish. */
 PointVal element_value(Point *l);
+/* The fold alone of a node that has one, whatever its domain is. */
+PointVal element_fold(Point *l);
 /* What finish makes of the folded value, which has the type of reduction_type (of the body without a
  * monoid); always as for point_value. */
 PointVal element_finish(Point *l, PointVal folded, ValId touched, bool always);

@@ -31,6 +31,10 @@ stream_at_vector(StreamBuild *b, unsigned v)
 {
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
+	if (!b->plan->lanes) {
+		l->axis[b->s->lane] = b->row_of[v];
+		return;
+	}
 	ValId before = tir_binary(k, OP_MUL, b->strip, stream_int(b, b->plan->tile_columns));
 	ValId row = tir_binary(k, OP_ADD, tir_binary(k, OP_ADD, b->row0, before), stream_int(b, v * b->plan->lanes));
 	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
@@ -332,9 +336,8 @@ note_runs(StreamBuild *b)
 	}
 }
 
-/* Every launch expression that regions use, bound where all of them see it. */
-static void
-bind_sizes(StreamBuild *b)
+void
+stream_bind_launch(StreamBuild *b)
 {
 	Point *l = &b->l;
 	const Stream *s = b->s;
@@ -359,26 +362,36 @@ task_count(StreamBuild *b)
 	return n;
 }
 
-void
-stream_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
+Stream *
+stream_begin(StreamBuild *b, Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 {
 	Stream *s = ARENA_NEW(scratch, Stream);
-	StreamBuild *b = ARENA_NEW(scratch, StreamBuild);
 	const KernelPlan *p = &kernel->plan;
 	RemarkId why = REMARK_NONE;
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty};
 	if (!stream_plan(g, scratch, &facts, p->node, p->nnode, s, &why))
 		bug(g->arena, "stream: %%%u %s", p->node[0], remark_info[why].text);
-	*b = (StreamBuild){.s = s, .plan = p, .vectors = p->tile_columns / p->lanes};
+	*b = (StreamBuild){.s = s, .plan = p};
 	Point *l = &b->l;
 	point_begin(l, g, scratch, places, kernel);
 	l->lanes = p->lanes;
 	l->unit = true;
-	l->lane_axes = 1u << s->lane;
+	l->lane_axes = p->lanes ? 1u << s->lane : 0;
 	note_runs(b);
 	declare(b);
+	return s;
+}
+
+void
+stream_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
+{
+	StreamBuild *b = ARENA_NEW(scratch, StreamBuild);
+	const KernelPlan *p = &kernel->plan;
+	Point *l = &b->l;
+	stream_begin(b, g, scratch, places, kernel);
+	b->vectors = p->tile_columns / p->lanes;
 	stream_bind_memory(b);
-	bind_sizes(b);
+	stream_bind_launch(b);
 	stream_bind_divisors(b);
 	kernel->ntask = task_count(b);
 	ExprId elements = expr_binary(g, OP_MUL, b->columns, expr_binary(g, OP_MIN, b->rows, expr_int(g, DT_I64, p->block_rows)));

@@ -11,7 +11,8 @@
 #include "passes/schedule/schedule.h"
 
 enum {
-	STREAM_MAX_SCORES = 2, STREAM_MAX_WIDE = 2, STREAM_MAX_VECTORS = 4, STREAM_MAX_OUT = MAX_MEMBERS + 12,
+	STREAM_MAX_SCORES = 2, STREAM_MAX_WIDE = 2, STREAM_MAX_OUT = MAX_MEMBERS + 12,
+	STREAM_MAX_VECTORS = 8, /* of a strip; of a thread of a block: its rows */
 	STREAM_KEPT = 5u << 20 /* IVAR STREAM_KEPT + k: the term of accumulator k, kept from the stage before */
 };
 
@@ -56,7 +57,8 @@ typedef struct {
 	ExprId lo, hi;            /* of the streamed axis, for a row */
 	ExprId rest;              /* what else must hold for a term to exist; 0: nothing */
 	bool ragged;              /* lo and hi vary along the lanes */
-	bool narrow;              /* all factors of both products are bf16, or may be rounded to it: DOT takes them */
+	DType factors;            /* bf16 or f16: all factors of both products are so, or may be rounded to it; else none */
+	bool narrow;              /* that is bf16: DOT takes them */
 } Stream;
 
 /* Plans the kernel of these nodes, in topological order: sums of products and pointwise nodes of them that are
@@ -84,7 +86,8 @@ typedef struct {
 	Point l;
 	const Stream *s;
 	const KernelPlan *plan;
-	unsigned vectors;         /* of a strip of rows */
+	unsigned vectors;         /* of a strip of rows; of a thread of a block: its rows, as scalars */
+	ValId row_of[STREAM_MAX_VECTORS]; /* of such a thread: which they are */
 	bool masked;              /* some terms may be absent in the tile at work */
 	/* sizes as launch expressions */
 	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
@@ -121,6 +124,7 @@ typedef struct {
 	ValId lo[STREAM_MAX_VECTORS], hi[STREAM_MAX_VECTORS]; /* of the strip's rows, where ragged */
 	ValId run[MAX_ACCS][STREAM_MAX_VECTORS], old[MAX_ACCS][STREAM_MAX_VECTORS]; /* accumulators */
 	ValId anchor_new[MAX_ANCHORS][STREAM_MAX_VECTORS], anchor_old[MAX_ANCHORS][STREAM_MAX_VECTORS];
+	ValId column[MAX_ACCS];   /* wide, of a thread of a block: the state at the column at work */
 } StreamBuild;
 
 static inline ValId
@@ -129,6 +133,10 @@ stream_int(const StreamBuild *b, int64_t v)
 	return tir_int(b->l.tir, DT_I64, v);
 }
 
+/* The plan of the kernel's nodes, and everything that they read, declared; every launch expression that regions use,
+ * bound where all of them see it. */
+Stream *stream_begin(StreamBuild *b, Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+void stream_bind_launch(StreamBuild *b);
 /* Vectors along the rows again; the v-th of the strip: sets the row axis and the mask. */
 void stream_by_rows(StreamBuild *b);
 void stream_at_vector(StreamBuild *b, unsigned v);
@@ -136,9 +144,11 @@ void stream_at_vector(StreamBuild *b, unsigned v);
 ValId stream_vector(StreamBuild *b, ValId v);
 /* --- stream_scale.c --- */
 void stream_bind_divisors(StreamBuild *b);
-/* What finish makes of the sum of score k, at the point. */
+/* What finish makes of the sum of score k, at the point; as this node of it, where that is known to be right. */
 ValId stream_finished(StreamBuild *b, unsigned k, ValId sum);
+ValId stream_finished_as(StreamBuild *b, const Node *node, unsigned k, ValId sum);
 /* --- stream_memory.c --- */
+void stream_bind_sizes(StreamBuild *b);
 void stream_bind_memory(StreamBuild *b);
 /* --- stream_turn.c --- */
 /* Whether vectors of rows lie across the memory of the factor, or of the result, and others do not. */
@@ -171,6 +181,23 @@ void stream_pair_values(StreamBuild *b, unsigned acc);
 void stream_dot_scores(StreamBuild *b, unsigned score);
 void stream_dot_columns(StreamBuild *b, unsigned acc);
 /* --- stream_fold.c --- */
+/* What an accumulator holds of no terms; two of them joined; one as it was, at the anchors as they are. */
+ValId stream_unit(StreamBuild *b, unsigned acc);
+ValId stream_joined(StreamBuild *b, unsigned acc, ValId x, ValId y);
+ValId stream_moved(StreamBuild *b, unsigned acc, unsigned v, ValId old);
+/* The narrow accumulators of a stage, so moved; the anchors that are made of those of a stage. */
+void stream_move_narrow(StreamBuild *b, unsigned stage);
+void stream_make_anchors(StreamBuild *b, unsigned stage);
+void stream_place_anchors(StreamBuild *b, uint32_t base, ValId (*value)[STREAM_MAX_VECTORS], unsigned v);
+/* What places all that a move is made of; the factor of a wide accumulator's, of one that has it. */
+void stream_place_move(StreamBuild *b, unsigned v, ValId column);
+ValId stream_move_factor(StreamBuild *b, unsigned acc, unsigned v);
+/* Whether the v-th vector's rows have element j, the one at the point; 0: all do. */
+ValId stream_present(StreamBuild *b, unsigned v, ValId j);
+/* STREAM_KEPT + acc. */
+ExprId stream_kept(StreamBuild *b, unsigned acc);
+/* Sets `some`. */
+void stream_find_some(StreamBuild *b);
 void stream_start(StreamBuild *b);
 void stream_load_state(StreamBuild *b);
 /* One tile into the strip's state, but for the columns; then those, with absent terms left out one by one. */

@@ -44,8 +44,8 @@ store_outs(StreamBuild *b, bool columns, ValId column)
 }
 
 /* Whether each row had an element: as the state says, else by the ends of its range. */
-static void
-find_some(StreamBuild *b)
+void
+stream_find_some(StreamBuild *b)
 {
 	TirKernel *k = b->l.tir;
 	const CascadePass *p = b->s->pass;
@@ -55,7 +55,9 @@ find_some(StreamBuild *b)
 			seen = tir_binary(k, OP_LT, stream_vector(b, stream_int(b, 0)), seen);
 		if (!seen && b->s->rest)
 			continue;
-		if (!seen && b->s->ragged) {
+		if (!seen && b->s->ragged && !b->plan->lanes)
+			seen = tir_binary(k, OP_LT, b->lo[v], b->hi[v]);
+		else if (!seen && b->s->ragged) {
 			const ValId lo[3] = {stream_int(b, 0), b->strip, stream_int(b, v * b->plan->lanes)};
 			const ValId hi[3] = {stream_int(b, 1), b->strip, stream_int(b, v * b->plan->lanes)};
 			seen = tir_binary(k, OP_LT, tir_load(k, b->ends, lo, 0, TIR_LANES_ALONG(2), b->plan->lanes),
@@ -70,7 +72,7 @@ stream_finish(StreamBuild *b)
 {
 	TirKernel *k = b->l.tir;
 	stream_load_state(b);
-	find_some(b);
+	stream_find_some(b);
 	store_outs(b, false, 0);
 	if (b->s->wide < 0)
 		return;

@@ -18,7 +18,7 @@ stream_vector(StreamBuild *b, ValId v)
 {
 	TirKernel *k = b->l.tir;
 	TirType t = tir_inst(k, v)->type;
-	return t.lanes ? v : tir_emit(k, OP_SPLAT, tir_vector((DType)t.dtype, b->plan->lanes), 0, &v, 1);
+	return t.lanes || !b->plan->lanes ? v : tir_emit(k, OP_SPLAT, tir_vector((DType)t.dtype, b->plan->lanes), 0, &v, 1);
 }
 
 static bool
@@ -29,8 +29,8 @@ is_float_sum(const StreamBuild *b, unsigned acc)
 }
 
 /* -0 for sums, so that a sum of only -0 is one; where nothing says at the end whether there was a term, +0. */
-static ValId
-unit(StreamBuild *b, unsigned acc)
+ValId
+stream_unit(StreamBuild *b, unsigned acc)
 {
 	const CascadeAcc *a = &b->s->pass->acc[acc];
 	if (is_float_sum(b, acc) && b->s->rest && b->s->pass->seen < 0)
@@ -47,8 +47,8 @@ completed(StreamBuild *b, unsigned acc, unsigned v, ValId x)
 	return tir_select(b->l.tir, b->some[v], x, stream_vector(b, tir_float(b->l.tir, b->s->pass->acc[acc].dtype, 0)));
 }
 
-static ValId
-joined(StreamBuild *b, unsigned acc, ValId x, ValId y)
+ValId
+stream_joined(StreamBuild *b, unsigned acc, ValId x, ValId y)
 {
 	const CascadeAcc *a = &b->s->pass->acc[acc];
 	Reduction f = {.monoid = a->monoid, .type = a->dtype, .re = x}, g = f;
@@ -91,16 +91,19 @@ stream_place_state(StreamBuild *b, ValId (*narrow)[STREAM_MAX_VECTORS], unsigned
 	ValId p[3];
 	for (unsigned k = 0; k < b->s->pass->nacc; k++) {
 		bool wide = b->s->acc[k].wide;
+		ValId x = wide ? b->column[k] : narrow[k][v];
 		if (wide && !column)
 			continue;
-		column_at(b, column, v, p);
-		ValId x = wide ? tir_load(b->l.tir, b->state[k], p, 0, TIR_LANES_ALONG(2), b->plan->lanes) : narrow[k][v];
+		if (!x) {
+			column_at(b, column, v, p);
+			x = tir_load(b->l.tir, b->state[k], p, 0, TIR_LANES_ALONG(2), b->plan->lanes);
+		}
 		point_place(&b->l, state_ivar(b, k), completed(b, k, v, x));
 	}
 }
 
-static void
-place_anchors(StreamBuild *b, uint32_t base, ValId (*value)[STREAM_MAX_VECTORS], unsigned v)
+void
+stream_place_anchors(StreamBuild *b, uint32_t base, ValId (*value)[STREAM_MAX_VECTORS], unsigned v)
 {
 	for (unsigned k = 0; k < b->s->pass->nanchor; k++)
 		if (value[k][v])
@@ -121,9 +124,9 @@ stream_start(StreamBuild *b)
 		for (unsigned v = 0; v < b->vectors; v++) {
 			column_at(b, column, v, p);
 			if (column)
-				tir_store(k, b->state[n], unit(b, n), p, 0, TIR_LANES_ALONG(2));
+				tir_store(k, b->state[n], stream_unit(b, n), p, 0, TIR_LANES_ALONG(2));
 			else
-				store_row(b, b->state[n], b->strip, v, unit(b, n));
+				store_row(b, b->state[n], b->strip, v, stream_unit(b, n));
 		}
 		if (column)
 			tir_end_for(k, NULL, 0);
@@ -142,8 +145,8 @@ was_seen(StreamBuild *b, unsigned v)
 }
 
 /* Accumulator k as it was, at the anchors as they are. What it is made of has been placed. */
-static ValId
-moved(StreamBuild *b, unsigned k, unsigned v, ValId old)
+ValId
+stream_moved(StreamBuild *b, unsigned k, unsigned v, ValId old)
 {
 	const CascadeAcc *a = &b->s->pass->acc[k];
 	if (!a->rebase || BUG(stream_not_moved))
@@ -154,12 +157,11 @@ moved(StreamBuild *b, unsigned k, unsigned v, ValId old)
 
 /* --- elements --- */
 
-/* The rows that have the element, of those at the v-th vector; 0: all. */
-static ValId
-present(StreamBuild *b, unsigned v)
+ValId
+stream_present(StreamBuild *b, unsigned v, ValId j)
 {
 	TirKernel *k = b->l.tir;
-	ValId keep = 0, j = b->l.axis[b->s->stream];
+	ValId keep = 0;
 	if (!b->masked)
 		return 0;
 	if (b->s->ragged) {
@@ -186,13 +188,18 @@ place_scores(StreamBuild *b, ValId c, unsigned v, bool first)
 	}
 }
 
+ExprId
+stream_kept(StreamBuild *b, unsigned acc)
+{
+	return expr_make(b->l.g, OP_IVAR, b->s->pass->acc[acc].dtype, STREAM_KEPT + acc, 0, NULL, 0);
+}
+
 static void
 place_kept(StreamBuild *b, ValId c, unsigned v)
 {
 	for (unsigned k = 0; k < b->s->pass->nacc; k++)
 		if (b->s->acc[k].kept)
-			point_place(&b->l, expr_make(b->l.g, OP_IVAR, b->s->pass->acc[k].dtype, STREAM_KEPT + k, 0, NULL, 0),
-			            load_row(b, b->weight[k], c, v));
+			point_place(&b->l, stream_kept(b, k), load_row(b, b->weight[k], c, v));
 }
 
 static bool
@@ -208,7 +215,7 @@ take_terms(StreamBuild *b, unsigned stage, ValId c, unsigned v)
 	Point *l = &b->l;
 	const CascadePass *p = b->s->pass;
 	bool always = !b->masked;
-	ValId weight[MAX_ACCS] = {0}, keep = present(b, v);
+	ValId weight[MAX_ACCS] = {0}, keep = stream_present(b, v, l->axis[b->s->stream]);
 	for (unsigned k = 0; k < p->nacc; k++) {
 		if (p->acc[k].stage != stage)
 			continue;
@@ -220,8 +227,8 @@ take_terms(StreamBuild *b, unsigned stage, ValId c, unsigned v)
 			weight[k] = tir_select(l->tir, keep, x, stream_vector(b, tir_float(l->tir, b->s->type, 0)));
 		if (a->wide)
 			continue;
-		x = keep ? tir_select(l->tir, keep, x, unit(b, k)) : x;
-		b->run[k][v] = joined(b, k, x, b->run[k][v]);
+		x = keep ? tir_select(l->tir, keep, x, stream_unit(b, k)) : x;
+		b->run[k][v] = stream_joined(b, k, x, b->run[k][v]);
 	}
 	for (unsigned k = 0; k < p->nacc; k++)
 		if (weight[k])
@@ -258,7 +265,7 @@ fold_elements(StreamBuild *b, unsigned stage)
 		stream_at_vector(b, v);
 		if (stage)
 			place_kept(b, c, v);
-		place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
+		stream_place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
 		place_scores(b, c, v, stage == 0);
 		take_terms(b, stage, c, v);
 		point_release(l, at);
@@ -271,8 +278,8 @@ fold_elements(StreamBuild *b, unsigned stage)
 
 /* --- stages --- */
 
-static void
-make_anchors(StreamBuild *b, unsigned stage)
+void
+stream_make_anchors(StreamBuild *b, unsigned stage)
 {
 	Point *l = &b->l;
 	const CascadePass *p = b->s->pass;
@@ -289,21 +296,35 @@ make_anchors(StreamBuild *b, unsigned stage)
 		}
 }
 
-static void
-move_narrow(StreamBuild *b, unsigned stage)
+void
+stream_place_move(StreamBuild *b, unsigned v, ValId column)
+{
+	stream_place_state(b, b->old, v, column);
+	stream_place_anchors(b, ANCHOR_OLD, b->anchor_old, v);
+	stream_place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
+}
+
+void
+stream_move_narrow(StreamBuild *b, unsigned stage)
 {
 	Point *l = &b->l;
 	for (unsigned v = 0; v < b->vectors; v++) {
 		uint32_t mark = point_mark(l);
 		stream_at_vector(b, v);
-		stream_place_state(b, b->old, v, 0);
-		place_anchors(b, ANCHOR_OLD, b->anchor_old, v);
-		place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
+		stream_place_move(b, v, 0);
 		for (unsigned k = 0; k < b->s->pass->nacc; k++)
 			if (is_at(b, k, stage, false))
-				b->run[k][v] = moved(b, k, v, b->old[k][v]);
+				b->run[k][v] = stream_moved(b, k, v, b->old[k][v]);
 		point_release(l, mark);
 	}
+}
+
+ValId
+stream_move_factor(StreamBuild *b, unsigned acc, unsigned v)
+{
+	ValId one = stream_vector(b, tir_float(b->l.tir, b->s->type, 1)), seen = was_seen(b, v);
+	ValId x = stream_vector(b, point_value(&b->l, b->s->acc[acc].factor, true).re);
+	return BUG(stream_not_moved) ? one : seen ? tir_select(b->l.tir, seen, x, one) : x;
 }
 
 /* Those of wide accumulators that a factor moves, which waits for their columns to be loaded. */
@@ -315,16 +336,12 @@ keep_factors(StreamBuild *b)
 	for (unsigned v = 0; v < b->vectors; v++) {
 		uint32_t mark = point_mark(l);
 		stream_at_vector(b, v);
-		stream_place_state(b, b->old, v, 0);
-		place_anchors(b, ANCHOR_OLD, b->anchor_old, v);
-		place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
+		stream_place_move(b, v, 0);
 		for (unsigned n = 0; n < b->s->pass->nacc; n++) {
 			if (!b->factor[n])
 				continue;
-			ValId one = stream_vector(b, tir_float(k, b->s->type, 1)), seen = was_seen(b, v);
-			ValId x = stream_vector(b, point_value(l, b->s->acc[n].factor, true).re), at = stream_int(b, v * l->lanes);
-			x = BUG(stream_not_moved) ? one : seen ? tir_select(k, seen, x, one) : x;
-			tir_store(k, b->factor[n], x, &at, 0, TIR_LANES_ALONG(0));
+			ValId at = stream_int(b, v * l->lanes);
+			tir_store(k, b->factor[n], stream_move_factor(b, n, v), &at, 0, TIR_LANES_ALONG(0));
 		}
 		point_release(l, mark);
 	}
@@ -348,13 +365,11 @@ move_wide(StreamBuild *b)
 		ValId x[MAX_ACCS], at[3];
 		uint32_t mark = point_mark(l);
 		stream_at_vector(b, v);
-		stream_place_state(b, b->old, v, column);
-		place_anchors(b, ANCHOR_OLD, b->anchor_old, v);
-		place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
+		stream_place_move(b, v, column);
 		column_at(b, column, v, at);
 		for (unsigned n = 0; n < p->nacc; n++)
 			if (b->s->acc[n].wide && !b->factor[n])
-				x[n] = moved(b, n, v, tir_load(k, b->state[n], at, 0, TIR_LANES_ALONG(2), b->plan->lanes));
+				x[n] = stream_moved(b, n, v, tir_load(k, b->state[n], at, 0, TIR_LANES_ALONG(2), b->plan->lanes));
 		for (unsigned n = 0; n < p->nacc; n++)
 			if (b->s->acc[n].wide && p->acc[n].rebase && !b->factor[n])
 				tir_store(k, b->state[n], x[n], at, 0, TIR_LANES_ALONG(2));
@@ -381,9 +396,9 @@ stream_fold(StreamBuild *b)
 	stream_load_state(b);
 	for (unsigned stage = 0; stage <= b->s->last_stage; stage++) {
 		if (stage)
-			move_narrow(b, stage);
+			stream_move_narrow(b, stage);
 		fold_elements(b, stage);
-		make_anchors(b, stage);
+		stream_make_anchors(b, stage);
 	}
 	keep_factors(b);
 	move_wide(b);
@@ -445,7 +460,7 @@ stream_columns_where(StreamBuild *b, unsigned acc)
 	for (unsigned v = 0; v < b->vectors; v++) {
 		uint32_t at = point_mark(l);
 		stream_at_vector(b, v);
-		add_where(b, acc, c, present(b, v), v);
+		add_where(b, acc, c, stream_present(b, v, l->axis[b->s->stream]), v);
 		point_release(l, at);
 	}
 	tir_end_for(l->tir, NULL, 0);

@@ -68,14 +68,14 @@ padded(StreamBuild *b, ExprId columns)
 	return times(g, launch_ceil_div(g, tiles, lanes), number(b, lanes));
 }
 
-static void
-bind_sizes(StreamBuild *b)
+void
+stream_bind_sizes(StreamBuild *b)
 {
 	const Stream *s = b->s;
 	Graph *g = b->l.g;
 	b->rows = s->c.extent[s->lane];
 	b->columns = s->wide < 0 ? number(b, 1) : s->c.extent[s->wide];
-	b->padded = padded(b, b->columns);
+	b->padded = b->plan->lanes ? padded(b, b->columns) : b->columns;
 	for (unsigned k = 0; k < s->nscore; k++) {
 		const Axis *x = &s->score[k].node.axis[s->score[k].node.npar];
 		b->terms[k] = expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, x->hi, x->lo), number(b, 0));
@@ -202,7 +202,7 @@ stream_bind_memory(StreamBuild *b)
 	const Stream *s = b->s;
 	const KernelPlan *p = b->plan;
 	ExprId strips = number(b, p->block_rows / p->tile_columns), width = number(b, p->tile_columns);
-	bind_sizes(b);
+	stream_bind_sizes(b);
 	bind_scores(b);
 	bind_panels(b);
 	for (unsigned k = 0; k < s->pass->nacc; k++) {

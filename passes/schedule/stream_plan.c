@@ -10,7 +10,7 @@
 
 #include "passes/expr_map.h"
 #include "passes/fuse/formula.h"
-#include "passes/schedule/stream.h"
+#include "passes/schedule/stream_threads.h"
 
 typedef struct {
 	Graph *g;
@@ -475,43 +475,43 @@ can_fault(const Planning *p)
 
 /* --- pairs of bf16 --- */
 
-/* f32 of a bf16. */
-static bool
-is_widened(const Graph *g, ExprId e)
+/* The type of x in f32(x), where that is one of 16 bits. */
+static DType
+widened(const Graph *g, ExprId e)
 {
 	const Expr *x = expr_get(g, e);
-	return x->op == OP_CAST && x->dtype == DT_F32 && expr_get(g, expr_arg(g, e, 0))->dtype == DT_BF16;
+	DType t = x->op == OP_CAST && x->dtype == DT_F32 ? (DType)expr_get(g, expr_arg(g, e, 0))->dtype : DT_NONE;
+	return t == DT_BF16 || t == DT_F16 ? t : DT_NONE;
 }
 
-/* Whether the node sums products of a bf16 and what may be rounded to it, which narrow_contract.c has marked. */
+/* Whether the node sums products of such a one and what may be rounded to it, which narrow_contract.c has marked. */
 static bool
 may_round_weights(const Graph *g, const Node *n)
 {
 	if (expr_get(g, n->body)->op != OP_MUL)
 		return false;
 	ExprId a = expr_arg(g, n->body, 0), b = expr_arg(g, n->body, 1);
-	if (!is_widened(g, a) || !is_widened(g, b))
+	if (!widened(g, a) || widened(g, a) != widened(g, b))
 		return false;
 	return expr_is_free_cast(g, expr_arg(g, a, 0)) != expr_is_free_cast(g, expr_arg(g, b, 0));
 }
 
 /* A member's rounding is its accumulator's where it has one alone, and that has its products' factors. */
-static bool
-takes_pairs(const Planning *p)
+static DType
+factors_type(const Planning *p)
 {
 	const Stream *s = p->s;
 	unsigned naccs = 0, nmembers = 0;
-	if (s->type != DT_F32)
-		return false;
+	DType t = s->type == DT_F32 ? widened(p->g, s->score[0].query) : DT_NONE;
 	for (unsigned k = 0; k < s->nscore; k++)
-		if (!is_widened(p->g, s->score[k].query) || !is_widened(p->g, s->score[k].key))
-			return false;
+		if (widened(p->g, s->score[k].query) != t || widened(p->g, s->score[k].key) != t)
+			return DT_NONE;
 	for (unsigned k = 0; k < s->pass->nacc; k++) {
 		if (!s->acc[k].wide)
 			continue;
 		naccs++;
-		if (!is_widened(p->g, s->acc[k].value) || (s->pass->acc[k].rebase && !s->acc[k].factor))
-			return false;
+		if (widened(p->g, s->acc[k].value) != t || (s->pass->acc[k].rebase && !s->acc[k].factor))
+			return DT_NONE;
 	}
 	for (unsigned q = 0; s->wide >= 0 && q < s->c.nmember; q++) {
 		const CascadeMember *m = &s->c.member[q];
@@ -521,9 +521,9 @@ takes_pairs(const Planning *p)
 			wide |= m->axis[a] == s->wide;
 		nmembers += wide;
 		if (wide && (m->rank != 1 || !may_round_weights(p->g, n)))
-			return false;
+			return DT_NONE;
 	}
-	return naccs == nmembers;
+	return naccs == nmembers ? t : DT_NONE;
 }
 
 /* --- the plan --- */
@@ -572,7 +572,8 @@ stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *no
 	if (ok) {
 		keep_terms(&p);
 		find_factors(&p);
-		s->narrow = takes_pairs(&p);
+		s->factors = factors_type(&p);
+		s->narrow = s->factors == DT_BF16;
 		stream_ranges(g, scratch, s);
 		if (s->rest)
 			expr_walk(g, scratch, s->rest, note_again, &p);
@@ -601,6 +602,8 @@ bool
 stream_size(const Stream *s, const PassOptions *o, KernelPlan *p)
 {
 	bool wide = o->lanes >= 16, fused = o->has_fma;
+	if (o->blocks)
+		return stream_threads_size(s, p);
 	p->tmpl = TMPL_STREAM;
 	p->lanes = (uint16_t)(o->lanes * 32u / dtype_info[s->type].bits);
 	p->tile_columns = (uint16_t)(2 * p->lanes);

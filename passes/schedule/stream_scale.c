@@ -84,8 +84,8 @@ stream_bind_divisors(StreamBuild *b)
 	}
 }
 
-static ValId
-finish_as(StreamBuild *b, const Node *node, unsigned k, ValId sum)
+ValId
+stream_finished_as(StreamBuild *b, const Node *node, unsigned k, ValId sum)
 {
 	Point *l = &b->l;
 	uint32_t mark = point_mark(l);
@@ -102,11 +102,11 @@ stream_finished(StreamBuild *b, unsigned k, ValId sum)
 	const StreamScore *s = &b->s->score[k];
 	TirKernel *t = b->l.tir;
 	if (!s->divisor)
-		return finish_as(b, &s->node, k, sum);
+		return stream_finished_as(b, &s->node, k, sum);
 	tir_if(t, b->scaled[k]);
-	ValId x = finish_as(b, &s->scaled, k, sum);
+	ValId x = stream_finished_as(b, &s->scaled, k, sum);
 	tir_else(t, &x, 1);
-	x = finish_as(b, &s->node, k, sum);
+	x = stream_finished_as(b, &s->node, k, sum);
 	tir_end_if(t, &x, 1);
 	return x;
 }

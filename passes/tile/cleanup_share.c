@@ -136,6 +136,8 @@ share(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *ar
 {
 	Share *s = user;
 	const TirInst *p = tir_inst(from, v);
+	if (p->op == OP_FAULT) /* said once, a task's fault is known */
+		return value_of(s, to, p, arg);
 	if (!cleanup_is_pure((Op)p->op))
 		return tir_copy_inst(to, from, v, arg);
 	if (p->op == OP_SELECT && tir_inst(to, arg[0])->op == OP_CONST) {

@@ -118,10 +118,13 @@ def test_the_runtimes_own_text():
         env = dict(LD_LIBRARY_PATH=FAKE, FAKE_CUDA_DUMP=d)
         expect(texo("bench", AXPY, "N=8", "--device=cuda", **env), 0)
         subprocess.run([CUDA_TEST, "strided"], check=True, capture_output=True, timeout=120, env={**os.environ, **env})
+        product = pathlib.Path(d, "product.tex")
+        product.write_text("@fp(fast) graph product(x: bf16[M, K], w: bf16[K, N]) -> (y: bf16[M, N]) { y[m, n] = sum[k](x[m, k] * w[k, n]) }\n")
+        expect(texo("run", str(product), "M=255", "N=255", "K=255", "--device=cuda", **env), 0)
         texts = {p.stem for p in pathlib.Path(d).glob("*.ptx")}
-        assert {"texo_rows_1", "texo_multiply_add", "first_0_0"} <= texts and any(t.startswith("axpy_0_") for t in texts), texts
+        assert {"texo_rows_1", "texo_boxes", "texo_multiply_add", "first_0_0"} <= texts and any(t.startswith("axpy_0_") for t in texts), texts
         for sm in ("sm_80", "sm_90a", "sm_100", "sm_120"):
-            for own in ("texo_rows_1", "texo_multiply_add"):
+            for own in ("texo_rows_1", "texo_boxes", "texo_multiply_add"):
                 subprocess.run([PTXAS, f"-arch={sm}", "-o", os.devnull, os.path.join(d, own + ".ptx")], check=True, timeout=120)
 
 

@@ -124,6 +124,30 @@ def test_errors_have_their_mend(folder):
 def test_not_built(folder):
     for command in ("tune", "report"):
         expect(texo(command, AXPY), 1, "not built yet")
+    expect(texo("report", AXPY, "-o", folder / "r.html"), 1, "'texo report' is not built yet")
+
+
+def test_program_is_spared(folder):
+    """What -o or --out names is the program, by its name, another one, or with an ending."""
+    path = write(folder, "p.tex", "graph p(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }\n")
+    text = (folder / "p.tex").read_text()
+    (folder / "link.tex").symlink_to("p.tex")
+    os.link(path, folder / "p.h")
+    for args in (["build", path, "--emit=tg", "-o", path], ["build", path, "--emit=asm", "-o", folder / "link.tex"],
+                 ["build", path, "-o", folder / "p"], ["run", path, "--emit=plan", "-o", path],
+                 ["run", path, "N=4", "--out", f"y={path}"], ["run", folder / "link.tex", "N=4", "--out", f"y={path}"]):
+        expect(texo(*args), 2, "would destroy the program")
+        assert (folder / "p.tex").read_text() == (folder / "p.h").read_text() == text
+    expect(texo("build", path, "-o", folder / "q"), 0)
+    assert {f.name for f in folder.iterdir()} == {"p.tex", "p.h", "link.tex", "q.o", "q.h"}
+
+
+def test_counts(folder):
+    expect(texo("run", AXPY, "N=4", "-j", "1024"), 0)
+    for wrong in ("0", "-1", "1025", "2x", "99999999999999999999"):
+        expect(texo("run", AXPY, "N=4", "-j", wrong), 2, f"-j needs a whole number from 1 to 1024, not '{wrong}'")
+    expect(texo("run", AXPY, "-D", "N=4", "-D", "N=4"), 0)
+    expect(texo("run", AXPY, "-D", "N=4", "-D", "N=5"), 2, "-D N=4 and -D N=5: a dim has one length")
 
 
 def test_ptx(folder):

@@ -21,13 +21,15 @@ typedef struct {
 	uint16_t lanes;
 } Compiled;
 
+static FpMode mode = FP_RELAXED;
+
 static Graph *
 read_graph(const char *text)
 {
 	Diags d;
 	diags_init(&d, &arena);
 	FileId id = diags_add_file(&d, "cost", text, strlen(text));
-	FrontendOptions o = {.fp = FP_RELAXED, .host = host_default()};
+	FrontendOptions o = {.fp = mode, .host = host_default()};
 	Unit *u = frontend_compile(&arena, names_new(&arena), &d, id, &o);
 	if (d.nerror || u->graph.n != 1)
 		fail_msg("%s", diags_render(&d, &arena, false));
@@ -157,6 +159,34 @@ once_where_code_has_it_once(void **state)
 	assert_true(two < 1.5 * single);
 }
 
+/* Values that are folded side by side share what does not differ between them. */
+static void
+once_side_by_side(void **state)
+{
+	(void)state;
+	double three = one("graph g(x: f32[N, 3], a: f32[N]) -> (y: f32[N, 3])\n"
+	                   "{ y[i, c] = sum[j](exp(a[i] - a[j]) * max(x[j, c], a[i])) }", 1024);
+	double single = one("graph g(x: f32[N], a: f32[N]) -> (y: f32[N])\n"
+	                    "{ y[i] = sum[j](exp(a[i] - a[j]) * max(x[j], a[i])) }", 1024);
+	assert_true(three > single && three < 1.7 * single);
+}
+
+/* A power that is a few products costs them, which it is in strict mode no more than it is with another exponent. */
+static void
+powers_as_products(void **state)
+{
+	static const char *const text[] = {"graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] ** 7 }",
+	                                   "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] ** 2.5 }",
+	                                   "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] ** 0.5 }",
+	                                   "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] ** -21 }"};
+	(void)state;
+	double seventh = one(text[0], 4096), other = one(text[1], 4096), root = one(text[2], 4096), negative = one(text[3], 4096);
+	assert_true(seventh < 0.8 * other && root < seventh && negative > 2 * seventh);
+	mode = FP_STRICT;
+	assert_true(about(one(text[0], 4096), other));
+	mode = FP_RELAXED;
+}
+
 /* A scan takes one term a step, where its definition has half a row of them. */
 static void
 scans_by_steps(void **state)
@@ -186,6 +216,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_at_their_rate), cmocka_unit_test(products_at_theirs), cmocka_unit_test(wider_is_faster),
 		cmocka_unit_test(threads_where_they_pay), cmocka_unit_test(once_where_code_has_it_once),
+		cmocka_unit_test(once_side_by_side), cmocka_unit_test(powers_as_products),
 		cmocka_unit_test(scans_by_steps), cmocka_unit_test(together_is_not_slower),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);

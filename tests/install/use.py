@@ -116,6 +116,17 @@ def with_pkg_config(prefix, folder):
     program.unlink()
 
 
+def with_object(prefix, folder):
+    """For every processor that may come, so that one without fused multiply-adds asks libm for them."""
+    run(prefix / "bin/texo", "build", folder.parent / "softmax.tex", "-o", folder / "softmax")
+    program, env = folder / "object", {**os.environ, "LD_LIBRARY_PATH": str(prefix / "lib")}
+    flags = pkg_config(prefix, "--cflags", "--libs", "texo-rt")
+    run(CC, folder / "aot_softmax.c", "-I", folder, folder / "softmax.o", *flags, "-o", program)
+    assert run(program, env=env) == SOFTMAX
+    assert "libtexo-rt.so.0" in needed(program) and "libtexo.so.0" not in needed(program)
+    program.unlink()
+
+
 def with_archives(prefix, folder):
     (folder / "clash.c").write_text(CLASH, encoding="utf-8")
     flags = pkg_config(prefix, "--cflags", "texo")
@@ -155,6 +166,7 @@ def main():
         check_texts(prefix)
         check_headers(prefix, folder)
         with_pkg_config(prefix, folder)
+        with_object(prefix, folder)
         with_archives(prefix, folder)
         with_cmake(prefix, folder)
         with_python(prefix, folder)

@@ -10,6 +10,8 @@
 static Allocator heap;
 static texo_ctx *ctx;
 static texo_module *module; /* made before, for what asks a module */
+static const void *image;   /* what the module is as an artefact */
+static size_t image_bytes;
 static char path[] = "/tmp/texo-memory-XXXXXX";
 static const char small_text[] = "graph g(x: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = 2 * x[i, j] }\n";
 static const char wrong_text[] = "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] + bais[i] }\n";
@@ -116,6 +118,68 @@ launches(void)
 	return s;
 }
 
+/* All of the runtime, from an artefact that was made before, with two threads. */
+static texo_status
+runs_an_artefact(void)
+{
+	texo_rt_options o = TEXO_INIT(texo_rt_options);
+	texo_device device = TEXO_INIT(texo_device);
+	texo_fault fault = TEXO_INIT(texo_fault);
+	Allocator ignored;
+	texo_ctx_options counted = fixture_options(&ignored);
+	texo_rt *rt = NULL;
+	texo_program *p = NULL;
+	texo_kernel *k = NULL;
+	const char *json;
+	static float x[64 * 512], y[64 * 512];
+	_Alignas(64) static char workspace[1 << 16];
+	int64_t shape[2] = {64, 512};
+	DLTensor tx = {.data = x, .device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape}, ty = tx;
+	texo_arg arg[2] = {{.tensor = &tx}, {.tensor = &ty}};
+	size_t need;
+	ty.data = y;
+	o.alloc = counted.alloc;
+	o.resize = counted.resize;
+	o.release = counted.release;
+	o.user = &heap;
+	o.threads = 2;
+	texo_status s = texo_rt_create(&o, &rt);
+	assert_true(!s == !!rt);
+	s = s ? s : texo_rt_get_device(rt, &device);
+	s = s ? s : texo_rt_load(rt, image, image_bytes, &p);
+	assert_true(!s == !!p);
+	s = s ? s : texo_program_get_kernel(p, NULL, &k);
+	s = s ? s : texo_kernel_get_signature(k, &json);
+	s = s ? s : texo_kernel_workspace(k, arg, 2, &need);
+	assert_true(s || need <= sizeof workspace);
+	s = s ? s : texo_kernel_prepare(k, arg, 2);
+	s = s ? s : texo_kernel_launch(k, arg, 2, workspace, NULL);
+	s = s ? s : texo_kernel_status(k, &fault);
+	texo_program_destroy(p);
+	texo_rt_destroy(rt);
+	return s;
+}
+
+/* What is wrong with a program, and the forms that it has nevertheless. */
+static texo_status
+asks_a_module_in_error(void)
+{
+	texo_diagnostic d = TEXO_INIT(texo_diagnostic);
+	texo_module *m;
+	texo_kernel *k;
+	const void *bytes;
+	size_t n;
+	texo_status s = texo_compile_string(ctx, wrong_text, strlen(wrong_text), NULL, NULL, &m);
+	if (s != TEXO_COMPILE_ERROR)
+		return s;
+	assert_int_equal(texo_module_diagnostic_count(m), 1);
+	assert_int_equal(texo_module_get_diagnostic(m, 0, &d), TEXO_OK);
+	assert_int_equal(texo_module_get_kernel(m, NULL, &k), TEXO_COMPILE_ERROR);
+	s = texo_module_emit(m, "tokens", &bytes, &n);
+	texo_module_destroy(m);
+	return s;
+}
+
 /* --- the sweep --- */
 
 static void
@@ -173,17 +237,31 @@ static void create_fails(void **state) { (void)state; each_fails(makes_a_context
 static void compile_fails(void **state) { (void)state; each_fails(compiles, true, 15); }
 static void cache_fails(void **state) { (void)state; each_fails(caches, true, 15); }
 static void wrong_program_fails(void **state) { (void)state; each_fails(compiles_what_is_wrong, true, 5); }
+static void error_fails(void **state) { (void)state; each_fails(asks_a_module_in_error, true, 5); }
 static void file_fails(void **state) { (void)state; each_fails(compiles_a_file, true, 15); }
 
 static void
 emit_fails(void **state)
 {
-	static const char *const kinds[] = {"ast", "header"};
+	static const char *const kinds[] = {"tokens", "ast", "tg", "dot", "plan", "tir", "llvm", "asm", "image", "obj", "header", "manifest"};
 	(void)state;
 	for (unsigned k = 0; k < sizeof kinds / sizeof *kinds; k++) {
 		kind = kinds[k];
 		each_fails(emits, true, 15);
 	}
+}
+
+static void
+runtime_fails(void **state)
+{
+	(void)state;
+	texo_ctx *own;
+	assert_int_equal(texo_ctx_create(NULL, &own), TEXO_OK);
+	module = fixture_compile(own, softmax_text);
+	assert_int_equal(texo_module_emit(module, "image", &image, &image_bytes), TEXO_OK);
+	each_fails(runs_an_artefact, false, 5);
+	texo_module_destroy(module);
+	texo_ctx_destroy(own);
 }
 
 static void
@@ -250,7 +328,9 @@ main(void)
 		cmocka_unit_test(cache_fails),
 		cmocka_unit_test(wrong_program_fails),
 		cmocka_unit_test(file_fails),
+		cmocka_unit_test(error_fails),
 		cmocka_unit_test(emit_fails),
+		cmocka_unit_test(runtime_fails),
 		cmocka_unit_test(launch_takes_nothing),
 		cmocka_unit_test(limit_is_met),
 	};

@@ -108,7 +108,7 @@ launch_and_look(const texo_module *m, void *stream)
 static const char product[] = "@fp(fast) graph product(x: bf16[M, K], w: bf16[K, N]) -> (y: bf16[M, N]) { y[m, n] = sum[k](x[m, k] * w[k, n]) }\n";
 
 typedef struct {
-	int64_t x_shape[2], w_shape[2], y_shape[2], x_stride[2];
+	int64_t x_shape[2], w_shape[2], y_shape[2], x_stride[2], w_stride[2];
 	DLTensor x, w, y;
 	texo_arg arg[3];
 } Factors;
@@ -124,58 +124,183 @@ factor(const int64_t *shape)
 static void
 factors_init(Factors *f)
 {
-	*f = (Factors){.x_shape = {300, 80}, .w_shape = {80, 264}, .y_shape = {300, 264}, .x_stride = {88, 1}};
+	*f = (Factors){.x_shape = {300, 80}, .w_shape = {80, 264}, .y_shape = {300, 264}, .x_stride = {88, 1}, .w_stride = {264, 1}};
 	f->x = factor(f->x_shape);
 	f->w = factor(f->w_shape);
 	f->y = factor(f->y_shape);
 	f->x.strides = f->x_stride;
+	f->w.strides = f->w_stride;
 	DLTensor *all[3] = {&f->x, &f->w, &f->y};
 	for (unsigned n = 0; n < 3; n++)
 		f->arg[n] = (texo_arg){all[n], NULL};
 }
 
-/* Where rows begin at multiples of 16 bytes, boxes of them are copied; else another kernel runs. */
-static void
-products_have_maps(void **state)
-{
-	Allocator heap;
-	texo_ctx_options o = fixture_options(&heap);
-	texo_options target = TEXO_INIT(texo_options);
+typedef struct {
 	texo_ctx *ctx;
 	texo_module *m;
 	texo_kernel *k;
+	Allocator heap;
 	Factors f;
-	(void)state;
+	char *workspace;
+	size_t bytes; /* of it */
+} Product;
+
+static void
+product_init(Product *p)
+{
+	texo_options target = TEXO_INIT(texo_options);
+	texo_ctx_options o = fixture_options(&p->heap);
 	target.target = "cuda:sm_90a";
-	assert_int_equal(texo_ctx_create(&o, &ctx), TEXO_OK);
-	assert_int_equal(texo_compile_string(ctx, product, strlen(product), NULL, &target, &m), TEXO_OK);
-	assert_int_equal(texo_module_get_kernel(m, "product", &k), TEXO_OK);
-	factors_init(&f);
-	assert_int_equal(texo_kernel_launch(k, f.arg, 3, NULL, NULL), TEXO_OK);
-	assert_int_equal(fake->maps, 2);
+	assert_int_equal(texo_ctx_create(&o, &p->ctx), TEXO_OK);
+	assert_int_equal(texo_compile_string(p->ctx, product, strlen(product), NULL, &target, &p->m), TEXO_OK);
+	assert_int_equal(texo_module_get_kernel(p->m, "product", &p->k), TEXO_OK);
+	factors_init(&p->f);
+	p->workspace = (char *)(uintptr_t)device_memory(1 << 20);
+}
+
+static void
+product_free(Product *p)
+{
+	assert_int_equal(fake->misuse, 0);
+	DLTensor *all[3] = {&p->f.x, &p->f.w, &p->f.y};
+	for (unsigned n = 0; n < 3; n++)
+		free_device_memory((uintptr_t)all[n]->data);
+	free_device_memory((uintptr_t)p->workspace);
+	texo_module_destroy(p->m);
+	texo_ctx_destroy(p->ctx);
+}
+
+/* How many tensor maps a launch makes; all of its workspace is at the end of what there is, as far as 64 bytes let it. */
+static int
+launch_product(Product *p)
+{
+	int before = fake->maps;
+	assert_int_equal(texo_kernel_workspace(p->k, p->f.arg, 3, &p->bytes), TEXO_OK);
+	assert_true(p->bytes <= 1 << 20);
+	char *at = p->bytes ? p->workspace + (1 << 20) - p->bytes : NULL;
+	assert_int_equal(texo_kernel_launch(p->k, p->f.arg, 3, at, NULL), TEXO_OK);
+	return fake->maps - before;
+}
+
+static void
+products_have_maps(void **state)
+{
+	Product p = {0};
+	(void)state;
+	product_init(&p);
+	assert_int_equal(launch_product(&p), 2);
+	assert_int_equal(p.bytes, 300 * 256 + 128); /* for x, were it to begin elsewhere */
+	assert_int_equal(fake->launches, 1);
+	assert_int_equal(fake->early, 1);
 	assert_int_equal(fake->threads, 256);
 	assert_int_equal(fake->blocks, 25); /* tiles of 64 x 64 */
-	assert_int_equal(fake->shared, 4 * 2 * 8192 + 4 * 2 * 8);
-	assert_int_equal(fake->map.at, (uintptr_t)f.w.data);
+	assert_int_equal(fake->shared, 8 * 2 * 8192 + 8 * 2 * 8 + 64 * 72 * 4);
+	assert_int_equal(fake->map.at, (uintptr_t)p.f.w.data);
 	assert_int_equal(fake->map.extent[0], 264);
 	assert_int_equal(fake->map.extent[1], 80);
 	assert_int_equal(fake->map.stride[1], 528);
 	assert_int_equal(fake->map.box[0], 64);
 	assert_int_equal(fake->map.box[1], 64);
-	f.x_stride[0] = 87;
-	assert_int_equal(texo_kernel_launch(k, f.arg, 3, NULL, NULL), TEXO_OK);
-	assert_int_equal(fake->maps, 2);
+	p.f.w.byte_offset = 2; /* no memory is kept for rows without gaps: another kernel */
+	assert_int_equal(launch_product(&p), 0);
+	assert_int_equal(p.bytes, 300 * 256 + 128);
+	assert_int_equal(fake->early, 1);
 	assert_int_equal(fake->shared, 0);
-	f.x_stride[0] = 88;
-	f.x.byte_offset = 2;
-	assert_int_equal(texo_kernel_launch(k, f.arg, 3, NULL, NULL), TEXO_OK);
-	assert_int_equal(fake->maps, 2);
-	assert_int_equal(fake->misuse, 0);
-	DLTensor *all[3] = {&f.x, &f.w, &f.y};
-	for (unsigned n = 0; n < 3; n++)
-		free_device_memory((uintptr_t)all[n]->data);
-	texo_module_destroy(m);
-	texo_ctx_destroy(ctx);
+	product_free(&p);
+}
+
+/* The runtime's own copies, as cuda_boxes.c has them, from their parameters alone. */
+typedef struct {
+	uint64_t to, from, lo, hi, pitch, row;
+	uint32_t pieces, all, axes, pad, extent[4];
+	uint64_t stride[4];
+} Job;
+typedef struct {
+	uint32_t jobs, pad;
+	Job job[8];
+} Jobs;
+
+static void
+copy_job(const Job *j)
+{
+	for (uint32_t n = 0; n < j->all; n++) {
+		uint64_t piece = n % j->pieces * 16, row = n / j->pieces, from = j->from + piece, rest = row;
+		uint64_t bytes = j->row - piece < 16 ? j->row - piece : 16;
+		for (uint32_t a = 0; a < j->axes; a++) {
+			from += (a + 1 == j->axes ? rest : rest % j->extent[a]) * j->stride[a];
+			rest /= j->extent[a];
+		}
+		assert_true(from >= j->lo && from + bytes <= j->hi);
+		memcpy((void *)(uintptr_t)(j->to + row * j->pitch + piece), (const void *)(uintptr_t)from, bytes);
+	}
+}
+
+static void
+copy_boxes(void *user, const char *name, void *const *parameter)
+{
+	Jobs *jobs = user;
+	uint32_t most = 0;
+	if (strcmp(name, "texo_boxes") != 0)
+		return;
+	memcpy(jobs, parameter[0], sizeof *jobs);
+	for (uint32_t n = 0; n < jobs->jobs; n++) {
+		copy_job(&jobs->job[n]);
+		most = jobs->job[n].all > most ? jobs->job[n].all : most;
+	}
+	assert_int_equal(fake->threads, 256);
+	assert_int_equal(fake->blocks, (most + 255) / 256 * jobs->jobs);
+}
+
+static void
+rows_are_copied(const Job *j, const DLTensor *t)
+{
+	for (int64_t row = 0; row < t->shape[0]; row++)
+		assert_memory_equal((const char *)(uintptr_t)j->to + (size_t)row * j->pitch,
+		                    (const char *)t->data + t->byte_offset + 2 * row * t->strides[0], 2 * (size_t)t->shape[1]);
+}
+
+/* Rows that begin at no multiples of 16 bytes are copied to where they do, in the workspace. */
+static void
+products_of_other_rows(void **state)
+{
+	Product p = {0};
+	Jobs jobs;
+	(void)state;
+	product_init(&p);
+	for (int n = 0; n < 1 << 20; n++)
+		((unsigned char *)p.f.x.data)[n] = ((unsigned char *)p.f.w.data)[n] = (unsigned char)(n * 151 >> 3);
+	fake->run = copy_boxes;
+	fake->user = &jobs;
+	p.f.x.byte_offset = 2; /* a slice of columns */
+	assert_int_equal(launch_product(&p), 2);
+	assert_int_equal(p.bytes, 300 * 256 + 128);
+	assert_int_equal(jobs.jobs, 1);
+	rows_are_copied(&jobs.job[0], &p.f.x);
+	assert_int_equal(fake->map.at, (uintptr_t)p.f.w.data);
+	p.f.x.byte_offset = 0;
+	p.f.w_stride[0] = 267;
+	assert_int_equal(launch_product(&p), 2);
+	assert_int_equal(p.bytes, 300 * 256 + 80 * 640 + 128);
+	assert_int_equal(jobs.jobs, 1);
+	rows_are_copied(&jobs.job[0], &p.f.w);
+	assert_int_equal(fake->map.at, jobs.job[0].to);
+	assert_int_equal(fake->map.at % 128, 0);
+	assert_int_equal(fake->map.extent[0], 264);
+	assert_int_equal(fake->map.extent[1], 80);
+	assert_int_equal(fake->map.stride[1], 640);
+	p.f.x_stride[0] = 81;
+	p.f.x.byte_offset = p.f.w.byte_offset = 6;
+	fake->capturing = 1;
+	assert_int_equal(launch_product(&p), 2);
+	fake->capturing = 0;
+	assert_int_equal(p.bytes, 300 * 256 + 80 * 640 + 128);
+	assert_int_equal(jobs.jobs, 2);
+	rows_are_copied(&jobs.job[0], &p.f.x);
+	rows_are_copied(&jobs.job[1], &p.f.w);
+	assert_true(jobs.job[0].to + 300 * 256 <= jobs.job[1].to);
+	assert_true(jobs.job[1].to + 80 * 640 <= (uintptr_t)p.workspace + (1 << 20));
+	fake->run = NULL;
+	product_free(&p);
 }
 
 static void
@@ -335,6 +460,40 @@ every_call_fails(void **state)
 		;
 }
 
+/* The same of a launch that makes maps of copies. */
+static bool
+copies_fail_at(int n, int with)
+{
+	Product p = {0};
+	product_init(&p);
+	p.f.x_stride[0] = 81;
+	assert_int_equal(texo_kernel_workspace(p.k, p.f.arg, 3, &p.bytes), TEXO_OK);
+	fake->failed = NULL;
+	fake->fail_at = fake->calls + n;
+	fake->fail_with = with;
+	texo_status s = texo_kernel_launch(p.k, p.f.arg, 3, p.workspace, NULL);
+	if (s && !strstr(texo_last_error(), "CUDA"))
+		fail_msg("call %d gives %d: %s", n, with, texo_last_error());
+	bool reached = fake->failed != NULL;
+	assert_true(s || !reached);
+	fake->fail_at = 0;
+	if (texo_kernel_launch(p.k, p.f.arg, 3, p.workspace, NULL)) /* and then all is well */
+		fail_msg("call %d gives %d, and later: %s", n, with, texo_last_error());
+	product_free(&p);
+	nothing_alive();
+	return reached;
+}
+
+static void
+every_call_of_copies_fails(void **state)
+{
+	int n = 1;
+	(void)state;
+	while (copies_fail_at(n, 2))
+		n++;
+	assert_true(n > 8);
+}
+
 static int
 set_up(void **state)
 {
@@ -373,10 +532,12 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_target, set_up),
 		cmocka_unit_test_setup(products_have_maps, set_up),
+		cmocka_unit_test_setup(products_of_other_rows, set_up),
 		cmocka_unit_test_setup(alignments, set_up),
 		cmocka_unit_test_setup(the_contexts_device, set_up),
 		cmocka_unit_test_setup(another_gpu, set_up),
 		cmocka_unit_test_setup(every_call_fails, set_up),
+		cmocka_unit_test_setup(every_call_of_copies_fails, set_up),
 	};
 	if (argc > 1 && strcmp(argv[1], "absent") == 0) {
 		if (any_driver()) {

@@ -156,7 +156,13 @@ compile_statics(void **state)
 		o.statics = &bad[k];
 		REFUSED(compile(&o), TEXO_INVALID, "options: statics[0] is '");
 	}
-	const char *list[] = {"N=4", NULL};
+	const char *list[] = {"N=4", NULL}, *twice[] = {"N=4", "M=7", "N=04", "N=5"};
+	o.statics = twice;
+	o.nstatics = 4;
+	REFUSED(compile(&o), TEXO_INVALID, "options: statics[0] is 'N=4', and statics[3] is 'N=5'");
+	o.nstatics = 3;
+	assert_int_equal(texo_compile_string(ctx, text, sizeof text - 1, NULL, &o, &m), TEXO_OK);
+	texo_module_destroy(m);
 	o.statics = list;
 	o.nstatics = 2;
 	REFUSED(compile(&o), TEXO_INVALID, "options: statics[1] is NULL");
@@ -376,6 +382,22 @@ launch_sizes_that_wrap(void **state)
 	}
 }
 
+/* More rows than can be counted, each of nothing, are no work. */
+static void
+rows_of_nothing(void **state)
+{
+	(void)state;
+	static const char rows[] = "graph g(x: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = x[i, j] - max[k](x[i, k]) }\n";
+	texo_module *made = fixture_compile(ctx, rows);
+	texo_kernel *k;
+	int64_t shape[2] = {INT64_MAX, 0};
+	DLTensor t = {.device = {kDLCPU, 0}, .ndim = 2, .dtype = {kDLFloat, 32, 1}, .shape = shape};
+	texo_arg arg[2] = {{.tensor = &t}, {.tensor = &t}};
+	assert_int_equal(texo_module_get_kernel(made, "g", &k), TEXO_OK);
+	assert_int_equal(texo_kernel_launch(k, arg, 2, NULL, NULL), TEXO_OK);
+	texo_module_destroy(made);
+}
+
 /* An intermediate tensor that no memory holds, of inputs that stand still. */
 static void
 workspace_that_overflows(void **state)
@@ -498,6 +520,7 @@ main(void)
 		cmocka_unit_test(compile_options),
 		cmocka_unit_test(compile_statics),
 		cmocka_unit_test(hostile_texts),
+		cmocka_unit_test(rows_of_nothing),
 		cmocka_unit_test(module_arguments),
 		cmocka_unit_test(launch_arguments),
 		cmocka_unit_test(launch_dims),

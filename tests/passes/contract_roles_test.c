@@ -1,5 +1,5 @@
-/* contract_roles_test.c: products of 16-bit factors by roles, run by the tile interpreter and compared with the oracle: few
- * small shapes, since a tile is large. */
+/* contract_roles_test.c: usage: contract_roles_test [[-]PATTERN]: the tests of such names, or all others. Products of 16-bit
+ * factors by roles, run by the tile interpreter and compared with the oracle: few small shapes, since a tile is large. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,10 +99,16 @@ static const Product products[] = {
 	{"km", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 67, SIZE('k') = 70}, DT_BF16, DT_F32, SHORTER, false, false},
 	{"bmk", "nbk", "mbn", {SIZE('b') = 3, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, true, false},
 	{"bmk", "bnk", "bmn", {SIZE('b') = 2, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 72}, DT_BF16, DT_F32, COMPUTED, false, false},
+	/* terms for the parts of blocks: two tiles; steps that they do not divide */
+	{"mk", "nk", "mn", {SIZE('m') = 130, SIZE('n') = 68, SIZE('k') = 390}, DT_BF16, DT_F32, EPILOGUE, true, false},
+	{"km", "kn", "mn", {SIZE('m') = 65, SIZE('n') = 72, SIZE('k') = 450}, DT_BF16, DT_BF16, PLAIN, false, false},
+	{"bmk", "nbk", "mbn", {SIZE('b') = 2, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 385}, DT_F16, DT_F32, OLD, false, false},
 	/* too few rows, columns or terms */
 	{"mk", "nk", "mn", {SIZE('m') = 63, SIZE('n') = 64, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, false, true},
 	{"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 1}, DT_BF16, DT_F32, PLAIN, false, true},
 };
+
+enum { FIRST_LONG = 7 }; /* of those with terms for parts */
 
 /* In the tile that the sizes ask for, or in that number less one alone. */
 static void
@@ -123,14 +129,13 @@ products_are_right(void **state)
 		product_is_right(n, 0);
 }
 
-/* Two of the products in each; all of them in one after the other. */
+/* A product in each. */
 static void
 every_tile_is_right(void **state)
 {
 	(void)state;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
-		for (unsigned n = tile % 3; n < 6; n += 3)
-			product_is_right(n, tile);
+		product_is_right(roles_tile(tile - 1).parts ? FIRST_LONG + tile % 3 : tile % 6, tile);
 }
 
 static void
@@ -147,12 +152,16 @@ others_have_none(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};
+	if (argc > 1 && *argv[1] == '-')
+		cmocka_set_skip_filter(argv[1] + 1);
+	else if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,7 +183,7 @@ test_layouts(void **state)
 
 /* Whichever way they lie, both factors are fetched while what lies before them is packed. */
 static void
-test_fetched(void **state)
+test_more_fetched(void **state)
 {
 	(void)state;
 	static const DType in[] = {DT_F32, DT_F16};
@@ -210,6 +210,9 @@ test_empty(void **state)
 	try_product(&(Product){"irs", "rsj", "rs", "ij", {[8] = 3, [9] = 5, [17] = 4, [18] = 0}, DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"irs", "rsj", "rs", "ij", {[8] = 3, [9] = 5, [17] = 0, [18] = 4}, DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(9, 9, 1), DT_NONE, DT_NONE, SHIFTED});
+	/* no batch, of so many rows that columns of one batch would be packed ahead */
+	now = &(Product){"kib", "jbk", "k", "bij", {[1] = 0, [8] = 40, [9] = 17, [10] = 17}, DT_NONE, DT_NONE, PLAIN};
+	case_try_nothing(build_product);
 }
 
 /* More than one block of rows, of columns, of terms. */
@@ -285,7 +288,7 @@ test_types(void **state)
 }
 
 static void
-test_pairs(void **state)
+test_more_pairs(void **state)
 {
 	(void)state;
 	static const int64_t sizes[][3] = {{7, 19, 11}, {40, 35, 33}, {1, 1, 1}, {32, 32, 32}, {33, 17, 0}, {65, 96, 64}};
@@ -299,6 +302,7 @@ test_pairs(void **state)
 	try_pairs((Product){"ik", "kj", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, SHIFTED}, true);
 	try_pairs((Product){"ik", "j", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, PLAIN}, true);
 	try_pairs((Product){"ik", "kj", "k", "ij", IJK(37, 33, 1050), DT_BF16, DT_NONE, EPILOGUE}, true);
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(150, 33, 300), DT_BF16, DT_NONE, PLAIN}, true); /* two blocks of rows */
 	/* several ranges of terms, and factors that are computed in f32 */
 	try_pairs((Product){"irs", "rsj", "rs", "ij", {[8] = 4, [9] = 3, [17] = 2, [18] = 40}, DT_BF16, DT_NONE, PLAIN}, false);
 	try_pairs((Product){"ik", "kj", "k", "ij", IJK(9, 9, 40), DT_BF16, DT_NONE, PROLOGUE}, false);
@@ -391,14 +395,14 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_layouts, case_setup, case_teardown),
-		cmocka_unit_test_setup_teardown(test_fetched, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_more_fetched, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_empty, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_more_blocks, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_splits, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_axes, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_more_axes, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
-		cmocka_unit_test_setup_teardown(test_pairs, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_more_pairs, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_subnormal_pairs, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_least_normal, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_fused, case_setup, case_teardown),

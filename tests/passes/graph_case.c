@@ -322,6 +322,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, 
 	}
 	out->fault = got.fault;
 	out->cut = got.cut;
+	out->once = p->kernel.at[0].plan.once > 0;
 	out->posts = got.posts;
 	out->threads = got.threads;
 	out->kernels = p->kernel.n;
@@ -333,6 +334,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, 
 	bool tiles = got.ran && interp_is_tiles(got.ran);
 	out->tile = tiles ? got.ran->plan.tile_rows : 0;
 	out->group = tiles ? got.ran->plan.group : 0;
+	out->warps = got.ran && got.ran->plan.threads && got.ran->plan.pairs;
 	out->ahead = fetched_views(p->kernel.at[0].tir);
 	for (uint32_t k = 0; k < p->kernel.n; k++)
 		out->roles |= p->kernel.at[k].tir->channel.n > 0;
@@ -354,12 +356,19 @@ case_run_one(Arena *a, CaseFn *build, unsigned k, CaseRun *out)
 		fail_msg("configuration %u: %s", k, out->message);
 }
 
-CaseRun
-case_run(Arena *a, CaseFn *build)
+static CaseRun
+run_all(Arena *a, CaseFn *build)
 {
 	CaseRun out = {0};
 	for (unsigned k = 0; k < case_configs; k++)
 		case_run_one(a, build, k, &out);
+	return out;
+}
+
+CaseRun
+case_run(Arena *a, CaseFn *build)
+{
+	CaseRun out = run_all(a, build);
 	assert_true(out.compared > 0 || out.fault);
 	return out;
 }
@@ -391,6 +400,15 @@ case_try(CaseFn *build)
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
 	return case_run(&arena, build);
+}
+
+void
+case_try_nothing(CaseFn *build)
+{
+	if (setjmp(unwind.env))
+		fail_msg("%s", unwind.text);
+	CaseRun out = run_all(&arena, build);
+	assert_true(out.compared == 0 && !out.fault);
 }
 
 static unsigned

@@ -49,7 +49,9 @@ typedef struct {
 	unsigned pairs;            /* and whether its tiles are DOT's */
 	bool chained;
 	bool roles;                /* and whether it has some */
+	bool once;                 /* whether its folds are gone through together */
 	bool posts;                /* whether tasks of a kernel that ran wait for others */
+	bool warps;                /* whether the kernel that ran first multiplies by its warps */
 	unsigned threads;          /* of a block of the kernel that ran last */
 	unsigned tile, group;      /* of the kernel that ran first: rows of a tile of threads, elements read at once; 0: none */
 	unsigned ahead;            /* how many of its views are fetched some turns before they are read */
@@ -70,6 +72,8 @@ extern const unsigned case_configs;
 int case_setup(void **state);
 int case_teardown(void **state);
 CaseRun case_try(CaseFn *build);
+/* The same of results without an element. */
+void case_try_nothing(CaseFn *build);
 /* The same in the first configuration alone that multiplies pairs of bf16 in this way. */
 CaseRun case_try_dot(CaseFn *build, TirDotUnit unit);
 /* The same for blocks of threads, which are interpreted. */

@@ -162,6 +162,32 @@ class Refusals(unittest.TestCase):
         with self.assertRaises(texo.Error):
             k(x, 2.0, out=(np.empty((2, 4), np.float32), np.empty(2, np.float32), np.empty((), np.float32)))
 
+    def test_scalars(self):
+        k = texo.compile("graph f(x: f32[N], a: f32, n: i32) -> (y: f32[N]) { y[i] = x[i] * a + n }").kernel()
+        x = random(3)
+        np.testing.assert_allclose(k(x, np.array([2.0]), np.int64(3)), 2 * x + 3)
+        for a, n, words in ((2, 3.5, "n: 3.5 is no i32"), (2, 2**40, "n: 1099511627776 is no i32"), ("2", 3, "a: '2' is no f32"),
+                            (None, 3, "a: None is no f32"), (1e300, 3, "a: 1e\\+300 is no f32"), (x, 3, "a: array.* is no f32")):
+            with self.assertRaisesRegex(TypeError, words):
+                k(x, a, n)
+
+    def test_arrays_without_words_in_dlpack(self):
+        k = texo.compile(SOFTMAX).kernel()
+
+        class Other:
+            def __dlpack_device__(self):
+                return 1, 0
+
+            def __dlpack__(self, **more):
+                return 3
+        for array, error, words in ((np.zeros((2, 2), ">f4"), BufferError, "x: "), (np.array([[None]]), BufferError, "x: "),
+                                    (Other(), TypeError, "x: what Other gives is no DLPack tensor"), ("x", TypeError, "x: str does not")):
+            with self.assertRaisesRegex(error, words):
+                k(array)
+        for source in (None, SOFTMAX.encode()):
+            with self.assertRaisesRegex(TypeError, "source: a str is expected"):
+                texo.compile(source)
+
     def test_read_only_result(self):
         x, out = random(2, 3), np.empty((2, 3), np.float32)
         out.flags.writeable = False

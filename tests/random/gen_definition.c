@@ -6,8 +6,8 @@
 
 enum { MAX_ELEMENTS = 1500 };
 
-static RpTensor *
-new_tensor(Gen *g, const char *stem, DType t)
+RpTensor *
+gen_tensor(Gen *g, const char *stem, DType t)
 {
 	RpTensor *x = &g->p->tensor[g->p->ntensor];
 	memset(x, 0, sizeof *x);
@@ -208,7 +208,7 @@ gen_definition(Gen *g)
 	if (p->ntensor + 1 >= RP_MAX_TENSOR)
 		return false;
 	bool result = p->ntensor >= RP_MAX_TENSOR - 3 || chance(g, 45);
-	RpTensor *t = new_tensor(g, result ? "y" : "t", random_dtype(g, result));
+	RpTensor *t = gen_tensor(g, result ? "y" : "t", random_dtype(g, result));
 	t->result = result;
 	static const uint8_t rank[] = {0, 1, 1, 2, 2, 2, 3, 3, 4, 5, 6};
 	choose_axes(g, t, rank[below(g, sizeof rank)]);
@@ -273,7 +273,7 @@ prefix_fold(Gen *g, Cls c, const Scope *sc, unsigned at)
 void
 gen_scan(Gen *g)
 {
-	RpTensor *t = new_tensor(g, "y", random_dtype(g, true));
+	RpTensor *t = gen_tensor(g, "y", random_dtype(g, true));
 	if (class_of(t->dtype) == CLS_COMPLEX)
 		t->dtype = DT_F32;
 	t->result = true;
@@ -299,9 +299,8 @@ gen_scan(Gen *g)
 	g->p->ntensor++;
 }
 
-/* One factor of a product: any expression of its index and that of the terms. */
-static Piece
-factor(Gen *g, const Scope *sc)
+Piece
+gen_factor(Gen *g, const Scope *sc)
 {
 	Piece e = present(g, gen_expr(g, CLS_FLOAT, sc, below(g, 3)), DT_F32);
 	const Index *own = &sc->at[sc->n - 2], *term = &sc->at[sc->n - 1];
@@ -315,7 +314,7 @@ void
 gen_product(Gen *g)
 {
 	static const DType dtype[] = {DT_F32, DT_F32, DT_F32, DT_F64, DT_BF16, DT_F16};
-	RpTensor *t = new_tensor(g, "y", dtype[below(g, sizeof dtype / sizeof *dtype)]);
+	RpTensor *t = gen_tensor(g, "y", dtype[below(g, sizeof dtype / sizeof *dtype)]);
 	Scope sc = {0}, side[2];
 	t->result = true;
 	choose_axes(g, t, 2 + chance(g, 30));
@@ -330,7 +329,7 @@ gen_product(Gen *g)
 	const char *k = new_index(g, &side[0], terms, false);
 	side[1].at[side[1].n++] = side[0].at[side[0].n - 1];
 	g->budget = 0;
-	Piece a = factor(g, &side[0]), b = factor(g, &side[1]);
+	Piece a = gen_factor(g, &side[0]), b = gen_factor(g, &side[1]);
 	Piece e = {.text = arena_text(g->a, "sum[%s in 0..N%u](%s * %s)", k, terms, a.text, b.text)};
 	e.mag = a.mag * b.mag * (double)g->p->size[terms] + 1;
 	if (chance(g, 40))

@@ -50,7 +50,13 @@ const char *new_index(Gen *g, Scope *sc, unsigned dim, bool may_shadow);
 bool gen_definition(Gen *g);
 /* Adds a result that is a fold of prefixes or suffixes. */
 void gen_scan(Gen *g);
+/* The next tensor, which is there once p->ntensor counts it. */
+RpTensor *gen_tensor(Gen *g, const char *stem, DType t);
+/* One factor of a product: any expression of the scope's last indices, its own and that of the terms. */
+Piece gen_factor(Gen *g, const Scope *sc);
 /* Adds a result that is a sum of products, each factor with an index of its own. */
 void gen_product(Gen *g);
+/* Adds results that are folds of what such sums make, relative to earlier folds of it. */
+void gen_cascade(Gen *g);
 
 #endif

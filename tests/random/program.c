@@ -170,6 +170,9 @@ rp_generate(RandomProgram *p, Arena *a, uint64_t seed)
 	g.rng = ~seed * 3;
 	if (p->ntensor < RP_MAX_TENSOR && !p->exact && chance(&g, 12))
 		gen_product(&g);
+	g.rng = ~seed * 5;
+	if (!p->exact && chance(&g, 30))
+		gen_cascade(&g);
 	note_sizes(&g);
 	Text body = p->text;
 	bool first = true;
@@ -183,5 +186,5 @@ rp_generate(RandomProgram *p, Arena *a, uint64_t seed)
 	for (unsigned k = 0; k < p->ntensor; k++)
 		if (p->tensor[k].result)
 			print_tensor(p, &p->tensor[k], &first);
-	text_printf(&p->text, ") {\n%s}\n", text_get(&body));
+	text_printf(&p->text, ")%s%s {\n%s}\n", p->fact ? " where " : "", p->fact ? p->fact : "", text_get(&body));
 }

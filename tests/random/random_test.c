@@ -578,14 +578,13 @@ batch(Run *r, uint64_t first, unsigned n)
 	arena_free(&a);
 }
 
-/* How many programs each template must have had, in a thousand; every template has a row. Those of STREAM come
- * from tests/fuse/random_streams.py: chance alone makes none. */
+/* How many programs each template must have had, in a thousand; every template has a row. */
 static const struct {
 	Template tmpl;
 	unsigned permille;
 } template_least[] = {
 	{TMPL_NEST, 100}, {TMPL_MAP, 100}, {TMPL_ROWRED, 100}, {TMPL_COLRED, 20}, {TMPL_FULLRED, 20}, {TMPL_SCAN, 50},
-	{TMPL_INDEX, 30}, {TMPL_CONTRACT, 30}, {TMPL_STREAM, 0},
+	{TMPL_INDEX, 30}, {TMPL_CONTRACT, 30}, {TMPL_STREAM, 50},
 };
 enum { TEMPLATED_PERCENT = 50, TILED_PERMILLE = 4 }; /* programs with a kernel that is no NEST; with --blocks, with tiles of threads */
 

@@ -370,7 +370,7 @@ cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *at, const uint6
 		return misused(BAD);
 	fake.map = (FakeMap){.type = type, .rank = rank, .at = (uintptr_t)at};
 	for (unsigned n = 0; n < rank; n++) {
-		if (!extent[n] || extent[n] > (uint64_t)1 << 32 || !box[n] || box[n] > 256 || step[n] != 1 ||
+		if (!extent[n] || extent[n] > (uint64_t)1 << 32 || !box[n] || box[n] > 256 || step[n] < 1 || step[n] > 8 || (!n && step[n] != 1) ||
 		    (n && (!stride[n - 1] || stride[n - 1] % 16 || stride[n - 1] >> 40)))
 			return misused(BAD);
 		fake.map.extent[n] = extent[n];
@@ -595,5 +595,26 @@ cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsi
 	if (fake.run)
 		fake.run(fake.user, ((Function *)f)->name, parameter);
 	return 0;
+}
+
+typedef struct {
+	unsigned grid[3], block[3], shared;
+	void *stream;
+	struct {
+		int id, pad, value[16];
+	} *attribute;
+	unsigned nattribute;
+} Config;
+
+EXPORT int cuLaunchKernelEx(const Config *how, void *f, void **parameter, void **extra);
+int
+cuLaunchKernelEx(const Config *how, void *f, void **parameter, void **extra)
+{
+	enum { STREAM_SERIALIZATION = 6 };
+	if (how->nattribute != 1 || how->attribute->id != STREAM_SERIALIZATION || how->attribute->value[0] != 1)
+		return misused(BAD);
+	fake.early++;
+	return cuLaunchKernel(f, how->grid[0], how->grid[1], how->grid[2], how->block[0], how->block[1], how->block[2], how->shared,
+	                      how->stream, parameter, extra);
 }
 #endif

@@ -38,6 +38,7 @@ typedef struct {
 	uintptr_t cleared;         /* the memory that was filled last */
 	void *stream;              /* of the last launch */
 	unsigned blocks, threads, shared; /* of the last launch */
+	int early;                 /* launches that may begin before those before them have ended */
 	int maps;                  /* tensor maps made so far; the last one: */
 	FakeMap map;
 	void (*run)(void *user, const char *name, void *const *parameter);

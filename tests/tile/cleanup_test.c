@@ -60,6 +60,17 @@ hoists_twice(void **state)
 	        "      %14 = yield\n    }\n    %15 = yield\n  }\n}\n");
 }
 
+/* What is known of a task need not be said again. */
+static void
+faults_once(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD "  %1:i64 = scalar 0\n  %2:u32 = cast %1\n  %3 = fault %2\n  %4 = fault %2\n}\n",
+	        HEAD "  %1:i64 = scalar 0\n  %2:u32 = cast %1\n  %3 = fault %2\n}\n");
+}
+
 static void
 computes_constants(void **state)
 {
@@ -185,7 +196,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(hoists), TEST(hoists_twice), TEST(computes_constants), TEST(shares), TEST(drops), TEST(splits_multiples), TEST(carries_once),
+		TEST(hoists), TEST(hoists_twice), TEST(computes_constants), TEST(faults_once), TEST(shares), TEST(drops),
+		TEST(splits_multiples), TEST(carries_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

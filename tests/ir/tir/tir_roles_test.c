@@ -131,13 +131,27 @@ turning(Fixture *f, const char *what, const char *by)
 	return replaced(f, all, what, by);
 }
 
+/* The same where rows come by pairs, as boxes with counts and steps, with `what` replaced by `by`. */
+static const char *
+by_pairs(Fixture *f, const char *what, const char *by)
+{
+	static const char *const change[][2] = {
+		{"%27:i64 = const 8\n", "%27:i64 = const 8\n  %28:i64 = const 32\n  %29:bf16 = view %5, %1, %25, %3, %3, %3, %4\n"},
+		{"%6, %110, %106, %111", "%29, %110, %106, %11, %111, %28, %25, %12, %25, %4, %4"},
+	};
+	const char *all = changed(f, "", "");
+	for (unsigned n = 0; n < sizeof change / sizeof *change; n++)
+		all = replaced(f, all, change[n][0], change[n][1]);
+	return replaced(f, all, what, by);
+}
+
 static void
 the_text_is_read_back(void **state)
 {
 	Fixture *f = *state;
 	GUARD(f);
-	const char *text[] = {changed(f, "", ""), turning(f, "", "")};
-	for (unsigned n = 0; n < 2; n++) {
+	const char *text[] = {changed(f, "", ""), turning(f, "", ""), by_pairs(f, "", "")};
+	for (unsigned n = 0; n < 3; n++) {
 		TirKernel *k = fixture_read(f, text[n]);
 		fixture_verify(f, k);
 		fixture_round_trip(f, tir_rewrite(k, &f->arena, fixture_copy, NULL)); /* without gaps between ids */
@@ -147,7 +161,7 @@ the_text_is_read_back(void **state)
 static const struct {
 	const char *what, *by, *error;
 } refused[] = {
-	{"slots 2", "slots 3", "channel 0 has 3 slots"},
+	{"slots 2", "slots 0", "channel 0 has 0 slots"},
 	{"64 by 64 part", "64 by 32 part", "part 0 of channel 0 is none that products take"},
 	{"bf16 16 by 64", "bf16 16 by 64 turned", "part 1 of channel 0 is none that products take"},
 	{"buffer 1 b : bf16", "buffer 1 b : f16", "%8 view: has not the buffer's type"},
@@ -157,7 +171,7 @@ static const struct {
 	{"by 240 rest 24", "by 248 rest 24", "%30 roles: 248 and 24 registers can't be asked for"},
 	{"rest 24 {", "rest 24 turns {", "%30 roles: 1 groups take no turns"},
 	{"%46 = settle 0", "%46 = turn 0", "%46 turn: there is no such turn"},
-	{"by 240 rest 24", "by 24 rest 24", "%39 mma: an accumulator of 8 registers"},
+	{"by 240 rest 24", "by 24 rest 24", "%39 mma: accumulators of 8 registers"},
 	{"piece 7", "piece 8", "%95 piece: a thread has 8"},
 	{"part 0 by 1 %36", "part 0 by 2 %36", "%39 mma: there are 2 parts"},
 	{"part 0 by 1 %36", "part 1 by 0 %36", "%39 mma: 16 rows are not shared by 1 groups"},
@@ -166,7 +180,7 @@ static const struct {
 	{"%37 = wait", "%37 = acquire", "%37 acquire: stands in another role"},
 	{"buffer 0 a : bf16", "buffer 0 a : bf16 written", "%113 copy: of a buffer that is written"},
 	{"view %5, %1, %3, %3, %4", "view %5, %1, %3, %4, %3", "%113 copy: the view's last stride is not 1"},
-	{"view %5, %1, %3, %3, %4", "view %5, %4, %1, %3, %3, %3, %4", "%113 copy: rank 3 takes 5 operands, not 4"},
+	{"view %5, %1, %3, %3, %4", "view %5, %4, %1, %3, %3, %3, %4", "%113 copy: rank 3 takes 5 operands or 11, not 4"},
 };
 
 static void
@@ -179,6 +193,30 @@ refusals(void **state)
 		TirKernel *k = fixture_read(f, changed(f, refused[i].what, refused[i].by));
 		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
 			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused[i].what, refused[i].by, error, want);
+	}
+}
+
+static const struct {
+	const char *what, *by, *error;
+} refused_boxes[] = {
+	{"%12, %25, %4, %4", "%28, %25, %4, %4", "%113 copy: the last axis of the box is not the terms"},
+	{"%12, %25, %4, %4", "%12, %25, %4, %25", "%113 copy: the last axis of the box is not the terms"},
+	{"%28, %25, %12, %25", "%11, %25, %12, %25", "%113 copy: axis 0 of the box has no such count"},
+	{"%12, %25, %4, %4", "%12, %16, %4, %4", "%113 copy: axis 0 of the box has no such step"},
+	{"%12, %25, %4, %4", "%12, %20, %4, %4", "%113 copy: axis 0 of the box is not known at launch"},
+	{"part bf16 64 by 64 part", "part bf16 64 by 64 turned part", "%113 copy: a box with counts, of a part that is turned"},
+};
+
+static void
+boxes_are_refused(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof refused_boxes / sizeof refused_boxes[0]; i++) {
+		const char *error = "accepted", *want = arena_text(&f->arena, "kernel k: %s", refused_boxes[i].error);
+		TirKernel *k = fixture_read(f, by_pairs(f, refused_boxes[i].what, refused_boxes[i].by));
+		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused_boxes[i].what, refused_boxes[i].by, error, want);
 	}
 }
 
@@ -236,6 +274,24 @@ it_multiplies(void **state)
 		if (error)
 			fail_msg("case %u, %u groups: %s", i / 2, 1 + i % 2, error);
 	}
+}
+
+/* A row of the last pair that is not there is 0. */
+static void
+boxes_are_copied(void **state)
+{
+	static const int64_t size[][4] = {{64, 16, 64, 1}, {70, 40, 72, 1}, {150, 33, 136, 2}, {2, 17, 8, 3}};
+	Fixture *f = *state;
+	GUARD(f);
+	TirKernel *k = fixture_read(f, by_pairs(f, "", ""));
+	for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
+		const char *error = run(f, k, size[i][0], size[i][1], size[i][2], size[i][3]);
+		if (error)
+			fail_msg("case %u: %s", i, error);
+	}
+	const char *error = run(f, fixture_read(f, by_pairs(f, "%28, %25, %12, %25", "%12, %25, %12, %25")), 64, 16, 64, 1);
+	assert_non_null(error);
+	assert_string_equal(error, "kernel k: %113 copy: the box is not what its part has");
 }
 
 /* What is found although the order of the interpreter's would hide it. */
@@ -316,7 +372,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(the_text_is_read_back),
 		TEST(refusals),
+		TEST(boxes_are_refused),
 		TEST(it_multiplies),
+		TEST(boxes_are_copied),
 		TEST(wrong_ones_are_found),
 		TEST(wrong_turns_are_found),
 		TEST(pieces_are_where_the_fragment_says),

@@ -1,0 +1,154 @@
+/* lower_warp.c: WARP_MMA: mma.sync, whose factors come in words of two elements. Elements that were loaded side by side
+ * are in their word already (lower_lane). */
+#include <llvm-c/DebugInfo.h>
+#include <string.h>
+
+#include "codegen/lower.h"
+#include "ir/warp_mma.h"
+
+enum { WORDS = (WARP_MMA_A + WARP_MMA_B) / 2 };
+
+/* The word whose halves these are, or NULL. */
+static Val
+common_word(Val low, Val high)
+{
+	if (!LLVMIsATruncInst(low) || !LLVMIsATruncInst(high))
+		return NULL;
+	Val word = LLVMGetOperand(low, 0), shifted = LLVMGetOperand(high, 0);
+	bool halves = LLVMIsAInstruction(shifted) && LLVMGetInstructionOpcode(shifted) == LLVMLShr && LLVMGetOperand(shifted, 0) == word;
+	return halves ? word : NULL; /* a half is shifted by 16 alone (lower_lane) */
+}
+
+/* What x was rounded from, an f32, or NULL. */
+static Val
+before_rounding(Lower *l, Val x)
+{
+	Val narrow = LLVMIsABitCastInst(x) ? LLVMGetOperand(x, 0) : NULL;
+	Val wide = narrow && LLVMIsAFPTruncInst(narrow) ? LLVMGetOperand(narrow, 0) : NULL;
+	return wide && LLVMTypeOf(wide) == LLVMFloatTypeInContext(l->ctx) ? wide : NULL;
+}
+
+/* Both rounded at once, by the instruction that does two; or NULL. */
+static Val
+rounded(Lower *l, DType t, Val low, Val high)
+{
+	const Val both[2] = {before_rounding(l, high), before_rounding(l, low)};
+	return both[0] && both[1] ? lower_call(l, t == DT_BF16 ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn", NULL, 0, both, 2) : NULL;
+}
+
+/* --- whole numbers of 4 bits --- */
+
+typedef struct {
+	Val word;
+	uint64_t at; /* the bit in it that they begin with */
+	bool is_signed;
+} Nibble;
+
+/* Lane `number` of a vector that was made of its lanes, as load_nibble_group does it; or NULL. */
+static Val
+lane_put(Val all, Val number)
+{
+	while (LLVMIsAInsertElementInst(all) && LLVMConstIntGetZExtValue(LLVMGetOperand(all, 2)) != LLVMConstIntGetZExtValue(number))
+		all = LLVMGetOperand(all, 0);
+	return LLVMIsAInsertElementInst(all) ? LLVMGetOperand(all, 1) : NULL;
+}
+
+/* Whether x, of 16 bits, is such a number: 4 bits of a word that were moved to its top and back. */
+static bool
+is_nibble(Lower *l, Val x, Nibble *n)
+{
+	Val wide = before_rounding(l, x);
+	bool number = wide && (LLVMIsASIToFPInst(wide) || LLVMIsAUIToFPInst(wide));
+	Val lane = number ? LLVMGetOperand(wide, 0) : NULL;
+	if (lane && LLVMIsAExtractElementInst(lane))
+		lane = lane_put(LLVMGetOperand(lane, 0), LLVMGetOperand(lane, 1));
+	Val down = lane && LLVMIsATruncInst(lane) ? LLVMGetOperand(lane, 0) : NULL;
+	if (!down || !LLVMIsABinaryOperator(down) || !LLVMIsAConstantInt(LLVMGetOperand(down, 1)) || LLVMConstIntGetZExtValue(LLVMGetOperand(down, 1)) != 28)
+		return false;
+	Val up = LLVMGetOperand(down, 0);
+	n->is_signed = LLVMGetInstructionOpcode(down) == LLVMAShr;
+	if (!LLVMIsABinaryOperator(up) || LLVMGetInstructionOpcode(up) != LLVMShl || !LLVMIsAConstantInt(LLVMGetOperand(up, 1)))
+		return false;
+	n->word = LLVMGetOperand(up, 0);
+	n->at = 28 - LLVMConstIntGetZExtValue(LLVMGetOperand(up, 1));
+	return n->is_signed == (LLVMIsASIToFPInst(wide) != NULL);
+}
+
+/* Two of a word that are half of it apart, as the last bits of a number whose unit they are, from which that number is taken:
+ * no conversion takes as little. Signed ones count from -8. NULL for others. */
+static Val
+from_nibbles(Lower *l, DType t, Val low, Val high)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), half = t == DT_BF16 ? LLVMBFloatTypeInContext(l->ctx) : LLVMHalfTypeInContext(l->ctx);
+	Nibble a, b;
+	if (!is_nibble(l, low, &a) || !is_nibble(l, high, &b) || a.word != b.word || b.at != a.at + 16 || a.is_signed != b.is_signed)
+		return NULL;
+	uint64_t unit = t == DT_BF16 ? 0x4300 : 0x6400, one = t == DT_BF16 ? 0x3f80 : 0x3c00, base = unit | (a.is_signed ? 8 : 0); /* 128, 1024 */
+	Val bits = a.at ? LLVMBuildLShr(l->b, a.word, LLVMConstInt(i32, a.at, 0), "") : a.word;
+	bits = LLVMBuildXor(l->b, LLVMBuildAnd(l->b, bits, LLVMConstInt(i32, 0x000f000f, 0), ""), LLVMConstInt(i32, base << 16 | base, 0), "");
+	uint64_t less = base | 0x8000;
+	Val arg[3] = {bits, LLVMConstInt(i32, one << 16 | one, 0), LLVMConstInt(i32, less << 16 | less, 0)};
+	for (unsigned n = 0; n < 3; n++)
+		arg[n] = LLVMBuildBitCast(l->b, arg[n], LLVMVectorType(half, 2), "");
+	Val two = lower_call(l, t == DT_BF16 ? "llvm.nvvm.fma.rn.bf16x2" : "llvm.nvvm.fma.rn.f16x2", NULL, 0, arg, 3);
+	return LLVMBuildBitCast(l->b, two, i32, "");
+}
+
+/* Two elements of 16 bits, the first one low. */
+static Val
+word_of(Lower *l, DType t, Val low, Val high)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), pair = LLVMVectorType(LLVMInt16TypeInContext(l->ctx), 2);
+	Val word = common_word(low, high);
+	word = word ? word : from_nibbles(l, t, low, high);
+	Val two = word ? NULL : rounded(l, t, low, high);
+	if (word || two)
+		return word ? word : LLVMBuildBitCast(l->b, two, i32, "");
+	Val both = LLVMBuildInsertElement(l->b, LLVMGetPoison(pair), low, LLVMConstInt(i32, 0, 0), "");
+	return LLVMBuildBitCast(l->b, LLVMBuildInsertElement(l->b, both, high, LLVMConstInt(i32, 1, 0), ""), i32, "");
+}
+
+Val
+lower_warp_mma(Lower *l, ValId v)
+{
+	LLVMTypeRef f32 = LLVMFloatTypeInContext(l->ctx), part[WARP_MMA_C], type[WORDS + WARP_MMA_C];
+	Val arg[WORDS + WARP_MMA_C], all = LLVMGetPoison(lower_type(l, lower_inst(l, v)->type));
+	DType t = (DType)lower_inst(l, lower_arg_id(l, v, 0))->type.dtype;
+	const char *factor = dtype_info[t].text;
+	for (unsigned n = 0; n < WORDS; n++)
+		arg[n] = word_of(l, t, lower_arg(l, v, 2 * n), lower_arg(l, v, 2 * n + 1));
+	for (unsigned n = 0; n < WARP_MMA_C; n++) {
+		arg[WORDS + n] = lower_arg(l, v, WARP_MMA_A + WARP_MMA_B + n);
+		part[n] = f32;
+	}
+	for (unsigned n = 0; n < WORDS + WARP_MMA_C; n++)
+		type[n] = LLVMTypeOf(arg[n]);
+	const char *code = arena_text(l->arena, "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, "
+	                                        "{$8, $9}, {$10, $11, $12, $13};", factor, factor);
+	static const char constraints[] = "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f";
+	LLVMTypeRef f = LLVMFunctionType(LLVMStructTypeInContext(l->ctx, part, WARP_MMA_C, 0), type, WORDS + WARP_MMA_C, 0);
+	Val call = LLVMBuildCall2(l->b, f, LLVMGetInlineAsm(f, code, strlen(code), constraints, strlen(constraints), 0, 0, LLVMInlineAsmDialectATT, 0),
+	                          arg, WORDS + WARP_MMA_C, "");
+	LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+	                         LLVMCreateEnumAttribute(l->ctx, LLVMGetEnumAttributeKindForName("convergent", 10), 0));
+	for (unsigned n = 0; n < WARP_MMA_C; n++)
+		all = LLVMBuildInsertElement(l->b, all, LLVMBuildExtractValue(l->b, call, n, ""), LLVMConstInt(lower_i64(l), n, 0), "");
+	return all;
+}
+
+/* Of a loop whose turns have matrix instructions the assembler makes several, and keeps in memory what it then has no
+ * registers for; and the loads of one turn are enough to wait for. */
+void
+lower_keep_rolled(Lower *l, const TirRegion *body, Val back)
+{
+	static const char name[] = "llvm.loop.unroll.disable", loop[] = "llvm.loop";
+	bool multiplies = false;
+	for (uint32_t i = 0; i < body->inst.n; i++)
+		multiplies |= lower_inst(l, body->inst.at[i])->op == OP_WARP_MMA;
+	if (!multiplies)
+		return;
+	LLVMMetadataRef text = LLVMMDStringInContext2(l->ctx, name, sizeof name - 1), own = LLVMTemporaryMDNode(l->ctx, NULL, 0);
+	LLVMMetadataRef disable = LLVMMDNodeInContext2(l->ctx, &text, 1), node = LLVMMDNodeInContext2(l->ctx, (LLVMMetadataRef[]){own, disable}, 2);
+	LLVMMetadataReplaceAllUsesWith(own, node);
+	LLVMSetMetadata(back, LLVMGetMDKindIDInContext(l->ctx, loop, sizeof loop - 1), LLVMMetadataAsValue(l->ctx, node));
+}

@@ -1,0 +1,97 @@
+/* warp_ptx_test.c: what a warp multiplies, in PTX: one instruction, whose words are those that were loaded, at once and past
+ * the first cache; whole numbers of 4 bits come by two from where they are half a word apart. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ir/warp_mma.h"
+#include "tests/codegen/rig.h"
+
+enum { LANES = 8 };
+
+typedef struct {
+	DType from;
+	bool apart; /* pairs are of lanes n and n + 4, else of lanes side by side */
+} Weights;
+
+/* z[4 i ..] = the warp's product of w[8 i ..], as bf16, with itself. */
+static void
+build(Rig *r, const Weights *w)
+{
+	TirKernel *k = r->k;
+	ValId arg[WARP_MMA_OPERANDS], one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, 4096);
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = LANES;
+	tir_add_buffer(k, name_cstr(r->names, "w"), w->from, false);
+	tir_add_buffer(k, name_cstr(r->names, "z"), DT_F32, true);
+	ValId from = tir_view(k, 0, 1, &n, &one), to = tir_view(k, 1, 1, &n, &one);
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId i = tir_for(k, lo, hi, one, NULL, 0), thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	i = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, i, tir_int(k, DT_I64, TIR_WARP)), thread);
+	ValId at = tir_binary(k, OP_MUL, i, tir_int(k, DT_I64, LANES));
+	ValId all = tir_load(k, from, &at, 0, TIR_LANES_ALONG(0) | TIR_STREAM, LANES);
+	for (unsigned e = 0; e < WARP_MMA_A; e++) {
+		unsigned lane = w->apart ? e / 2 + e % 2 * 4 : e;
+		arg[e] = tir_emit(k, OP_LANE, tir_scalar(w->from), lane, &all, 1);
+		if (w->from != DT_BF16)
+			arg[e] = tir_cast(k, DT_BF16, tir_cast(k, DT_F32, arg[e]));
+	}
+	for (unsigned e = WARP_MMA_A; e < WARP_MMA_OPERANDS; e++)
+		arg[e] = e < WARP_MMA_A + WARP_MMA_B ? arg[e - WARP_MMA_A] : tir_float(k, DT_F32, 0);
+	ValId sum = tir_emit(k, OP_WARP_MMA, tir_vector(DT_F32, WARP_MMA_C), 0, arg, WARP_MMA_OPERANDS);
+	at = tir_binary(k, OP_MUL, i, tir_int(k, DT_I64, WARP_MMA_C));
+	tir_store(k, to, sum, &at, 0, TIR_LANES_ALONG(0));
+	tir_end_for(k, NULL, 0);
+}
+
+static unsigned
+count(const char *text, const char *word)
+{
+	unsigned n = 0;
+	for (; (text = strstr(text, word)); text++)
+		n++;
+	return n;
+}
+
+typedef struct {
+	Weights weights;
+	const char *load;
+	unsigned conversions, sums, moves; /* to floats; of two at once; of halves */
+} Expected;
+
+static void
+has(Rig *r, const void *arg)
+{
+	const Expected *x = arg;
+	build(r, &x->weights);
+	Program *p = rig_program(r, 8);
+	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
+	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
+		fail_msg("codegen: %s", r->out.message);
+	const char *text = r->out.assembly;
+	assert_int_equal(count(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 1);
+	assert_int_equal(count(text, x->load), 1);
+	assert_int_equal(count(text, "cvt.rn."), x->conversions);
+	assert_int_equal(count(text, "add.rn.bf16x2"), x->sums);
+	assert_int_equal(count(text, ".b16"), x->moves);
+}
+
+static void
+words(void **state)
+{
+	static const Expected elements = {{DT_BF16, false}, "ld.global.nc.L1::no_allocate.L2::128B.v4.b32", 0, 0, 0};
+	static const Expected apart = {{DT_I4, true}, "ld.global.nc.L1::no_allocate.L2::128B.b32", 0, WARP_MMA_A / 2, 0};
+	(void)state;
+	rig_run("k", has, &elements);
+	rig_run("k", has, &apart);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(words)};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,224 @@
+/* stream_blocks_test.c: the graphs of stream.tex as a GPU's blocks compute them, by the tile interpreter, which finds races,
+ * against the oracle. usage: stream_blocks_test STREAM.TEX */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "frontend/frontend.h"
+#include "ir/eval.h"
+#include "passes/pass.h"
+#include "tests/fuse/arena_setup.h"
+#include "tests/passes/interp_program.h"
+
+typedef struct {
+	const char *graph, *sizes; /* "T=70 S=90": dims and scalar parameters */
+	unsigned kernels;          /* how many there are; 0: several */
+	bool odd;                  /* the last row of k is no number, of v infinite */
+	bool roles;                /* of a GPU with roles */
+	unsigned threads;          /* of the kernel that runs; 0: any */
+} Row;
+
+/* Sizes are below, at and above those of tiles. */
+static const Row rows[] = {
+	{"attention", "H=2 T=70 S=90 D=20 E=29", 1, false, false, 0},
+	{"attention", "H=1 T=64 S=64 D=16 E=64", 1, false, false, 0},
+	{"attention", "H=1 T=65 S=65 D=17 E=65", 1, false, false, 0},
+	{"attention", "H=3 T=1 S=131 D=7 E=5", 1, false, false, 0},
+	{"attention", "H=2 T=5 S=1 D=1 E=1", 1, false, false, 0},
+	{"attention", "H=2 T=0 S=5 D=4 E=4", 1, false, false, 0},
+	{"attention", "H=1 T=9 S=5 D=4 E=0", 1, false, false, 0},
+	{"weights_renamed", "H=1 T=50 S=70 D=9 E=11", 1, false, false, 0},
+	{"causal", "H=2 T=130 S=130 D=9 E=17", 1, false, false, 0},
+	{"causal", "H=1 T=33 S=140 D=4 E=4", 1, false, false, 0},
+	{"causal", "H=1 T=140 S=33 D=4 E=4", 1, false, false, 0},
+	{"causal", "H=1 T=40 S=40 D=3 E=5", 1, true, false, 0},
+	{"window", "B=1 H=4 G=2 T=70 S=200 D=8 W=90", 1, false, false, 0},
+	{"window", "B=1 H=2 G=1 T=70 S=20 D=3 W=5", 1, true, false, 0},
+	{"lengths", "B=3 H=2 T=40 S=90 D=6", 1, false, false, 0},
+	{"lengths", "B=3 H=1 T=70 S=70 D=6", 1, true, false, 0},
+	{"masked", "T=70 S=100 D=6", 1, false, false, 0},
+	{"masked", "T=70 S=70 D=6", 1, true, false, 0},
+	{"capped", "T=45 S=60 D=6 E=4", 1, false, false, 0},
+	{"capped", "T=45 S=60 D=6 E=0", 1, false, false, 0},
+	{"capped", "T=45 S=60 D=0 E=4", 1, false, false, 0},
+	{"ends", "H=1 T=70 S=70 D=8 E=40", 1, false, false, 128},
+	{"ends", "H=1 T=70 S=70 D=8 E=40", 1, true, false, 128},
+	{"into", "T=70 S=70 D=72", 2, false, false, 0},
+	{"prefix", "T=135 D=6", 1, false, false, 0},
+	{"statistics", "D=6 T=45 S=100", 1, false, false, 0},
+	{"regression", "N=45 M=100 C=3 E=2", 1, false, false, 0},
+	{"empty", "T=3 S=0 D=4", 1, false, false, 0},
+	{"empty", "T=70 S=65 D=4", 1, false, false, 0},
+	{"wide", "T=70 S=70 D=18 E=66", 1, false, false, 0},
+	{"relative", "T=45 S=60 D=6 E=4", 1, false, false, 0},
+	/* by roles: tiles of 128 rows by 128 elements */
+	{"narrow", "H=1 T=130 S=130 D=20 E=40", 1, false, true, 384},
+	{"narrow", "H=2 T=40 S=300 D=64 E=64", 1, false, true, 384},
+	{"narrow", "H=1 T=150 S=150 D=128 E=104", 1, false, true, 384},
+	{"narrow", "H=1 T=200 S=40 D=72 E=16", 1, true, true, 384},
+	{"ends", "H=2 T=140 S=200 D=24 E=40", 1, false, true, 384},
+	{"ends", "H=1 T=140 S=70 D=24 E=40", 1, true, true, 384},
+	{"ends", "H=1 T=40 S=0 D=24 E=40", 1, false, true, 0},
+	{"into", "T=150 S=140 D=24", 2, false, true, 384},
+	{"narrow", "H=1 T=3 S=3 D=1 E=1", 1, true, true, 0},
+	{"narrow", "H=1 T=20 S=20 D=8 E=304", 1, false, true, 128},
+	{"narrow", "H=1 T=70 S=70 D=8 E=8", 1, false, false, 128},
+	{"between", "T=45 S=60 D=6", 0, false, false, 0},
+	{"shown", "T=45 S=60 D=6", 0, false, false, 0},
+};
+
+static const char *path;
+
+static const char *
+read_file(size_t *size)
+{
+	FILE *f = fopen(path, "rb");
+	assert_non_null(f);
+	char *text = arena_alloc(&arena, 1 << 20);
+	*size = fread(text, 1, 1 << 20, f);
+	fclose(f);
+	return text;
+}
+
+static Graph *
+graph_of(const char *name)
+{
+	Diags diags;
+	size_t size;
+	const char *text = read_file(&size);
+	diags_init(&diags, &arena);
+	FileId file = diags_add_file(&diags, "stream.tex", text, size);
+	FrontendOptions o = {.fp = FP_RELAXED};
+	Unit *u = frontend_compile(&arena, names_new(&arena), &diags, file, &o);
+	assert_non_null(u);
+	for (uint32_t k = 0; k < u->graph.n; k++)
+		if (strcmp(name_text(u->graph.at[k]->names, u->graph.at[k]->name), name) == 0)
+			return u->graph.at[k];
+	fail_msg("no graph %s", name);
+	return NULL;
+}
+
+static int64_t
+size_of(const Row *r, const char *name)
+{
+	size_t n = strlen(name);
+	for (const char *at = r->sizes; at; at = strchr(at, ' ')) {
+		at += *at == ' ';
+		if (strncmp(at, name, n) == 0 && at[n] == '=')
+			return strtoll(at + n + 1, NULL, 10);
+	}
+	fail_msg("%s: no %s", r->graph, name);
+	return 0;
+}
+
+static double
+next_random(uint64_t *seed)
+{
+	*seed = *seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (double)(*seed >> 11) * 0x1p-53;
+}
+
+static void
+fill(const Row *r, const char *name, const Tensor *t, int64_t count, int64_t last_row, uint64_t *seed, uint8_t *to)
+{
+	for (int64_t i = 0; i < count; i++) {
+		double x = next_random(seed);
+		EvalValue v = {.re = 4 * x - 2};
+		if (t->dtype == DT_BOOL)
+			v.i = x < 0.4;
+		else if (!dtype_is_float((DType)t->dtype))
+			v.i = (int64_t)(x * (double)size_of(r, "S"));
+		if (r->odd && i >= count - last_row && (*name == 'k' || *name == 'v'))
+			v.re = *name == 'k' ? NAN : INFINITY;
+		eval_store((DType)t->dtype, to, i, v);
+	}
+}
+
+static EvalInputs
+make_inputs(const Row *r, Graph *g, const int64_t *dim)
+{
+	const void **data = ARENA_ARRAY(&arena, const void *, g->param.n);
+	const int64_t **shape = ARENA_ARRAY(&arena, const int64_t *, g->param.n);
+	uint64_t seed = 1;
+	for (uint32_t k = 0; k < g->param.n; k++) {
+		const Tensor *t = &g->tensor.at[g->param.at[k]];
+		const char *name = name_text(g->names, t->name);
+		int64_t *s = ARENA_ARRAY(&arena, int64_t, TG_MAX_RANK + 1), count = 1, bytes;
+		for (unsigned a = 0; a < t->rank; a++) {
+			const Expr *e = expr_get(g, t->extent[a]);
+			assert_int_equal(e->op, OP_DIM);
+			count *= s[a] = dim[e->ref];
+		}
+		dtype_bytes((DType)t->dtype, count, &bytes);
+		uint8_t *to = arena_alloc(&arena, (size_t)bytes + 16);
+		if (t->kind == TENSOR_SCALAR)
+			eval_store((DType)t->dtype, to, 0, (EvalValue){.i = size_of(r, name)});
+		else
+			fill(r, name, t, count, t->rank ? s[t->rank - 1] : 1, &seed, to);
+		data[k] = to;
+		shape[k] = s;
+	}
+	return (EvalInputs){data, shape};
+}
+
+static void
+run(const Row *r)
+{
+	Graph *g = graph_of(r->graph);
+	int64_t *dim = ARENA_ARRAY(&arena, int64_t, g->dim.n);
+	Text log;
+	EvalOutputs want;
+	text_init(&log, &arena);
+	for (uint32_t d = 0; d < g->dim.n; d++) /* but for those of no name */
+		if (*name_text(g->names, g->dim.at[d].name))
+			dim[d] = size_of(r, name_text(g->names, g->dim.at[d].name));
+	EvalInputs in = make_inputs(r, g, dim);
+	graph_decide(g);
+	assert_int_equal(graph_eval(g, &arena, &in, 0, &want), EVAL_OK);
+	PassOptions o = {.lanes = 32, .has_fma = true, .blocks = true, .roles = r->roles, .verify_each = true};
+	Program *p = compile_graph(g, &o, &log);
+	bool streams = p->kernel.at[0].plan.tmpl == TMPL_STREAM;
+	if (r->kernels ? program_kernels(p) != r->kernels || !streams : program_kernels(p) < 2)
+		fail_msg("%s: %u kernels", r->graph, program_kernels(p));
+	for (unsigned split = 0; split < 2; split++) {
+		InterpRun got = interp_program(p, &arena, &in, dim, &(InterpOptions){1, split});
+		if (got.error)
+			fail_msg("%s %s: %s", r->graph, r->sizes, got.error);
+		if (!split && r->threads && (!got.ran || got.ran->plan.threads != r->threads))
+			fail_msg("%s %s: another kernel ran", r->graph, r->sizes);
+		for (uint32_t k = 0; k < g->result.n; k++) {
+			EvalCompare cmp;
+			eval_compare(&want.result[k], got.result[k], &cmp);
+			if (cmp.mismatches)
+				fail_msg("%s %s: result %u element %lld: got %.9g, want %.9g +- %.3g", r->graph, r->sizes, k, (long long)cmp.worst,
+				         cmp.worst_got, cmp.worst_want, cmp.worst_bound);
+		}
+	}
+}
+
+static void
+test_graphs(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+		run(&rows[k]);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_graphs, setup, teardown),
+	};
+	if (argc != 2)
+		return 2;
+	path = argv[1];
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+/* tir_warp_test.c: WARP_MMA: where its operands' elements are, as fragments.def says; in text, verified and run; and what
+ * is wrong with it when one thing is changed. */
+#include "ir/fragment.h"
+#include "ir/tir_slot.h"
+#include "ir/warp_mma.h"
+#include "tir_fixture.h"
+
+/* --- places --- */
+
+typedef unsigned PlaceFn(unsigned e, unsigned lane);
+
+static unsigned
+column_of_b(unsigned e, unsigned lane)
+{
+	(void)e;
+	return warp_mma_b_column(lane);
+}
+
+static void
+check_places(Fixture *f, Fragment of, unsigned elements, PlaceFn *row, PlaceFn *column)
+{
+	Layout l = fragment_atom(&f->arena, of);
+	for (unsigned lane = 0; lane < TIR_WARP; lane++)
+		for (unsigned e = 0; e < elements; e++) {
+			uint64_t at = layout_at(&l, &(Place){{[AXIS_REG] = e, [AXIS_LANE] = lane}});
+			assert_int_equal(coord_get(at, 0), row(e, lane));
+			assert_int_equal(coord_get(at, 1), column(e, lane));
+		}
+}
+
+static void
+elements_are_where_fragments_say(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	check_places(f, FRAGMENT_MMA_A16, WARP_MMA_A, warp_mma_row, warp_mma_a_term);
+	check_places(f, FRAGMENT_MMA_B16, WARP_MMA_B, warp_mma_b_term, column_of_b);
+	check_places(f, FRAGMENT_MMA_C, WARP_MMA_C, warp_mma_row, warp_mma_c_column);
+}
+
+/* --- a product --- */
+
+enum { WARPS = 2 };
+
+/* What is changed: nothing; the factors' type; one factor's; the sums'; the lanes of what comes out; who meets it. */
+typedef enum { NOTHING, F32_FACTORS, MIXED, BF16_SUMS, TWO_LANES, UNDER_BRANCH } Change;
+
+static ValId
+number(TirKernel *k, int64_t v)
+{
+	return tir_int(k, DT_I64, v);
+}
+
+static ValId
+view_of(TirKernel *k, unsigned buffer, int64_t rows, int64_t columns)
+{
+	const ValId extent[3] = {number(k, WARPS), number(k, rows), number(k, columns)};
+	const ValId stride[3] = {number(k, rows * columns), number(k, columns), number(k, 1)};
+	return tir_view(k, buffer, 3, extent, stride);
+}
+
+/* The thread's place along a matrix, as a value: that of element e of lane 0, and the lane's share. */
+static ValId
+place(TirKernel *k, unsigned first, ValId share)
+{
+	return tir_binary(k, OP_ADD, number(k, first), share);
+}
+
+/* out[w, i, j] = c[w, i, j] + sum[t] a[w, i, t] b[w, t, j], by warp w. */
+static TirKernel *
+product(Fixture *f, DType t, Change change)
+{
+	TirKernel *k = fixture_kernel(f);
+	DType a_type = change == F32_FACTORS ? DT_F32 : t, b_type = change == F32_FACTORS ? DT_F32 : change == MIXED ? DT_I32 : t;
+	DType c_type = change == BF16_SUMS ? DT_BF16 : DT_F32;
+	k->form = TIR_SPREAD;
+	k->threads = WARPS * TIR_WARP;
+	k->group = 1;
+	tir_add_buffer(k, name_cstr(f->names, "a"), a_type, false);
+	tir_add_buffer(k, name_cstr(f->names, "b"), b_type, false);
+	tir_add_buffer(k, name_cstr(f->names, "c"), c_type, false);
+	tir_add_buffer(k, name_cstr(f->names, "out"), DT_F32, true);
+	ValId a = view_of(k, 0, WARP_MMA_ROWS, WARP_MMA_TERMS), b = view_of(k, 1, WARP_MMA_TERMS, WARP_MMA_COLUMNS);
+	ValId c = view_of(k, 2, WARP_MMA_ROWS, WARP_MMA_COLUMNS), out = view_of(k, 3, WARP_MMA_ROWS, WARP_MMA_COLUMNS);
+	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0), four = number(k, 4);
+	ValId warp = tir_binary(k, OP_IDIV, thread, number(k, TIR_WARP)), lane = tir_binary(k, OP_IMOD, thread, number(k, TIR_WARP));
+	ValId row = tir_binary(k, OP_IDIV, lane, four), pair = tir_binary(k, OP_MUL, tir_binary(k, OP_IMOD, lane, four), number(k, 2));
+	ValId arg[WARP_MMA_OPERANDS];
+	for (unsigned e = 0; e < WARP_MMA_A; e++)
+		arg[e] = tir_load(k, a, (ValId[]){warp, place(k, warp_mma_row(e, 0), row), place(k, warp_mma_a_term(e, 0), pair)}, 0, 0, 0);
+	for (unsigned e = 0; e < WARP_MMA_B; e++)
+		arg[WARP_MMA_A + e] = tir_load(k, b, (ValId[]){warp, place(k, warp_mma_b_term(e, 0), pair), row}, 0, 0, 0);
+	for (unsigned e = 0; e < WARP_MMA_C; e++)
+		arg[WARP_MMA_A + WARP_MMA_B + e] = tir_load(k, c, (ValId[]){warp, place(k, warp_mma_row(e, 0), row), place(k, warp_mma_c_column(e, 0), pair)}, 0, 0, 0);
+	if (change == UNDER_BRANCH)
+		tir_if(k, tir_binary(k, OP_LT, lane, four));
+	ValId all = tir_emit(k, OP_WARP_MMA, tir_vector(DT_F32, change == TWO_LANES ? 2 : WARP_MMA_C), 0, arg, WARP_MMA_OPERANDS);
+	for (unsigned e = 0; e < (change == TWO_LANES ? 2 : WARP_MMA_C); e++)
+		tir_store(k, out, tir_emit(k, OP_LANE, tir_scalar(DT_F32), e, &all, 1), (ValId[]){warp, place(k, warp_mma_row(e, 0), row), place(k, warp_mma_c_column(e, 0), pair)}, 0, 0);
+	if (change == UNDER_BRANCH) {
+		tir_else(k, NULL, 0);
+		tir_end_if(k, NULL, 0);
+	}
+	return k;
+}
+
+typedef struct {
+	uint16_t a[WARPS][WARP_MMA_ROWS][WARP_MMA_TERMS], b[WARPS][WARP_MMA_TERMS][WARP_MMA_COLUMNS];
+	float c[WARPS][WARP_MMA_ROWS][WARP_MMA_COLUMNS], out[WARPS][WARP_MMA_ROWS][WARP_MMA_COLUMNS];
+} Data;
+
+/* Small whole numbers, whose sums are exact in any order. */
+static int
+whole(unsigned n)
+{
+	return (int)(n * 2654435761u >> 28) - 8;
+}
+
+static bool
+run(Fixture *f, const TirKernel *k, Data *d, const char **error)
+{
+	const TirMemory buffer[4] = {{d->a, sizeof d->a}, {d->b, sizeof d->b}, {d->c, sizeof d->c}, {d->out, sizeof d->out}};
+	TirRun r = {.buffer = buffer, .task_lo = 0, .task_hi = 1};
+	return tir_interpret(k, &f->arena, &r, error);
+}
+
+static void
+products_are_right(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	static Data d;
+	const char *error = "";
+	for (unsigned type = 0; type < 2; type++) {
+		DType t = type ? DT_F16 : DT_BF16;
+		TirKernel *k = product(f, t, NOTHING);
+		fixture_round_trip(f, k);
+		for (unsigned n = 0; n < sizeof d.a / 2; n++)
+			(&d.a[0][0][0])[n] = (uint16_t)slot_encode(t, whole(n));
+		for (unsigned n = 0; n < sizeof d.b / 2; n++)
+			(&d.b[0][0][0])[n] = (uint16_t)slot_encode(t, whole(n + 1000));
+		for (unsigned n = 0; n < sizeof d.c / sizeof(float); n++)
+			(&d.c[0][0][0])[n] = (float)whole(n + 2000);
+		if (!run(f, k, &d, &error))
+			fail_msg("%s", error);
+		for (unsigned w = 0; w < WARPS; w++)
+			for (unsigned i = 0; i < WARP_MMA_ROWS; i++)
+				for (unsigned j = 0; j < WARP_MMA_COLUMNS; j++) {
+					double want = d.c[w][i][j];
+					for (unsigned n = 0; n < WARP_MMA_TERMS; n++)
+						want += slot_decode(t, d.a[w][i][n]) * slot_decode(t, d.b[w][n][j]);
+					assert_true((double)d.out[w][i][j] == want);
+				}
+	}
+}
+
+static void
+what_is_wrong_is_refused(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	static const char *const why[] = {[F32_FACTORS] = "multiplies no scalars", [MIXED] = "operand 8 is of another type",
+	                                  [BF16_SUMS] = "operand 12 is of another type", [TWO_LANES] = "gives no vector"};
+	for (Change c = F32_FACTORS; c <= TWO_LANES; c++) {
+		const char *error = "";
+		assert_false(tir_verify(product(f, DT_BF16, c), &f->arena, &error));
+		if (!strstr(error, why[c]))
+			fail_msg("%s", error);
+	}
+}
+
+/* All threads of a warp have to meet it: that some do not is known as it runs. */
+static void
+branches_are_found(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	static Data d;
+	const char *error = "";
+	TirKernel *k = product(f, DT_BF16, UNDER_BRANCH);
+	fixture_verify(f, k);
+	assert_false(run(f, k, &d, &error));
+	assert_non_null(strstr(error, "not all threads meet it"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(elements_are_where_fragments_say),
+		TEST(products_are_right),
+		TEST(what_is_wrong_is_refused),
+		TEST(branches_are_found),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+/* contract_strips_test.c: products with few rows or columns by strips (schedule/contract_strips.c), run by the tile
+ * interpreter, which finds races, and compared with the oracle. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph_case.h"
+
+#define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
+
+typedef enum { PLAIN, EPILOGUE, WEIGHTS, GROUPS, SCALED_ROWS, SHORTER } Form;
+
+/* The weights, or what they are made of, and the few: by their indices; b is a batch. */
+typedef struct {
+	const char *weights, *few, *out;
+	int64_t size[26]; /* by letter */
+	DType in, quantised, to;
+	Form form;
+	bool fixed, strips, split;
+} Product;
+
+static const Product *now;
+
+static ExprId
+extent(Case *c, char letter)
+{
+	int64_t size = now->size[letter - 'a'];
+	return now->fixed ? case_int(c, size) : case_dim(c, (char[]){(char)(letter - 'a' + 'A'), 0}, size);
+}
+
+static ExprId
+index_of(Case *c, char letter)
+{
+	const char *at = strchr(now->out, letter);
+	return ax(c, at ? (unsigned)(at - now->out) : (unsigned)strlen(now->out));
+}
+
+static TensorId
+operand(Case *c, const char *letters, const char *name, DType t)
+{
+	ExprId e[TG_MAX_RANK];
+	unsigned n = 0;
+	for (; letters[n]; n++)
+		e[n] = extent(c, letters[n]);
+	return case_input(c, TENSOR_INPUT, name, t, n, e);
+}
+
+static ExprId
+element(Case *c, TensorId t, const char *letters)
+{
+	ExprId sub[TG_MAX_RANK];
+	unsigned n = 0;
+	for (; letters[n]; n++)
+		sub[n] = index_of(c, letters[n]);
+	return expr_cast(c->g, DT_F32, expr_read(c->g, t, sub, n, 0));
+}
+
+static ExprId
+narrowed(Case *c, ExprId e)
+{
+	return expr_cast(c->g, DT_F32, expr_cast(c->g, now->in, e));
+}
+
+/* With WEIGHTS and GROUPS times the scale of the row and of 64 of its terms; rounded, or as it is. */
+static ExprId
+weights_of(Case *c)
+{
+	if (now->form != WEIGHTS && now->form != GROUPS)
+		return element(c, operand(c, now->weights, "w", now->in), now->weights);
+	TensorId q = operand(c, now->weights, "q", now->quantised);
+	const char own = 'n';
+	ExprId groups = case_int(c, (now->size['k' - 'a'] + 63) / 64);
+	case_range(c, q, dtype_info[now->quantised].kind == KIND_UINT ? 0 : -8, 8);
+	TensorId s = case_input(c, TENSOR_INPUT, "s", now->in, 2, (ExprId[]){extent(c, own), groups});
+	ExprId sub[2] = {index_of(c, own), BIN(IDIV, index_of(c, 'k'), case_int(c, 64))};
+	ExprId scaled = BIN(MUL, element(c, q, now->weights), expr_cast(c->g, DT_F32, expr_read(c->g, s, sub, 2, 0)));
+	return now->form == GROUPS ? scaled : narrowed(c, scaled);
+}
+
+static ExprId
+few_of(Case *c)
+{
+	DType t = now->form == SCALED_ROWS ? now->quantised : now->in; /* what is wide is stored */
+	ExprId x = element(c, operand(c, now->few, "x", t), now->few);
+	if (now->form != SCALED_ROWS)
+		return x;
+	TensorId g = operand(c, "k", "g", now->in);
+	return narrowed(c, BIN(ADD, BIN(MUL, x, element(c, g, "k")), expr_cast(c->g, DT_F32, index_of(c, 'm'))));
+}
+
+static void
+build_product(Case *c)
+{
+	ExprId e[TG_MAX_RANK], few = few_of(c), weights = weights_of(c);
+	unsigned rank = 0;
+	for (; now->out[rank]; rank++)
+		e[rank] = extent(c, now->out[rank]);
+	Node n = case_node(rank, BIN(MUL, few, weights));
+	ExprId end = extent(c, 'k');
+	case_reduce(&n, MON_SUM, case_int(c, 0), now->form == SHORTER ? BIN(SUB, end, case_int(c, 16)) : end);
+	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
+	if (now->form == EPILOGUE) {
+		TensorId bias = operand(c, "n", "bias", now->in), rest = operand(c, now->out, "rest", DT_F32);
+		acc = BIN(MUL, BIN(ADD, acc, element(c, bias, "n")), element(c, rest, now->out));
+	}
+	n.finish = expr_cast(c->g, now->to, acc);
+	case_result(c, "z", case_add(c, &n, "z", now->to, e), 0);
+}
+
+#define SIZE(letter) [letter - 'a']
+#define SIZES(m, n, k) {SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
+#define BATCH(b, m, n, k) {SIZE('b') = (b), SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
+
+static const Product products[] = {
+	{"nk", "mk", "mn", SIZES(16, 64, 512), DT_BF16, 0, DT_F32, PLAIN, false, true, false},
+	{"nk", "mk", "mn", SIZES(1, 131, 136), DT_BF16, 0, DT_BF16, EPILOGUE, false, true, true},
+	{"nk", "mk", "mn", SIZES(5, 65, 1000), DT_F16, 0, DT_F16, PLAIN, false, true, true},
+	{"kn", "mk", "mn", SIZES(16, 128, 512), DT_BF16, 0, DT_BF16, PLAIN, false, true, false},
+	{"kn", "mk", "mn", SIZES(9, 136, 584), DT_F16, 0, DT_F32, EPILOGUE, false, true, true},
+	{"kn", "km", "mn", SIZES(7, 72, 160), DT_BF16, 0, DT_F32, PLAIN, false, true, false},
+	{"nk", "km", "mn", SIZES(16, 64, 136), DT_BF16, 0, DT_F32, PLAIN, false, true, false},
+	/* the few as columns: where that is known */
+	{"nk", "mk", "nm", SIZES(12, 70, 136), DT_BF16, 0, DT_BF16, EPILOGUE, true, true, true},
+	{"kn", "km", "nm", SIZES(3, 64, 136), DT_BF16, 0, DT_F32, PLAIN, true, true, false},
+	{"bnk", "bmk", "bmn", BATCH(3, 4, 66, 136), DT_BF16, 0, DT_F32, PLAIN, false, true, true},
+	{"bkn", "mbk", "mbn", BATCH(2, 10, 64, 128), DT_BF16, 0, DT_BF16, EPILOGUE, false, true, false},
+	{"nk", "mk", "mn", SIZES(3, 64, 528), DT_BF16, 0, DT_F32, SHORTER, false, true, true},
+	/* computed factors */
+	{"nk", "mk", "mn", SIZES(6, 65, 1024), DT_BF16, DT_I8, DT_F32, WEIGHTS, true, false, false},
+	{"kn", "mk", "mn", SIZES(16, 64, 512), DT_BF16, DT_I8, DT_F32, WEIGHTS, true, false, true},
+	{"nk", "mk", "mn", SIZES(16, 65, 512), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false},
+	{"kn", "mk", "mn", SIZES(7, 64, 512), DT_F16, DT_I4, DT_F32, WEIGHTS, true, true, false},
+	{"nk", "mk", "mn", SIZES(3, 66, 520), DT_BF16, DT_F8E4M3, DT_F32, SCALED_ROWS, false, true, false},
+	/* by scales of groups, in chunks of whole rounds and not */
+	{"nk", "mk", "mn", SIZES(16, 65, 1024), DT_BF16, DT_I8, DT_F32, GROUPS, true, false, false},
+	{"nk", "mk", "mn", SIZES(5, 65, 576), DT_F16, DT_I4, DT_F16, GROUPS, false, true, true},
+	{"nk", "mk", "mn", SIZES(1, 64, 512), DT_BF16, DT_U4, DT_BF16, GROUPS, true, true, false},
+	{"nk", "mk", "mn", SIZES(9, 64, 512), DT_BF16, DT_U8, DT_BF16, GROUPS, false, false, false},
+	{"kn", "mk", "mn", SIZES(16, 64, 576), DT_BF16, DT_I8, DT_F32, GROUPS, false, false, false},
+	{"kn", "mk", "nm", SIZES(4, 72, 512), DT_F16, DT_I4, DT_F32, GROUPS, true, true, true},
+	{"nk", "mk", "mn", SIZES(2, 64, 512), DT_BF16, DT_F8E4M3, DT_F32, GROUPS, false, false, false},
+	{"bnk", "bmk", "bmn", BATCH(2, 4, 66, 512), DT_BF16, DT_I8, DT_F32, GROUPS, false, false, false},
+	/* not worth it, or not possible */
+	{"nk", "mk", "mn", SIZES(17, 64, 128), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
+	{"nk", "mk", "mn", SIZES(16, 63, 128), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
+	{"nk", "mk", "mn", SIZES(16, 64, 120), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
+	{"nk", "mk", "mn", SIZES(16, 64, 132), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
+	{"kn", "mk", "mn", SIZES(16, 68, 128), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
+	{"nk", "mk", "mn", SIZES(16, 64, 0), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
+};
+
+static void
+products_are_right(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < sizeof products / sizeof *products; n++) {
+		now = &products[n];
+		CaseRun r = case_try_roles(build_product, now->split, 0);
+		if (r.warps != now->strips)
+			fail_msg("product %u is %staken by strips: %s", n, now->strips ? "not " : "", r.remarks);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
