@@ -75,7 +75,8 @@ def test_inouts_begin_again(folder):
 def test_slow_graphs_end_soon(folder):
     slow = write(folder, "s.tex", "graph s(x: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = max[k](x[i, k] * sin(x[k, j])) }\n")
     t = bench(slow, "N=600", "-j", 1)["time_us"]
-    assert t["n"] >= 20 or (t["n"] >= 3 and (t["n"] - 1) * t["min"] <= 2e6), t
+    # all but the last of more than three took less than two seconds
+    assert t["n"] <= 3 or (t["n"] - 1) * t["min"] <= 2e6, t
 
 
 def test_refuses(folder):
