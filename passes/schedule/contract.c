@@ -122,6 +122,31 @@ contract_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t,
 	return !no;
 }
 
+static bool
+is_single(uint32_t axes)
+{
+	return axes && !(axes & (axes - 1));
+}
+
+bool
+contract_is_plain(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f)
+{
+	const Node *n = tensor_node(g, t);
+	RemarkId why;
+	if (!contract_factors(g, scratch, faulty, t, f, &why) || n->nred != 1 || !is_single(f->row_axes) || !is_single(f->column_axes))
+		return false;
+	const Expr *lo = expr_get(g, n->axis[n->npar].lo);
+	return lo->op == OP_CONST && lo->imm.i == 0 && reduction_type(g, n) == DT_F32;
+}
+
+DType
+contract_narrow_type(const Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	DType t = p->op == OP_CAST && p->dtype == DT_F32 ? (DType)expr_get(g, expr_arg(g, e, 0))->dtype : DT_NONE;
+	return t == DT_BF16 || t == DT_F16 ? t : DT_NONE;
+}
+
 /* --- the plan --- */
 
 bool

@@ -53,36 +53,17 @@ roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor
 	return (seen >> own & 1) && (seen >> term & 1) && (last == own || last == term);
 }
 
-static bool
-is_single(uint32_t axes)
-{
-	return axes && !(axes & (axes - 1));
-}
-
-/* The type of x in the factor f32(x), if it is one of those that are multiplied. */
-static DType
-narrow_type(const Graph *g, ExprId e)
-{
-	const Expr *p = expr_get(g, e);
-	DType t = p->op == OP_CAST && p->dtype == DT_F32 ? (DType)expr_get(g, expr_arg(g, e, 0))->dtype : DT_NONE;
-	return t == DT_BF16 || t == DT_F16 ? t : DT_NONE;
-}
-
 /* A product along one axis each of rows, columns and terms, of two factors of a 16-bit type. */
 static bool
 find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r, Factors *f)
 {
 	const Node *n = tensor_node(g, t);
-	RemarkId why;
-	if (!contract_factors(g, scratch, faulty, t, f, &why) || n->nred != 1 || !is_single(f->row_axes) || !is_single(f->column_axes))
-		return false;
-	const Expr *lo = expr_get(g, n->axis[n->npar].lo);
-	if (lo->op != OP_CONST || lo->imm.i != 0 || reduction_type(g, n) != DT_F32)
+	if (!contract_is_plain(g, scratch, faulty, t, f))
 		return false;
 	r->row_axis = (unsigned)__builtin_ctz(f->row_axes);
 	r->column_axis = (unsigned)__builtin_ctz(f->column_axes);
 	r->term_axis = n->npar;
-	return narrow_type(g, f->row) != DT_NONE && narrow_type(g, f->row) == narrow_type(g, f->column);
+	return contract_narrow_type(g, f->row) != DT_NONE && contract_narrow_type(g, f->row) == contract_narrow_type(g, f->column);
 }
 
 static bool
@@ -100,13 +81,6 @@ roles_possible(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, c
 		return false;
 	const Node *n = tensor_node(g, t);
 	return !n->finish || !expr_can_fault(g, scratch, faulty, n->finish);
-}
-
-TensorId
-roles_memory(const Graph *g, const Places *places, TensorId t)
-{
-	uint32_t r = places->result[t];
-	return r && g->result.at[r - 1].inout ? g->result.at[r - 1].inout : t;
 }
 
 bool
@@ -134,8 +108,8 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 	RolesProduct x;
 	if (!contract_roles_could(g, scratch, places->faulty, t, o) || places->faulty[t] || !find_elements(g, scratch, places->faulty, t, &x))
 		return 0;
-	TensorId out = roles_memory(g, places, t);
-	if (out == roles_memory(g, places, x.row.tensor) || out == roles_memory(g, places, x.column.tensor))
+	TensorId out = places_memory(g, places, t);
+	if (out == places_memory(g, places, x.row.tensor) || out == places_memory(g, places, x.column.tensor))
 		return 0;
 	unsigned n = 0;
 	for (unsigned k = 0; k < roles_tiles(); k++) {

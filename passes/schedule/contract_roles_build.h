@@ -91,8 +91,6 @@ roles_extent(const Roles *r, unsigned axis)
 bool roles_possible(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 /* e as a bf16 or f16 element that is widened, with one plain index for each axis of its tensor. */
 bool roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to);
-/* The tensor whose memory t has. */
-TensorId roles_memory(const Graph *g, const Places *places, TensorId t);
 /* A factor as far as the node reads it: what a copy takes beyond is 0. */
 ValId roles_view(Roles *r, const RolesFactor *e, unsigned own);
 /* Of the fill, from index own0 and this term on, at coord. */

@@ -40,21 +40,6 @@ typedef struct {
 	bool few_columns;
 } Product;
 
-static bool
-is_single(uint32_t axes)
-{
-	return axes && !(axes & (axes - 1));
-}
-
-/* The type of x in the factor f32(x), if it is one of those that are multiplied. */
-static DType
-narrow_type(const Graph *g, ExprId e)
-{
-	const Expr *p = expr_get(g, e);
-	DType t = p->op == OP_CAST && p->dtype == DT_F32 ? (DType)expr_get(g, expr_arg(g, e, 0))->dtype : DT_NONE;
-	return t == DT_BF16 || t == DT_F16 ? t : DT_NONE;
-}
-
 /* Whether the axis has no more indices than FEW; they are known. */
 static bool
 is_few(const Graph *g, const Node *n, unsigned axis)
@@ -75,7 +60,7 @@ static bool
 find_long(const Graph *g, Arena *scratch, const Node *n, ExprId factor, DType t, unsigned axis, Product *p)
 {
 	p->scales = (StripScales){0};
-	ExprId value = narrow_type(g, factor) == t ? expr_arg(g, factor, 0) : 0;
+	ExprId value = contract_narrow_type(g, factor) == t ? expr_arg(g, factor, 0) : 0;
 	if (!value && strip_scales_find(g, scratch, factor, n->npar, t, &p->scales))
 		value = p->scales.exact;
 	return value && strip_factor_find(g, scratch, n, value, t, axis, true, &p->side[0]);
@@ -85,17 +70,14 @@ static bool
 find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Product *p)
 {
 	const Node *n = tensor_node(g, t);
-	RemarkId why;
-	if (!contract_factors(g, scratch, faulty, t, &p->f, &why) || n->nred != 1 || !is_single(p->f.row_axes) ||
-	    !is_single(p->f.column_axes) || reduction_type(g, n) != DT_F32)
+	if (!contract_is_plain(g, scratch, faulty, t, &p->f))
 		return false;
-	const Expr *lo = expr_get(g, n->axis[n->npar].lo);
 	unsigned row = (unsigned)__builtin_ctz(p->f.row_axes), column = (unsigned)__builtin_ctz(p->f.column_axes);
 	p->few_columns = is_few(g, n, column) && !is_few(g, n, row);
 	ExprId of_long = p->few_columns ? p->f.row : p->f.column, of_few = p->few_columns ? p->f.column : p->f.row;
 	unsigned axis = p->few_columns ? row : column, few = p->few_columns ? column : row;
-	DType type = narrow_type(g, of_few);
-	if (lo->op != OP_CONST || lo->imm.i != 0 || type == DT_NONE || !may_be_few(g, n, few))
+	DType type = contract_narrow_type(g, of_few);
+	if (type == DT_NONE || !may_be_few(g, n, few))
 		return false;
 	strip_factor_find(g, scratch, n, expr_arg(g, of_few, 0), type, few, false, &p->side[1]); /* few are not worth groups of their own */
 	return find_long(g, scratch, n, of_long, type, axis, p);
@@ -140,20 +122,12 @@ typedef struct {
 	bool found;
 } Overlap;
 
-/* The tensor whose memory t has. */
-static TensorId
-memory_of(const Graph *g, const Places *places, TensorId t)
-{
-	uint32_t r = places->result[t];
-	return r && g->result.at[r - 1].inout ? g->result.at[r - 1].inout : t;
-}
-
 static void
 note_overlap(void *user, ExprId e)
 {
 	Overlap *o = user;
 	const Expr *p = expr_get(o->g, e);
-	o->found |= p->op == OP_READ && memory_of(o->g, o->places, p->ref) == o->out;
+	o->found |= p->op == OP_READ && places_memory(o->g, o->places, p->ref) == o->out;
 }
 
 unsigned
@@ -162,7 +136,7 @@ contract_strips_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 	Product *p = ARENA_NEW(scratch, Product);
 	if (places->faulty[t] || !could(g, scratch, places->faulty, t, o, p))
 		return 0;
-	Overlap overlap = {.g = g, .places = places, .out = memory_of(g, places, t)};
+	Overlap overlap = {.g = g, .places = places, .out = places_memory(g, places, t)};
 	expr_walk(g, scratch, tensor_node(g, t)->body, note_overlap, &overlap);
 	if (overlap.found)
 		return 0;
@@ -343,7 +317,7 @@ bind_sides(Strips *s, const Product *p, const KernelPlan *plan)
 {
 	for (unsigned n = 0; n < 2; n++) {
 		s->side[n] = p->side[n];
-		s->side[n].stand_in = n * STRIPS_READS;
+		s->side[n].reads.stand_in = n * EARLY_READS;
 		s->side[n].once = n == 0;
 		s->side[n].rows = n ? plan->block_rows / WARP_MMA_COLUMNS : STRIPS_ROWS;
 		strip_factor_declare(s, &s->side[n]);

@@ -4,6 +4,7 @@
 #define TEXO_PASSES_SCHEDULE_CONTRACT_STRIPS_H
 
 #include "passes/schedule/contract.h"
+#include "passes/schedule/early_reads.h"
 
 /* Whether node t is of that kind, wherever its tensors will live, for some sizes at least. */
 bool contract_strips_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
@@ -27,19 +28,10 @@ enum {
 	STRIPS_MOST_TERMS = 16, /* of a lane, of a chunk */
 	STRIPS_MOST_FEW_TILES = 2,
 	STRIPS_MOST_SUMS = STRIPS_ROWS / 2 * STRIPS_MOST_FEW_TILES * 4,
-	STRIPS_READS = 4,     /* of a factor */
 	STRIPS_SCALES = 4,
 	STRIPS_GROUP = 64,    /* terms that have a scale in common */
 	STRIPS_MOST_VALUES = STRIPS_ROWS * STRIPS_MOST_TERMS
 };
-
-/* How a read goes along a factor's groups, of elements side by side along one axis: the same for a group, another one for
- * each element, or an element each side by side in memory. */
-typedef enum { GROUP_SAME, GROUP_APART, GROUP_ALONG } GroupHow;
-typedef struct {
-	ExprId read;
-	GroupHow how;
-} GroupRead;
 
 /* The long side's factor as a product: one that the matrix instructions take, exactly, and what is the same for a group of
  * terms, by which sums of them are multiplied. */
@@ -54,13 +46,12 @@ typedef struct {
 typedef struct {
 	ExprId value, made;    /* with stand-ins for what is read, of 16 bits */
 	DType dtype;
-	unsigned own_axis, rows, stand_in;
+	unsigned own_axis, rows;
 	bool along_terms;
 	bool once;             /* no other block reads it */
-	unsigned nread;
-	GroupRead read[STRIPS_READS];
+	EarlyReads reads;
 	ValId own[STRIPS_ROWS]; /* the own index of each row, inside the tensor */
-	ValId raw[STRIPS_READS][STRIPS_MOST_VALUES]; /* by row and term */
+	ValId raw[EARLY_READS][STRIPS_MOST_VALUES]; /* by row and term */
 } StripFactor;
 
 typedef struct {

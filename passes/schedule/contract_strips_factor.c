@@ -8,7 +8,6 @@
 #include "passes/schedule/contract_strips.h"
 
 #include "ir/bugs.h"
-#include "passes/expr_map.h"
 
 enum { GROUP_BITS = 128 };
 
@@ -27,58 +26,30 @@ is_same_in_group(const Graph *g, Arena *scratch, ExprId sub, unsigned axis)
 	return of->op == OP_AXIS && by->op == OP_CONST && by->imm.i > 0 && by->imm.i % STRIPS_MOST_TERMS == 0;
 }
 
-static GroupHow
-how_along(const Graph *g, Arena *scratch, ExprId read, unsigned axis)
+static EarlyHow
+how_along(void *user, const Graph *g, Arena *scratch, ExprId read)
 {
+	unsigned axis = *(const unsigned *)user;
 	const Expr *p = expr_get(g, read);
 	bool same = true;
 	for (unsigned k = 0; k + 1u < p->narg; k++)
 		same = same && is_same_in_group(g, scratch, expr_arg(g, read, k), axis);
 	if (!same || !p->narg)
-		return same ? GROUP_SAME : GROUP_APART;
+		return same ? EARLY_ONCE : EARLY_EACH;
 	const Expr *last = expr_get(g, expr_arg(g, read, p->narg - 1u));
 	if (last->op == OP_AXIS && last->ref == axis)
-		return dtype_info[p->dtype].bits == 8 ? GROUP_APART : GROUP_ALONG; /* 16 and 4 bits are what GPUs were seen to take */
-	return is_same_in_group(g, scratch, expr_arg(g, read, p->narg - 1u), axis) ? GROUP_SAME : GROUP_APART;
+		return dtype_info[p->dtype].bits == 8 ? EARLY_EACH : EARLY_GROUP; /* 16 and 4 bits are what GPUs were seen to take */
+	return is_same_in_group(g, scratch, expr_arg(g, read, p->narg - 1u), axis) ? EARLY_ONCE : EARLY_EACH;
 }
 
-/* Takes the read, if it can be done early. */
-static bool
-take_read(const Graph *g, Arena *scratch, StripFactor *f, ExprId read, unsigned axis)
-{
-	const Expr *x = expr_get(g, read);
-	if (g->tensor.at[x->ref].kind == TENSOR_SCALAR || x->access || x->dtype == DT_C64 || f->nread == STRIPS_READS)
-		return false;
-	for (unsigned k = 0; k < x->narg; k++)
-		if (!expr_is_index(g, scratch, expr_arg(g, read, k)))
-			return false;
-	f->read[f->nread++] = (GroupRead){read, how_along(g, scratch, read, axis)};
-	return true;
-}
-
-/* The reads that whoever wants the value wants; how many of them have elements side by side along the axis. */
+/* The factor's early reads; how many of them have elements side by side along the axis. */
 static unsigned
 find_reads(const Graph *g, Arena *scratch, StripFactor *f, unsigned axis)
 {
-	VEC(ExprId) stack = {0};
-	bool *seen = ARENA_ARRAY(scratch, bool, g->expr.n);
 	unsigned along = 0;
-	f->nread = 0;
-	vec_push(scratch, &stack, f->value);
-	while (stack.n) {
-		ExprId e = stack.at[--stack.n];
-		const Expr *x = expr_get(g, e);
-		if (seen[e])
-			continue;
-		seen[e] = true;
-		if (x->op == OP_READ && take_read(g, scratch, f, e, axis))
-			continue;
-		unsigned n = op_info[x->op].flags & F_LAZY ? 1 : x->narg;
-		for (unsigned k = 0; k < n; k++)
-			vec_push(scratch, &stack, expr_arg(g, e, k));
-	}
-	for (unsigned r = 0; r < f->nread; r++)
-		along += f->read[r].how == GROUP_ALONG;
+	early_reads_find(g, scratch, f->value, how_along, &axis, &f->reads);
+	for (unsigned r = 0; r < f->reads.n; r++)
+		along += f->reads.at[r].how == EARLY_GROUP;
 	return along;
 }
 
@@ -97,9 +68,9 @@ unsigned
 strip_factor_terms(const Graph *g, const StripFactor *f)
 {
 	unsigned most = STRIPS_ROWS;
-	for (unsigned r = 0; r < f->nread; r++) {
-		unsigned fit = (unsigned)GROUP_BITS / dtype_info[expr_get(g, f->read[r].read)->dtype].bits;
-		if (f->along_terms && f->read[r].how == GROUP_ALONG && fit > most)
+	for (unsigned r = 0; r < f->reads.n; r++) {
+		unsigned fit = (unsigned)GROUP_BITS / dtype_info[expr_get(g, f->reads.at[r].read)->dtype].bits;
+		if (f->along_terms && f->reads.at[r].how == EARLY_GROUP && fit > most)
 			most = fit < STRIPS_MOST_TERMS ? fit : STRIPS_MOST_TERMS;
 	}
 	return most;
@@ -108,28 +79,10 @@ strip_factor_terms(const Graph *g, const StripFactor *f)
 bool
 strip_factor_has_nibbles(const Graph *g, const StripFactor *f)
 {
-	for (unsigned r = 0; r < f->nread && f->along_terms; r++)
-		if (f->read[r].how == GROUP_ALONG && dtype_info[expr_get(g, f->read[r].read)->dtype].bits == 4)
+	for (unsigned r = 0; r < f->reads.n && f->along_terms; r++)
+		if (f->reads.at[r].how == EARLY_GROUP && dtype_info[expr_get(g, f->reads.at[r].read)->dtype].bits == 4)
 			return true;
 	return false;
-}
-
-/* --- stand-ins --- */
-
-static ExprId
-stand_in(Graph *g, const StripFactor *f, unsigned n)
-{
-	return expr_make(g, OP_IVAR, (DType)expr_get(g, f->read[n].read)->dtype, f->stand_in + n, 0, NULL, 0);
-}
-
-static ExprId
-replace_read(void *user, Graph *g, ExprId e)
-{
-	const StripFactor *f = user;
-	for (unsigned n = 0; n < f->nread; n++)
-		if (f->read[n].read == e)
-			return stand_in(g, f, n);
-	return e;
 }
 
 void
@@ -142,7 +95,7 @@ strip_factor_declare(Strips *s, StripFactor *f)
 		rounded = expr_cast(g, f->dtype, f->value);
 	else if (value.op == OP_CAST) /* one that rounds, if it is free */
 		rounded = expr_cast(g, f->dtype, expr_arg(g, f->value, 0));
-	f->made = expr_map(g, s->l.scratch, rounded, replace_read, f);
+	f->made = early_reads_replace(g, s->l.scratch, rounded, &f->reads);
 	point_declare(&s->l, f->made);
 }
 
@@ -167,15 +120,6 @@ enter_element(Strips *s, const StripFactor *f, unsigned row, ValId from, unsigne
 	s->l.axis[s->term_axis] = strips_op(s, OP_ADD, from, strips_int(s, term));
 }
 
-static ValId
-value_at_point(Point *l, ExprId e)
-{
-	uint32_t mark = point_mark(l);
-	ValId v = point_value(l, e, true).re;
-	point_release(l, mark);
-	return v;
-}
-
 /* --- reads --- */
 
 /* From element (row, term) on, n elements along the group's axis. */
@@ -185,15 +129,11 @@ read_along(Strips *s, StripFactor *f, unsigned r, unsigned row, ValId from, unsi
 	Point *l = &s->l;
 	unsigned axis = f->along_terms ? s->term_axis : f->own_axis;
 	enter_element(s, f, row, from, term);
-	point_set_lanes(l, n, axis);
-	ValId all = value_at_point(l, f->read[r].read);
+	ValId one[STRIPS_MOST_TERMS], all = early_group(l, f->reads.at[r].read, n, axis, one);
 	if (f->once && tir_inst(l->tir, all)->op == OP_LOAD)
 		l->tir->inst.at[all].imm.i |= TIR_STREAM;
-	point_set_lanes(l, 0, axis);
-	for (unsigned k = 0; k < n; k++) {
-		unsigned to = f->along_terms ? row * s->terms + term + k : (row + k) * s->terms + term;
-		f->raw[r][to] = tir_emit(l->tir, OP_LANE, tir_scalar((DType)expr_get(l->g, f->read[r].read)->dtype), k, &all, 1);
-	}
+	for (unsigned k = 0; k < n; k++)
+		f->raw[r][f->along_terms ? row * s->terms + term + k : (row + k) * s->terms + term] = one[k];
 }
 
 /* Group n: a row's terms, or a term's rows. */
@@ -201,28 +141,28 @@ static void
 read_group(Strips *s, StripFactor *f, unsigned r, unsigned n, ValId from)
 {
 	Point *l = &s->l;
-	const GroupRead *read = &f->read[r];
+	const EarlyRead *read = &f->reads.at[r];
 	unsigned size = f->along_terms ? s->terms : f->rows, fit = (unsigned)GROUP_BITS / dtype_info[expr_get(l->g, read->read)->dtype].bits;
-	unsigned step = read->how == GROUP_ALONG ? (fit < size ? fit : size) : 1;
+	unsigned step = read->how == EARLY_GROUP ? (fit < size ? fit : size) : 1;
 	for (unsigned k = 0; k < size; k += step) {
 		unsigned row = f->along_terms ? n : k, term = f->along_terms ? k : n, at = row * s->terms + term;
-		if (read->how == GROUP_ALONG) {
+		if (read->how == EARLY_GROUP) {
 			read_along(s, f, r, row, from, term, step);
 			continue;
 		}
-		if (read->how == GROUP_SAME && k) {
+		if (read->how == EARLY_ONCE && k) {
 			f->raw[r][at] = f->raw[r][f->along_terms ? row * s->terms : term];
 			continue;
 		}
 		enter_element(s, f, row, from, term);
-		f->raw[r][at] = value_at_point(l, read->read);
+		f->raw[r][at] = early_value(l, read->read);
 	}
 }
 
 void
 strip_factor_read(Strips *s, StripFactor *f, ValId term)
 {
-	for (unsigned r = 0; r < f->nread; r++)
+	for (unsigned r = 0; r < f->reads.n; r++)
 		for (unsigned n = 0; n < (f->along_terms ? f->rows : s->terms); n++)
 			read_group(s, f, r, n, term);
 }
@@ -232,9 +172,9 @@ strip_factor_element(Strips *s, StripFactor *f, unsigned row, unsigned term, Val
 {
 	Point *l = &s->l;
 	enter_element(s, f, row, from, term);
-	for (unsigned r = 0; r < f->nread; r++)
-		point_place(l, stand_in(l->g, f, r), f->raw[r][row * s->terms + term]);
-	ValId v = value_at_point(l, f->made);
+	for (unsigned r = 0; r < f->reads.n; r++)
+		point_place(l, early_stand_in(l->g, &f->reads, r), f->raw[r][row * s->terms + term]);
+	ValId v = early_value(l, f->made);
 	if (!there || BUG(strip_tail_taken))
 		return v;
 	return tir_select(l->tir, there, v, tir_float(l->tir, f->dtype, 0));

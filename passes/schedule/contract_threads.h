@@ -3,6 +3,7 @@
 #define TEXO_PASSES_SCHEDULE_CONTRACT_THREADS_H
 
 #include "passes/schedule/contract.h"
+#include "passes/schedule/early_reads.h"
 
 /* Whether node t is of that kind, wherever its tensors will live, and its sizes may be worth a tile. */
 bool contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
@@ -20,9 +21,8 @@ enum {
 	THREADS_ROWS = 16, /* of a thread, at most */
 	QUAD = 4,          /* elements side by side */
 	THREADS_COLUMNS = 8,
-	THREADS_READS = 4, /* of a factor that are on their way while others are multiplied */
 	THREADS_GROUPS = 8, /* of a panel that a thread brings, at most */
-	THREADS_RAW = THREADS_READS * THREADS_GROUPS * QUAD
+	THREADS_RAW = EARLY_READS * THREADS_GROUPS * QUAD
 };
 
 /* The indices of some axes, counted through as if they were one. */
@@ -34,19 +34,10 @@ typedef struct {
 	ValId extent[TG_MAX_AXES], from[TG_MAX_AXES], all; /* from: 0 where the first index is 0 */
 } Indices;
 
-/* A read that is done before what it is for, of a group of elements side by side: once for all of them, for each of them,
- * or of all of them at once. */
-typedef enum { READ_ONCE, READ_EACH, READ_GROUP } ReadHow;
-typedef struct {
-	ExprId read;
-	ReadHow how;
-} EarlyRead;
-
 /* A factor, and its panel in shared memory. Each thread brings some groups of it. */
 typedef struct {
 	ExprId factor, value;      /* value: with stand-ins for what is read early */
-	EarlyRead read[THREADS_READS];
-	unsigned nread, stand_in;  /* the number of the first of these */
+	EarlyReads reads;
 	bool along_terms;          /* memory, and groups, run along the terms, else along the own axes */
 	uint32_t axes;             /* those, as bits */
 	unsigned axis, group;      /* the innermost of them; elements side by side in a group */

@@ -10,7 +10,6 @@
 #include "passes/schedule/contract_threads.h"
 
 #include "ir/bugs.h"
-#include "passes/expr_map.h"
 
 enum {
 	GROUP_BYTES = 16,
@@ -18,16 +17,6 @@ enum {
 };
 
 /* --- what is read early --- */
-
-static bool
-has_index_subscripts(const Graph *g, Arena *scratch, ExprId read)
-{
-	const Expr *p = expr_get(g, read);
-	for (unsigned k = 0; k < p->narg; k++)
-		if (!expr_is_index(g, scratch, expr_arg(g, read, k)))
-			return false;
-	return true;
-}
 
 /* Whether elements side by side along the panel's axis are side by side in memory. */
 static bool
@@ -43,45 +32,16 @@ is_in_a_row(const Graph *g, Arena *scratch, const Panel *p, ExprId read)
 	return last->op == OP_AXIS && last->ref == p->axis;
 }
 
-/* Takes the read, if it can be done early. */
-static bool
-take_read(const Graph *g, Arena *scratch, Panel *p, ExprId read)
+static EarlyHow
+how_read(void *user, const Graph *g, Arena *scratch, ExprId read)
 {
-	const Expr *x = expr_get(g, read);
-	bool varies = expr_axes(g, scratch, read) & p->axes;
-	if (g->tensor.at[x->ref].kind == TENSOR_SCALAR || x->access || x->dtype == DT_C64 || p->nread == THREADS_READS ||
-	    !has_index_subscripts(g, scratch, read))
-		return false;
-	EarlyRead *r = &p->read[p->nread++];
-	*r = (EarlyRead){read, varies ? READ_EACH : READ_ONCE};
+	Panel *p = user;
 	if (!is_in_a_row(g, scratch, p, read))
-		return true;
-	unsigned fit = GROUP_BYTES / (dtype_info[x->dtype].bits / 8u);
+		return expr_axes(g, scratch, read) & p->axes ? EARLY_EACH : EARLY_ONCE;
+	unsigned fit = GROUP_BYTES / (dtype_info[expr_get(g, read)->dtype].bits / 8u);
 	unsigned most = p->group ? p->group : QUAD;
-	r->how = READ_GROUP;
 	p->group = fit < most ? fit : most;
-	return true;
-}
-
-/* The reads that whoever wants the factor wants. */
-static void
-find_reads(const Graph *g, Arena *scratch, Panel *p)
-{
-	VEC(ExprId) stack = {0};
-	bool *seen = ARENA_ARRAY(scratch, bool, g->expr.n);
-	vec_push(scratch, &stack, p->factor);
-	while (stack.n) {
-		ExprId e = stack.at[--stack.n];
-		const Expr *x = expr_get(g, e);
-		if (seen[e])
-			continue;
-		seen[e] = true;
-		if (x->op == OP_READ && take_read(g, scratch, p, e))
-			continue;
-		unsigned n = op_info[x->op].flags & F_LAZY ? 1 : x->narg;
-		for (unsigned k = 0; k < n; k++)
-			vec_push(scratch, &stack, expr_arg(g, e, k));
-	}
+	return EARLY_GROUP;
 }
 
 /* With groups along the terms, or along the own axes. */
@@ -89,7 +49,7 @@ static Panel
 find_along(const Graph *g, Arena *scratch, ExprId factor, bool along_terms, uint32_t axes)
 {
 	Panel p = {.factor = factor, .along_terms = along_terms, .axes = axes, .axis = 31u - (unsigned)__builtin_clz(axes)};
-	find_reads(g, scratch, &p);
+	early_reads_find(g, scratch, factor, how_read, &p, &p.reads);
 	return p;
 }
 
@@ -98,9 +58,9 @@ static unsigned
 count_groups(const Graph *g, Arena *scratch, const Panel *p, unsigned term, uint32_t own)
 {
 	unsigned n = 0;
-	for (unsigned r = 0; r < p->nread; r++) {
-		uint32_t axes = expr_axes(g, scratch, p->read[r].read);
-		n += p->read[r].how == READ_GROUP && (axes & own) && (axes >> term & 1);
+	for (unsigned r = 0; r < p->reads.n; r++) {
+		uint32_t axes = expr_axes(g, scratch, p->reads.at[r].read);
+		n += p->reads.at[r].how == EARLY_GROUP && (axes & own) && (axes >> term & 1);
 	}
 	return n;
 }
@@ -117,27 +77,9 @@ panel_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, bool
 	bool by_terms = terms != owns ? terms > owns : columns ? f->columns_along_terms : f->rows_along_terms;
 	const Expr *lo = expr_get(g, n->axis[term].lo);
 	*p = by_terms ? along : across;
-	p->stand_in = columns ? THREADS_READS : 0;
+	p->reads.stand_in = columns ? EARLY_READS : 0;
 	if (!p->group || (p->along_terms && (lo->op != OP_CONST || lo->imm.i != 0)))
 		p->group = 1;
-}
-
-/* --- stand-ins --- */
-
-static ExprId
-stand_in(Graph *g, const Panel *p, unsigned n)
-{
-	return expr_make(g, OP_IVAR, (DType)expr_get(g, p->read[n].read)->dtype, p->stand_in + n, 0, NULL, 0);
-}
-
-static ExprId
-replace_read(void *user, Graph *g, ExprId e)
-{
-	const Panel *p = user;
-	for (unsigned n = 0; n < p->nread; n++)
-		if (p->read[n].read == e)
-			return stand_in(g, p, n);
-	return e;
 }
 
 void
@@ -153,7 +95,7 @@ panel_declare(Threads *x, Panel *p, unsigned group)
 	p->step = threads / ((p->along_terms ? THREADS_TERMS : p->own) / p->group);
 	if (p->ngroup == 0 || p->ngroup > THREADS_GROUPS || p->step == 0)
 		bug(l->g->arena, "a panel of %u by %u for %u threads", p->own, (unsigned)THREADS_TERMS, threads);
-	p->value = expr_map(l->g, l->scratch, p->factor, replace_read, p);
+	p->value = early_reads_replace(l->g, l->scratch, p->factor, &p->reads);
 	point_declare(l, p->value);
 }
 
@@ -204,25 +146,16 @@ enter_element(Threads *x, const Panel *p, unsigned n, unsigned j, ValId term, bo
 static unsigned
 values_of(const Panel *p, const EarlyRead *r)
 {
-	return r->how == READ_ONCE ? 1 : p->group;
+	return r->how == EARLY_ONCE ? 1 : p->group;
 }
 
 unsigned
 panel_reads(const Panel *p)
 {
 	unsigned n = 0;
-	for (unsigned r = 0; r < p->nread; r++)
-		n += p->ngroup * values_of(p, &p->read[r]);
+	for (unsigned r = 0; r < p->reads.n; r++)
+		n += p->ngroup * values_of(p, &p->reads.at[r]);
 	return n;
-}
-
-static ValId
-value_at_point(Point *l, ExprId e)
-{
-	uint32_t mark = point_mark(l);
-	ValId v = point_value(l, e, true).re;
-	point_release(l, mark);
-	return v;
 }
 
 /* What is read for group n. */
@@ -231,28 +164,24 @@ read_group(Threads *x, const Panel *p, const EarlyRead *r, unsigned n, ValId ter
 {
 	Point *l = &x->l;
 	enter_element(x, p, n, 0, term, clamped);
-	if (r->how != READ_GROUP || !p->whole || p->group == 1) {
+	if (r->how != EARLY_GROUP || !p->whole || p->group == 1) {
 		for (unsigned j = 0; j < values_of(p, r); j++) {
 			if (j)
 				enter_element(x, p, n, j, term, clamped);
-			raw[j] = value_at_point(l, r->read);
+			raw[j] = early_value(l, r->read);
 		}
 		return;
 	}
-	point_set_lanes(l, p->group, p->axis);
-	ValId all = value_at_point(l, r->read);
-	point_set_lanes(l, 0, p->axis);
-	for (unsigned j = 0; j < p->group; j++)
-		raw[j] = tir_emit(l->tir, OP_LANE, tir_scalar((DType)expr_get(l->g, r->read)->dtype), j, &all, 1);
+	early_group(l, r->read, p->group, p->axis, raw);
 }
 
 void
 panel_load(Threads *x, Panel *p, ValId term, bool clamped, ValId *raw)
 {
 	for (unsigned n = 0; n < p->ngroup; n++)
-		for (unsigned r = 0; r < p->nread; r++) {
-			read_group(x, p, &p->read[r], n, term, clamped, raw);
-			raw += values_of(p, &p->read[r]);
+		for (unsigned r = 0; r < p->reads.n; r++) {
+			read_group(x, p, &p->reads.at[r], n, term, clamped, raw);
+			raw += values_of(p, &p->reads.at[r]);
 		}
 }
 
@@ -286,13 +215,13 @@ panel_stage(Threads *x, Panel *p, ValId slot, ValId term, bool clamped, const Va
 		for (unsigned j = 0; j < p->group; j++) {
 			const ValId *at = raw;
 			ValId there = enter_element(x, p, n, j, term, clamped);
-			for (unsigned r = 0; r < p->nread; at += values_of(p, &p->read[r]), r++)
-				point_place(l, stand_in(l->g, p, r), at[p->read[r].how == READ_ONCE ? 0 : j]);
-			v[j] = value_at_point(l, p->value);
+			for (unsigned r = 0; r < p->reads.n; at += values_of(p, &p->reads.at[r]), r++)
+				point_place(l, early_stand_in(l->g, &p->reads, r), at[p->reads.at[r].how == EARLY_ONCE ? 0 : j]);
+			v[j] = early_value(l, p->value);
 			v[j] = there && !BUG(panel_tail_taken) ? tir_select(l->tir, there, v[j], p->fill) : v[j];
 		}
-		for (unsigned r = 0; r < p->nread; r++)
-			raw += values_of(p, &p->read[r]);
+		for (unsigned r = 0; r < p->reads.n; r++)
+			raw += values_of(p, &p->reads.at[r]);
 		store_group(x, p, n, slot, v);
 	}
 }

@@ -190,8 +190,8 @@ contract_window_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 	if (!contract_window_could(g, scratch, places->faulty, t, o) || places->faulty[t] ||
 	    !find_product(g, scratch, places->faulty, t, &of, &w))
 		return 0;
-	TensorId out = roles_memory(g, places, t);
-	if (out == roles_memory(g, places, w.tensor) || out == roles_memory(g, places, of.column.tensor))
+	TensorId out = places_memory(g, places, t);
+	if (out == places_memory(g, places, w.tensor) || out == places_memory(g, places, of.column.tensor))
 		return 0;
 	unsigned n = 0;
 	for (unsigned k = 0; k < contract_window_tiles(); k++) {

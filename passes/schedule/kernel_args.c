@@ -270,12 +270,11 @@ point_block_mask(Point *l, ValId base, ValId end)
 	return tir_binary(k, OP_LT, iota, tir_cast(k, DT_I32, tir_binary(k, OP_MAX, left, tir_int(k, DT_I64, 0))));
 }
 
-/* The tensor in whose memory t lives. */
-static TensorId
-memory_of(const Point *l, TensorId t)
+TensorId
+places_memory(const Graph *g, const Places *places, TensorId t)
 {
-	uint32_t r = l->places->result[t];
-	return r && l->g->result.at[r - 1].inout ? l->g->result.at[r - 1].inout : t;
+	uint32_t r = places->result[t];
+	return r && g->result.at[r - 1].inout ? g->result.at[r - 1].inout : t;
 }
 
 void
@@ -285,7 +284,7 @@ point_say_same_memory(Point *l)
 	for (uint32_t b = 0; b < k->buffer.n; b++)
 		for (uint32_t a = 0; a < b && !l->tir->buffer.at[b].same; a++)
 			if (k->buffer.at[a].kind == BIND_DATA && k->buffer.at[b].kind == BIND_DATA &&
-			    memory_of(l, k->buffer.at[a].tensor) == memory_of(l, k->buffer.at[b].tensor))
+			    places_memory(l->g, l->places, k->buffer.at[a].tensor) == places_memory(l->g, l->places, k->buffer.at[b].tensor))
 				l->tir->buffer.at[b].same = a + 1;
 }
 

@@ -33,6 +33,9 @@ typedef struct {
 	bool cuts;              /* the graph has ranges that may be cut */
 } Places;
 
+/* The tensor in whose memory t lives (kernel_args.c). */
+TensorId places_memory(const Graph *g, const Places *places, TensorId t);
+
 enum { POINT_MAX_COPIES = 8 };
 
 /* Where reads of a tensor find it. */
