@@ -38,7 +38,7 @@ typedef struct {
 	uint16_t resident;      /* as TirKernel has it */
 	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
 	bool short_axis;        /* the axis along the lanes does */
-	bool long_sums;         /* rows have 2048 elements and more (passes/schedule/long_sums.c) */
+	bool long_sums;         /* rows have 2048 elements and more (passes/schedule/point/long_sums.c) */
 	uint32_t once;          /* folds of a row that wait for each other are gone through together, where there are so many
 	                         * rows; 0: they are not */
 	uint32_t posts;         /* SCAN: a task is a vector of a row, and posts what it folds to those behind it; rows have at

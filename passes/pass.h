@@ -50,7 +50,7 @@ typedef struct {
 	bool blocks;             /* threads of a block take a task together: a GPU, also for the cost model */
 	uint16_t cluster;        /* blocks that can take a task together; 0: one */
 	bool roles;              /* of groups of threads, and channels between them: ir/channel.h */
-	uint8_t roles_tile;      /* 0, or 1 + the only tile that their kernels may have (contract_roles_tile.c) */
+	uint8_t roles_tile;      /* 0, or 1 + the only tile that their kernels may have (contract/roles_tile.c) */
 	FuseMode fuse;
 	uint32_t least_tile;     /* the least rows, columns and terms that are worth a tile of a GPU's threads; 0: as many as are */
 	uint32_t part_terms;     /* the least terms of a part of a fold; 0: as many as are worth a task */

@@ -88,7 +88,7 @@ def fault(k, layout, sizes, dtype, out, fill):
 
 
 def guard_bits():
-    """How many bits below a significand the hardware keeps of what it aligns, as contract_roles.c takes it: 2. Terms of
+    """How many bits below a significand the hardware keeps of what it aligns, as contract/roles.c takes it: 2. Terms of
     2^-25 beside a 1 are lost with one bit, and with two add up to 2^-23."""
     k = texo.compile(program("mk nk", "bf16", "f32"), target=ARGS.device).kernel()
     x, w = torch.zeros(128, 64, device=ARGS.device), torch.ones(64, 64, device=ARGS.device)

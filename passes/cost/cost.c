@@ -4,7 +4,7 @@
 #include "passes/cost/cost.h"
 
 #include "passes/schedule/op_cost.h"
-#include "passes/schedule/scan.h"
+#include "passes/schedule/rows/prefixes.h"
 #include "passes/schedule/schedule.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 #include "passes/cost/work_count.h"
 
 #include "passes/schedule/op_cost.h"
-#include "passes/schedule/rows.h"
+#include "passes/schedule/rows/rows.h"
 
 typedef struct {
 	unsigned axis;

@@ -1,4 +1,4 @@
-/* group.c: which nodes share a kernel by rows (passes/schedule/rows.h).
+/* group.c: which nodes share a kernel by rows (passes/schedule/rows/rows.h).
  *
  * Nodes that the rows take, and that are linked, are divided into regions so that the predicted time of their
  * kernels is least (partition.c). Two are linked when one reads the other, or both read the same. What fuses
@@ -9,7 +9,7 @@
  * far could run, so nothing comes out of order within it; and no region is a kernel when another would
  * have to run in the middle of it. */
 #include "passes/fuse/regions.h"
-#include "passes/schedule/scan.h"
+#include "passes/schedule/rows/prefixes.h"
 #include "passes/schedule/schedule.h"
 
 #include <math.h>

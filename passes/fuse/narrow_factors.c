@@ -11,13 +11,13 @@
  *
  * Computing y anew for each element that it is a factor of costs more than memory for it, which is as many elements as
  * one matrix has. Not so where y comes from fewer bits than it has then: weights of 8 or 4 bits stay as they are. Nor
- * where it is computed once anyway, for few rows (schedule/contract_strips.c). */
+ * where it is computed once anyway, for few rows (schedule/contract/strips.c). */
 #include "passes/expr_map.h"
 #include "passes/fuse/group.h"
 #include "passes/pass_ctx.h"
 #include "passes/retarget.h"
-#include "passes/schedule/contract_roles.h"
-#include "passes/schedule/contract_strips.h"
+#include "passes/schedule/contract/roles.h"
+#include "passes/schedule/contract/strips.h"
 
 enum { LEAST_BITS = 16 };
 

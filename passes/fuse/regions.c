@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "passes/schedule/scan.h"
+#include "passes/schedule/rows/prefixes.h"
 #include "passes/schedule/schedule.h"
 
 /* --- who reads whom --- */

@@ -5,7 +5,7 @@
 #include "passes/cost/cost.h"
 #include "passes/fuse/group.h"
 #include "passes/fuse/partition.h"
-#include "passes/schedule/rows.h"
+#include "passes/schedule/rows/rows.h"
 
 enum {
 	REGION_SIZE = 512,      /* of a dim that has no hint, and of a scalar that a range depends on */

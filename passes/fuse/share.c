@@ -8,7 +8,7 @@
  * fp     exact: a node has the type of its expression, so nothing is rounded on the way
  * tests  tests/fuse/phases_test.c, tests/fuse/kernels.tex, tests/random
  *
- * Phases are of region points (rows.h), over which equal expressions have equal ids, whatever axes their
+ * Phases are of region points (rows/rows.h), over which equal expressions have equal ids, whatever axes their
  * nodes have. A node of its own is evaluated at every point, so an expression may only become one if
  * nothing it reads can be out of bounds or fault: each subscript is an axis that runs along the
  * tensor's own extent. */
@@ -17,7 +17,7 @@
 #include "ir/bugs.h"
 #include "passes/expr_map.h"
 #include "passes/schedule/op_cost.h"
-#include "passes/schedule/rows.h"
+#include "passes/schedule/rows/rows.h"
 #include "passes/schedule/schedule.h"
 
 enum { KEEPING_UNITS = 2 * 4 /* a store and a load of a vector's element */ };

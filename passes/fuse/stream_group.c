@@ -1,4 +1,4 @@
-/* stream_group.c: which nodes are streamed together (passes/schedule/stream.h).
+/* stream_group.c: which nodes are streamed together (passes/schedule/stream/stream.h).
  *
  * A sum of products that only reductions read, each along what it folds, need not be stored when all of
  * them can be folded as it is computed. They are its readers: a group with it, and with what else of the
@@ -12,7 +12,7 @@
 #include "passes/fuse/group.h"
 
 #include "ir/bugs.h"
-#include "passes/schedule/stream_roles.h"
+#include "passes/schedule/stream/roles.h"
 
 enum { MAX_GROUP = STREAM_MAX_OUT + 2 * STREAM_MAX_SCORES };
 

@@ -13,7 +13,7 @@
 #include "passes/fuse/group.h"
 
 #include "passes/expr_map.h"
-#include "passes/schedule/rows.h"
+#include "passes/schedule/rows/rows.h"
 #include "passes/schedule/schedule.h"
 
 enum { FEW_READS = 8 };

@@ -6,7 +6,7 @@
  *
  * Factors are kept below 2^31, so that no product wraps. */
 #include "passes/schedule/op_cost.h"
-#include "passes/schedule/scan.h"
+#include "passes/schedule/rows/prefixes.h"
 #include "passes/schedule/schedule.h"
 
 enum { SOME_TERMS = 16, TASK_UNITS = 64 };

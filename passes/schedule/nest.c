@@ -3,7 +3,7 @@
  *
  * A recurrence runs its sequential axes outermost, in their order and direction, and in each step
  * its members in order, each over its other axes; so every self-read finds its element stored. */
-#include "passes/schedule/index.h"
+#include "passes/schedule/index/index.h"
 #include "ir/bugs.h"
 
 #include <string.h>

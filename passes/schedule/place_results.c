@@ -3,7 +3,7 @@
  * A result's node lives in the result's buffer, an inout's in the parameter's, whose old value every
  * definition reads. Such a node may be written in place when nothing launched later reads the old
  * value, and its own kernel reads it only at the element it is about to write, or in an order that has been
- * looked at (rows_in_place.c). Then no reader can see a new value. All others are computed in the
+ * looked at (rows/in_place.c). Then no reader can see a new value. All others are computed in the
  * workspace and copied when everything has run. */
 #include "passes/schedule/schedule.h"
 

@@ -8,14 +8,14 @@
 #include "passes/fuse/group.h"
 #include "passes/schedule/schedule.h"
 
-#include "passes/schedule/contract_roles.h"
-#include "passes/schedule/contract_strips.h"
-#include "passes/schedule/contract_threads.h"
-#include "passes/schedule/contract_window.h"
-#include "passes/schedule/index.h"
-#include "passes/schedule/rows.h"
-#include "passes/schedule/stream_roles.h"
-#include "passes/schedule/stream_threads.h"
+#include "passes/schedule/contract/roles.h"
+#include "passes/schedule/contract/strips.h"
+#include "passes/schedule/contract/threads.h"
+#include "passes/schedule/contract/window.h"
+#include "passes/schedule/index/index.h"
+#include "passes/schedule/rows/rows.h"
+#include "passes/schedule/stream/roles.h"
+#include "passes/schedule/stream/threads.h"
 #include "passes/scratch.h"
 
 enum { ACCESS_MAX = 0xffff }; /* a fault word has 16 bits for each of two */

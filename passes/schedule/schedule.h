@@ -4,7 +4,7 @@
 
 #include "passes/expr_map.h"
 #include "passes/pass_ctx.h"
-#include "passes/schedule/point.h"
+#include "passes/schedule/point/point.h"
 
 /* Each template fills kernel->tir (made by the caller), its binds, ntask, serial and grain, from
  * kernel->plan. */
@@ -40,21 +40,21 @@ void stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit, InPlaceFn *in_pla
 /* Kernel.grain where a task computes `elements` elements of each of the plan's nodes: tasks that are some
  * 20 microseconds of work together (grain.c). */
 ExprId task_grain(Graph *g, Arena *scratch, const KernelPlan *plan, ExprId elements);
-/* a over b, rounded up: contract_space.c. */
+/* a over b, rounded up: contract/space.c. */
 ExprId launch_ceil_div(Graph *g, ExprId a, int64_t b);
 /* The product of t's extents. */
 ExprId element_count(Graph *g, TensorId t);
 
-/* --- folds (reduction.c) --- */
+/* --- folds (reduction/reduction.c) --- */
 typedef struct {
 	Monoid monoid;
 	DType type;       /* in which it accumulates */
 	bool fma;         /* strict mode: a sum of products takes one fma a term */
 	bool asks_touched;  /* finish asks whether a term arrived */
 	bool wants_touched, may_fail, may_cut;
-	bool range_tells; /* touched is what the range says: nothing carries it (rows_phase.c) */
+	bool range_tells; /* touched is what the range says: nothing carries it (rows/phase.c) */
 	ValId re, im, position, touched, fail, cut;
-	bool searched;    /* re is the lanes' terms, and touched whether they have one (reduction_search.c) */
+	bool searched;    /* re is the lanes' terms, and touched whether they have one (reduction/search.c) */
 	bool by_group;    /* a thread's lanes side by side have terms together */
 	ValId other;      /* with ranks: re is the extreme's, other that of the other end; else 0 */
 } Reduction;
@@ -71,7 +71,7 @@ void reduction_unpack(Reduction *f, const ValId *carried);
 void reduction_join(Point *l, Reduction *f, PointVal from);
 /* Takes the body at the current point as one more term, at this position; always as for point_value. */
 void reduction_term(Point *l, Reduction *f, ValId position, bool always);
-/* --- the same for vectors (reduction_lanes.c): an accumulator a lane --- */
+/* --- the same for vectors (reduction/lanes.c): an accumulator a lane --- */
 /* Makes every accumulator a vector of the point's lanes. */
 void reduction_widen(Point *l, Reduction *f);
 /* A term in the lanes where keep holds; keep 0: in all. */
@@ -88,7 +88,7 @@ void reduction_join_in_threads(Point *l, Reduction *f, unsigned lanes);
  * f without terms. */
 void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse);
 /* The same of a block's vector, from what came before it, `carry`, on, which becomes what came in all; carry and unit
- * are scalars (reduction_block.c). */
+ * are scalars (reduction/block.c). */
 void reduction_prefix_block(Point *l, Reduction *f, const Reduction *unit, Reduction *carry, bool reverse);
 /* The same in two steps, where what came before is known later than what the vector has: `all`, as scalars. Of few
  * lanes a thread; its buffers are declared after all that are handed over. */
@@ -105,14 +105,14 @@ void reduction_tile_begin(ReductionTile *t, const Reduction *f, const Reduction 
 Reduction reduction_tile_end(ReductionTile *t, const Reduction *before);
 /* Lane k of every accumulator, in all lanes. */
 Reduction reduction_spread(Point *l, const Reduction *f, unsigned k);
-/* --- max and min of floats by the terms' ranks (reduction_rank.c) --- */
+/* --- max and min of floats by the terms' ranks (reduction/rank.c) --- */
 /* Makes the fold, at its start, one of ranks, if it is of that kind. */
 void reduction_rank(Point *l, Reduction *f);
 void reduction_rank_term(Point *l, Reduction *f, ValId x);
 void reduction_rank_merge(Point *l, Reduction *f, const Reduction *g);
 ValId reduction_rank_end(Point *l, const Reduction *f);
 
-/* --- arg by a search for the extreme (reduction_search.c) --- */
+/* --- arg by a search for the extreme (reduction/search.c) --- */
 /* Makes the fold, at its start, one that searches, if it is an arg: of a block's lanes that have a term each at most,
  * at the position that is the lane's number. */
 void reduction_search(Reduction *f);
@@ -124,7 +124,7 @@ void reduction_value(Point *l, Reduction *f, PointVal v, ValId position);
 PointVal reduction_end(Point *l, const Reduction *f);
 DType reduction_type(const Graph *g, const Node *n);
 
-/* --- one element (element.c) --- */
+/* --- one element (point/element.c) --- */
 /* The value of the node entered, at the point l->axis[0..npar): domain, loops, guard, fold, finish. */
 PointVal element_value(Point *l);
 /* The fold alone of a node that has one, whatever its domain is. */

@@ -1,4 +1,4 @@
-/* across_test.c: folds along columns in the kernel of the rows' own folds (rows_across.c), which blocks of threads run:
+/* across_test.c: folds along columns in the kernel of the rows' own folds (rows/across.c), which blocks of threads run:
  * rows that one vector holds and rows that it does not, one part and several, of which the last may be short. */
 #include <setjmp.h>
 #include <stdarg.h>

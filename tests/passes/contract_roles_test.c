@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "graph_case.h"
-#include "passes/schedule/contract_roles_build.h"
+#include "passes/schedule/contract/roles_build.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 

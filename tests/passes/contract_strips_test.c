@@ -1,4 +1,4 @@
-/* contract_strips_test.c: products with few rows or columns by strips (schedule/contract_strips.c), run by the tile
+/* contract_strips_test.c: products with few rows or columns by strips (schedule/contract/strips.c), run by the tile
  * interpreter, which finds races, and compared with the oracle. */
 #include <setjmp.h>
 #include <stdarg.h>

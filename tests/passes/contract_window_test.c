@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "graph_case.h"
-#include "passes/schedule/contract_window.h"
+#include "passes/schedule/contract/window.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 

@@ -1,4 +1,4 @@
-/* long_sums_test.c: powers that are terms of long sums (long_sums.c) leave these within the oracle's bounds: rows that a
+/* long_sums_test.c: powers that are terms of long sums (point/long_sums.c) leave these within the oracle's bounds: rows that a
  * block holds and rows that it does not, in kernels of blocks that take long rows alone and in those that take any. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* once_test.c: folds of a row that wait for one another, gone through together by blocks of threads (rows_once.c). */
+/* once_test.c: folds of a row that wait for one another, gone through together by blocks of threads (rows/once.c). */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

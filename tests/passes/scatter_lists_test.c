@@ -1,4 +1,4 @@
-/* scatter_lists_test.c: scatters by blocks of threads, whose terms are listed (scatter_list.c). */
+/* scatter_lists_test.c: scatters by blocks of threads, whose terms are listed (index/scatter_list.c). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* tile_test.c: what blocks of threads read across their lanes, through tiles in shared memory (rows_tile.c), and what a
- * task's rows share (rows_keep.c), against the oracle: tiles that are whole and that are not, of several types and
+/* tile_test.c: what blocks of threads read across their lanes, through tiles in shared memory (rows/tile.c), and what a
+ * task's rows share (rows/keep.c), against the oracle: tiles that are whole and that are not, of several types and
  * ranks; and what must not be read early. */
 #include <setjmp.h>
 #include <stdarg.h>

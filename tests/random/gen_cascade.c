@@ -1,5 +1,5 @@
 /* gen_cascade.c: reductions that depend on one another and read sums of products that nobody else reads:
- * what one kernel folds in a pass over tiles (passes/schedule/stream.h), and what is just no such thing. */
+ * what one kernel folds in a pass over tiles (passes/schedule/stream/stream.h), and what is just no such thing. */
 #include <string.h>
 
 #include "generator.h"

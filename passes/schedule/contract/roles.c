@@ -1,0 +1,338 @@
+/* roles.c: the CONTRACT template for a GPU with wgmma: a sum of products of two bf16 or f16 factors, each an
+ * element of a tensor, by a block whose groups multiply while one loads (ir/channel.h).
+ *
+ * A task is a tile of the output; there are kernels of several tiles, of which a launch takes one (roles_tile.c).
+ * The block goes from one tile to the next; the loading role runs ahead, as far as the ring has room, also into the next
+ * tile. A multiplying group keeps one product going while it waits for the next slot. Groups share a tile's rows, or take
+ * turns with a tile each: then one finishes its elements (roles_finish.c) while the other multiplies. Where there
+ * are fewer tiles than processors the blocks of a cluster have a tile, and each a part of its terms: they add up their sums
+ * in the order of the terms, and each finishes a part of the rows.
+ *
+ * Elements outside of a factor are 0 to the copy, so only what is stored is masked. The copies want rows that begin at
+ * multiples of 16 bytes, and take less of the cache where they begin with its sectors: a launch brings others to memory where
+ * they do (Kernel.pitch). Sizes that do not fill a fraction of a tile are another kernel's.
+ *
+ * The order of the sums is the hardware's, which the strict mode does not allow. An instruction adds 16 exact products to
+ * the accumulator in one go: it aligns the 17 to the largest, keeps 2 bits more than a significand's 24 and cuts off what
+ * lies below, the sum's last bits too (Khattak and Mikaitis, "Accurate Models of NVIDIA Tensor Cores", 2025;
+ * scripts/gpu-products.py looks whether the bits are there). Where S is the sum of the magnitudes and u = 2^-24, that is an
+ * error of at most (17/2 + 2) u S for 16 terms, below the n u S which the oracle allows n terms in any order, n >= 64
+ * (eval_fold.c); an instruction whose terms are all beyond the end is exact. Sums of up to 8 parts are added by 7 additions
+ * more, each within u S, which the n u S have room for too. */
+#include "passes/schedule/contract/raster.h"
+#include "passes/schedule/contract/roles_build.h"
+
+enum {
+	LEAST = 64    /* rows, columns and terms that are worth a tile */
+};
+
+/* --- whether --- */
+
+/* e as a bf16 or f16 element that is widened, with one plain index for each axis of its tensor. */
+bool
+roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to)
+{
+	const Expr *cast = expr_get(g, e);
+	if (cast->op != OP_CAST || cast->dtype != DT_F32)
+		return false;
+	ExprId read = expr_arg(g, e, 0);
+	const Expr *p = expr_get(g, read);
+	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5 || (p->dtype != DT_BF16 && p->dtype != DT_F16))
+		return false;
+	uint32_t seen = 0;
+	*to = (RolesFactor){.tensor = p->ref, .dtype = (DType)p->dtype, .naxis = p->narg};
+	for (unsigned n = 0; n < p->narg; n++) {
+		const Expr *sub = expr_get(g, expr_arg(g, read, n));
+		if (sub->op != OP_AXIS || seen >> sub->ref & 1)
+			return false;
+		to->axis[n] = (uint8_t)sub->ref;
+		seen |= 1u << sub->ref;
+	}
+	unsigned last = to->axis[p->narg - 1];
+	to->turned = last == own;
+	return (seen >> own & 1) && (seen >> term & 1) && (last == own || last == term);
+}
+
+/* A product along one axis each of rows, columns and terms, of two factors of a 16-bit type. */
+static bool
+find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r, Factors *f)
+{
+	const Node *n = tensor_node(g, t);
+	if (!contract_is_plain(g, scratch, faulty, t, f))
+		return false;
+	r->row_axis = (unsigned)__builtin_ctz(f->row_axes);
+	r->column_axis = (unsigned)__builtin_ctz(f->column_axes);
+	r->term_axis = n->npar;
+	return contract_narrow_type(g, f->row) != DT_NONE && contract_narrow_type(g, f->row) == contract_narrow_type(g, f->column);
+}
+
+static bool
+find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r)
+{
+	Factors f;
+	return find_product(g, scratch, faulty, t, r, &f) && roles_element(g, f.row, r->row_axis, r->term_axis, &r->row) &&
+	       roles_element(g, f.column, r->column_axis, r->term_axis, &r->column);
+}
+
+bool
+roles_possible(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
+{
+	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !contract_is_sum_of_products(g, t))
+		return false;
+	const Node *n = tensor_node(g, t);
+	return !n->finish || !expr_can_fault(g, scratch, faulty, n->finish);
+}
+
+bool
+contract_roles_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
+{
+	RolesProduct p;
+	return roles_possible(g, scratch, faulty, t, o) && find_elements(g, scratch, faulty, t, &p);
+}
+
+bool
+contract_roles_would(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, ExprId *factor)
+{
+	RolesProduct p;
+	Factors f;
+	if (!roles_possible(g, scratch, faulty, t, o) || !find_product(g, scratch, faulty, t, &p, &f))
+		return false;
+	factor[0] = roles_element(g, f.row, p.row_axis, p.term_axis, &p.row) ? 0 : f.row;
+	factor[1] = roles_element(g, f.column, p.column_axis, p.term_axis, &p.column) ? 0 : f.column;
+	return true;
+}
+
+unsigned
+contract_roles_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan)
+{
+	RolesProduct x;
+	if (!contract_roles_could(g, scratch, places->faulty, t, o) || places->faulty[t] || !find_elements(g, scratch, places->faulty, t, &x))
+		return 0;
+	TensorId out = places_memory(g, places, t);
+	if (out == places_memory(g, places, x.row.tensor) || out == places_memory(g, places, x.column.tensor))
+		return 0;
+	unsigned n = 0;
+	for (unsigned k = 0; k < roles_tiles(); k++) {
+		RolesTile tile = roles_tile(k);
+		if ((o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !roles_finish_side(g, tensor_node(g, t), x.column_axis)))
+			continue;
+		plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile.groups + 1) * TIR_GROUP), .group = tile.side,
+		                         .cluster = tile.parts, .resident = tile.resident, .tile_rows = tile.rows, .tile_columns = tile.columns,
+		                         .block_terms = TIR_PART_TERMS, .block_rows = tile.rows, .block_columns = tile.columns,
+		                         .block_tasks = 1, .turns = tile.turns, .nnode = 1, .node = {t}};
+	}
+	return n;
+}
+
+ValId
+roles_divide(Roles *r, ValId a, ValId b, ValId *rest)
+{
+	return raster_divide(r->l.tir, a, b, rest);
+}
+
+/* --- the launch --- */
+
+static void
+count_tasks(Roles *r, Kernel *kernel, unsigned only)
+{
+	Graph *g = r->l.g;
+	const Node *n = r->l.node;
+	const Tensor out = g->tensor.at[n->out];
+	r->nrow = out.extent[r->of.row_axis];
+	r->ncolumn = out.extent[r->of.column_axis];
+	r->nterm = n->axis[r->of.term_axis].hi;
+	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, r->nrow, LEAST), raster_reaches(g, r->ncolumn, LEAST));
+	int64_t parts = r->tile.parts ? r->tile.parts : 1;
+	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, r->nterm, parts * TIR_PART_TERMS));
+	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
+	kernel->ntask = expr_binary(g, OP_MUL, roles_tile_count(r, &r->tile), worth);
+	kernel->pitch = roles_pitch(r);
+	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, r->tile.rows));
+	r->columns = point_launch_expr(&r->l, launch_ceil_div(g, r->ncolumn, r->tile.columns));
+	r->steps = point_launch_expr(&r->l, launch_ceil_div(g, r->nterm, r->plan->block_terms));
+}
+
+void
+roles_divide_terms(Roles *r)
+{
+	r->step0 = roles_int(r, 0);
+	r->step_end = r->steps;
+	if (!r->tile.parts)
+		return;
+	ValId parts = roles_int(r, r->tile.parts), rest;
+	r->rank = tir_emit(r->l.tir, OP_RANK, tir_scalar(DT_I64), 0, NULL, 0);
+	r->step0 = roles_divide(r, roles_op(r, OP_MUL, r->steps, r->rank), parts, &rest);
+	r->step_end = roles_divide(r, roles_op(r, OP_MUL, r->steps, roles_op(r, OP_ADD, r->rank, roles_int(r, 1))), parts, &rest);
+}
+
+/* --- factors --- */
+
+/* The tensor's axes in the order of the view: those of a batch, then the two of a box, the last one last. */
+static void
+axes_in_order(const Roles *r, const RolesFactor *e, unsigned own, uint8_t *order)
+{
+	unsigned n = 0, other = e->turned ? r->of.term_axis : own;
+	for (unsigned a = 0; a + 1 < e->naxis; a++)
+		if (e->axis[a] != other)
+			order[n++] = (uint8_t)a;
+	for (unsigned a = 0; a + 1 < e->naxis; a++)
+		if (e->axis[a] == other)
+			order[n++] = (uint8_t)a;
+	order[n] = (uint8_t)(e->naxis - 1);
+}
+
+ValId
+roles_view(Roles *r, const RolesFactor *e, unsigned own)
+{
+	Point *l = &r->l;
+	uint8_t order[TG_MAX_RANK];
+	ValId extent[TG_MAX_RANK], stride[TG_MAX_RANK];
+	axes_in_order(r, e, own, order);
+	for (unsigned n = 0; n < e->naxis; n++) {
+		extent[n] = point_launch_expr(l, roles_extent(r, e->axis[order[n]]));
+		stride[n] = point_tensor(l, e->tensor)->stride[order[n]];
+	}
+	ValId buffer = tir_arg(l->tir, point_tensor(l, e->tensor)->data, 0);
+	return tir_view(l->tir, (unsigned)tir_inst(l->tir, buffer)->imm.i, e->naxis, extent, stride);
+}
+
+void
+roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId own0, ValId term, ValId fill)
+{
+	uint8_t order[TG_MAX_RANK];
+	ValId at[TG_MAX_RANK];
+	axes_in_order(r, e, own, order);
+	for (unsigned n = 0; n < e->naxis; n++) {
+		unsigned axis = e->axis[order[n]];
+		at[n] = axis == own ? own0 : axis == r->of.term_axis ? term : r->coord[axis];
+	}
+	tir_copy(r->l.tir, TIR_COPY(0, part), r->view[part], fill, at);
+}
+
+/* --- tiles --- */
+
+static void
+enter_tile(Roles *r)
+{
+	const Node *n = r->l.node;
+	RasterTile tile = raster_tile(r->l.tir, r->task, r->rows, r->columns);
+	r->row0 = roles_op(r, OP_MUL, tile.row, roles_int(r, r->tile.rows));
+	r->column0 = roles_op(r, OP_MUL, tile.column, roles_int(r, r->tile.columns));
+	for (unsigned a = n->npar; a-- > 0;)
+		if (a != r->of.row_axis && a != r->of.column_axis)
+			tile.batch = roles_divide(r, tile.batch, point_launch_expr(&r->l, roles_extent(r, a)), &r->coord[a]);
+}
+
+ValId
+roles_open_tasks(Roles *r, ValId *fill, bool own)
+{
+	TirKernel *k = r->l.tir;
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
+	*fill = roles_int(r, 0);
+	if (own && r->tile.turns) {
+		lo = roles_op(r, OP_ADD, lo, roles_op(r, OP_MUL, r->group, step));
+		step = roles_op(r, OP_MUL, step, roles_int(r, r->tile.groups));
+		*fill = roles_op(r, OP_MUL, r->group, r->steps);
+	}
+	return tir_for(k, lo, hi, step, fill, 1);
+}
+
+static void
+turn(Roles *r, bool gives)
+{
+	if (r->tile.turns)
+		tir_emit(r->l.tir, OP_TURN, (TirType){0}, gives, NULL, 0);
+}
+
+static void
+load(Roles *r)
+{
+	TirKernel *k = r->l.tir;
+	ValId fill, one = roles_int(r, 1);
+	r->task = roles_open_tasks(r, &fill, false);
+	enter_tile(r);
+	ValId step = tir_for(k, r->step0, r->step_end, one, &fill, 1);
+	ValId term = roles_op(r, OP_MUL, step, roles_int(r, r->plan->block_terms));
+	tir_emit(k, OP_ACQUIRE, (TirType){0}, 0, &fill, 1);
+	roles_copy(r, 0, &r->of.row, r->of.row_axis, r->row0, term, fill);
+	roles_copy(r, 1, &r->of.column, r->of.column_axis, r->column0, term, fill);
+	fill = roles_op(r, OP_ADD, fill, one);
+	tir_end_for(k, &fill, 1);
+	tir_end_for(k, &fill, 1);
+}
+
+static void
+release(Roles *r, ValId fill, ValId cond)
+{
+	tir_emit(r->l.tir, OP_RELEASE, (TirType){0}, 0, (ValId[]){roles_op(r, OP_SUB, fill, roles_int(r, 1)), cond}, 2);
+}
+
+void
+roles_multiply(Roles *r, ValId *fill)
+{
+	TirKernel *k = r->l.tir;
+	turn(r, false);
+	ValId one = roles_int(r, 1), step = tir_for(k, r->step0, r->step_end, one, fill, 1);
+	ValId more = roles_op(r, OP_LT, r->step0, step);
+	tir_emit(k, OP_WAIT, (TirType){0}, 0, fill, 1);
+	tir_emit(k, OP_MMA, (TirType){0}, TIR_MMA(0, 0, 1), (ValId[]){*fill, more}, 2);
+	tir_emit(k, OP_SETTLE, (TirType){0}, 1, NULL, 0);
+	release(r, *fill, more);
+	*fill = roles_op(r, OP_ADD, *fill, one);
+	tir_end_for(k, fill, 1);
+	turn(r, true);
+	tir_emit(k, OP_SETTLE, (TirType){0}, 0, NULL, 0);
+	release(r, *fill, tir_int(k, DT_BOOL, 1));
+	if (r->tile.turns)
+		*fill = roles_op(r, OP_ADD, *fill, r->steps);
+}
+
+/* --- the kernel --- */
+
+void
+contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o)
+{
+	Roles *r = ARENA_NEW(scratch, Roles);
+	Point *l = &r->l;
+	TirKernel *k = kernel->tir;
+	TensorId t = kernel->plan.node[0];
+	r->plan = &kernel->plan;
+	r->tile = roles_tile(roles_tile_of(r->plan));
+	point_begin(l, g, scratch, places, kernel);
+	l->unit = true;
+	k->form = TIR_SPREAD;
+	k->threads = kernel->plan.threads;
+	k->group = kernel->plan.group;
+	k->cluster = kernel->plan.cluster;
+	k->resident = kernel->plan.resident;
+	point_declare_node(l, t);
+	point_enter_node(l, t);
+	if (!find_elements(g, scratch, places->faulty, t, &r->of))
+		bug(g->arena, "%%%u is no contraction for roles", t);
+	TirChannel c = {.slots = r->tile.slots, .nparts = 2};
+	c.part[0] = (TirPart){r->of.row.dtype, r->tile.rows, TIR_PART_TERMS, r->of.row.turned};
+	c.part[1] = (TirPart){r->of.row.dtype, r->tile.columns, TIR_PART_TERMS, r->of.column.turned};
+	tir_add_channel(k, &c);
+	count_tasks(r, kernel, o->roles_tile);
+	for (unsigned a = 0; a < l->node->npar; a++) /* so that both roles see them */
+		point_launch_expr(l, roles_extent(r, a));
+	r->view[0] = roles_view(r, &r->of.row, r->of.row_axis);
+	r->view[1] = roles_view(r, &r->of.column, r->of.column_axis);
+	r->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	roles_divide_terms(r);
+	point_say_same_memory(l);
+	roles_bind_staged(r);
+	tir_open_roles(k, TIR_ROLES(r->tile.groups, r->tile.registers, r->tile.rest) | (r->tile.turns ? TIR_ROLES_TURNS : 0));
+	ValId fill, rest;
+	r->group = roles_divide(r, r->thread, roles_int(r, TIR_GROUP), &rest);
+	r->task = roles_open_tasks(r, &fill, true);
+	roles_multiply(r, &fill);
+	enter_tile(r);
+	roles_finish(r);
+	tir_end_for(k, &fill, 1);
+	tir_other_role(k);
+	load(r);
+	tir_end_roles(k);
+}

@@ -1,0 +1,141 @@
+/* roles_build.h: what the files of the kernels of roles share. roles.c says how they work. */
+#ifndef TEXO_PASSES_SCHEDULE_CONTRACT_ROLES_BUILD_H
+#define TEXO_PASSES_SCHEDULE_CONTRACT_ROLES_BUILD_H
+
+#include "passes/schedule/contract/contract.h"
+#include "passes/schedule/contract/roles.h"
+
+/* A factor: an element of a tensor. */
+typedef struct {
+	TensorId tensor;
+	DType dtype;
+	unsigned naxis;
+	uint8_t axis[TG_MAX_RANK]; /* of the node, by the tensor's axes */
+	bool turned;               /* memory runs along its own axis, not along the terms */
+} RolesFactor;
+
+typedef struct {
+	RolesFactor row, column;
+	unsigned row_axis, column_axis, term_axis;
+} RolesProduct;
+
+/* What a block has of the output at a time: one tile that its groups share, or with `turns` each group one of its own.
+ * With `parts` the blocks of a cluster have one tile, and each a part of its terms. */
+typedef struct {
+	uint16_t rows, columns, groups, registers, rest, resident;
+	uint8_t slots;    /* of the ring: as many as there is memory for, so that copies are begun early */
+	bool turns;
+	uint8_t panel;    /* columns that are finished at a time, at most: a multiple of 32 */
+	uint8_t parts;    /* 0: one */
+	uint8_t clusters; /* of so many blocks that there are at a time on an H200, where each has its own processor */
+	uint8_t side;     /* elements side by side that a lane finishes: it accesses them at once */
+	uint16_t step;    /* cycles of a processor for TIR_PART_TERMS of the terms, where blocks have all that they need */
+} RolesTile;
+
+/* Rows that are the indices of several axes: a tile has a box of them, of which the last axis runs first
+ * (window.c). */
+enum { WINDOW_AXES = 4 };
+typedef struct {
+	TensorId tensor;
+	DType dtype;
+	unsigned rank, naxis;
+	ExprId sub[TG_MAX_RANK];       /* the tensor's subscripts */
+	uint8_t place[WINDOW_AXES];    /* by axis of the box: in which subscript it is, */
+	uint8_t axis[WINDOW_AXES];     /* which axis of the node it is, */
+	uint8_t step[WINDOW_AXES];     /* and its factor there */
+	bool even;                     /* no subscript has an axis of the terms that it grows with and one that it falls with */
+	ValId box[WINDOW_AXES];        /* how many indices of each the box has, */
+	ValId log[WINDOW_AXES];        /* and its logarithm: u32 */
+	ValId first[WINDOW_AXES];      /* of the tile */
+	ValId whole;                   /* bool: the output has all of the tile's rows */
+} Window;
+
+typedef struct {
+	Point l;
+	const KernelPlan *plan;
+	RolesTile tile;
+	Window *window; /* NULL: rows are along one axis */
+	RolesProduct of;
+	ExprId nrow, ncolumn, nterm;  /* extents */
+	ValId rows, columns, steps;   /* of tiles; of terms */
+	ValId step0, step_end;        /* the block's of them */
+	ValId rank;                   /* of the block, with parts */
+	ValId view[2], staged;
+	ValId flat;                   /* with a window, and several elements at once: the output, by offset and column */
+	ValId task, thread, group;
+	ValId row0, column0, coord[TG_MAX_AXES]; /* of the tile; the batch axes' */
+} Roles;
+
+static inline ValId
+roles_int(Roles *r, int64_t v)
+{
+	return tir_int(r->l.tir, DT_I64, v);
+}
+
+static inline ValId
+roles_op(Roles *r, Op o, ValId a, ValId b)
+{
+	return tir_binary(r->l.tir, o, a, b);
+}
+
+/* Of an axis of the node: those that are summed over begin at 0. */
+static inline ExprId
+roles_extent(const Roles *r, unsigned axis)
+{
+	const Node *n = r->l.node;
+	return axis < n->npar ? r->l.g->tensor.at[n->out].extent[axis] : n->axis[axis].hi;
+}
+
+/* --- for other kernels of roles (roles.c) --- */
+/* Whether node t may have a kernel of roles, whatever its factors are. */
+bool roles_possible(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
+/* e as a bf16 or f16 element that is widened, with one plain index for each axis of its tensor. */
+bool roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to);
+/* A factor as far as the node reads it: what a copy takes beyond is 0. */
+ValId roles_view(Roles *r, const RolesFactor *e, unsigned own);
+/* Of the fill, from index own0 and this term on, at coord. */
+void roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId own0, ValId term, ValId fill);
+/* All of the block's; with `own` those of the group, which with turns are every other one, and as many fills are others'. */
+ValId roles_open_tasks(Roles *r, ValId *fill, bool own);
+/* Finds the block's part of the terms, a multiple of what a slot has, before roles are opened. */
+void roles_divide_terms(Roles *r);
+/* All steps of a tile. One product goes on while the next slot is waited for, and the last one while another group has its
+ * turn. */
+void roles_multiply(Roles *r, ValId *fill);
+
+/* --- rows that are a box (window_rows.c) --- */
+/* Chooses the box; how many there are, over dims. */
+ExprId window_bind_rows(Roles *r);
+void window_enter_tile(Roles *r, ValId tile);
+/* Makes a row of the tile the point; the same, and whether the output has it. */
+void window_enter_row(Roles *r, ValId row);
+ValId window_has_row(Roles *r, ValId row);
+/* The elements of a tile, of which the group has the sums (window_finish.c). */
+void window_bind_staged(Roles *r);
+void window_finish(Roles *r);
+
+/* Quotient and remainder of what is below 2^32: of 64 bits they are calls. */
+ValId roles_divide(Roles *r, ValId a, ValId b, ValId *rest);
+
+/* --- the tile for the sizes (roles_tile.c) --- */
+unsigned roles_tiles(void);
+RolesTile roles_tile(unsigned n);
+/* The number of the plan's. */
+unsigned roles_tile_of(const KernelPlan *p);
+/* Over dims: 1 where the output's columns let tile n be used, and it is predicted to take no longer than those behind it
+ * that finish elements in the same way, else 0. `only`: 0, or 1 + the only tile that there is. */
+ExprId roles_tile_suits(Roles *r, unsigned n, unsigned only);
+/* Instructions that finish an element. */
+unsigned roles_finish_cost(Roles *r);
+/* Over dims: Kernel.pitch. */
+ExprId roles_pitch(Roles *r);
+/* How many tiles of this kind the output has. */
+ExprId roles_tile_count(Roles *r, const RolesTile *t);
+
+/* --- the elements of a tile, of which the group has the sums (roles_finish.c) --- */
+void roles_bind_staged(Roles *r);
+void roles_finish(Roles *r);
+/* Whether several elements side by side of the node's output can be stored at once. */
+bool roles_finish_side(const Graph *g, const Node *n, unsigned column_axis);
+
+#endif

@@ -1,0 +1,405 @@
+/* roles_finish.c: the elements of a tile of sums, of a kernel of roles (roles.c).
+ *
+ * They are finished a panel at a time, 64 rows by so many columns of the group's, through shared memory: lanes have pieces of
+ * the accumulator where the hardware puts them, and read what they are to finish along a row of the output: one element, or
+ * a few side by side, which are then read and stored at once wherever finish reads a tensor, and the output has its columns,
+ * along memory. A warp's 16 rows stay with the warp. Several go side by side, what they read before what they store, so
+ * that their reads wait together.
+ *
+ * Blocks that have parts of the terms put all of a tile's sums where the others of the cluster reach them; then each block
+ * adds those of its rows, in the order of the parts, and finishes them. */
+#include "ir/bugs.h"
+#include "passes/schedule/contract/roles_build.h"
+
+enum {
+	GAP = 8,      /* between rows in shared memory: pairs of 8 lanes meet all banks */
+	WARP_ROWS = 16,
+	MOST_SIDE = 4,
+	AT_ONCE = 8,  /* elements of a lane that are finished together, */
+	MOST_AT_ONCE = 32, /* where that takes few instructions: */
+	FEW = 24,
+	MOST_WIDE = 8  /* tensors that are read several elements at once */
+};
+
+typedef struct {
+	ValId lane;
+	ValId first;        /* the first row of the lane's in what is staged, */
+	ValId right;        /* and column */
+	ValId row0, column; /* the same of the output */
+	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
+	ValId row_end;      /* of the output, or of a tile that ends before */
+	unsigned nwide;
+	struct {
+		TensorId tensor;
+		uint8_t axis[TG_MAX_RANK];
+	} wide[MOST_WIDE];
+} Own;
+
+/* Of a row of sums that are staged: of a panel, or where the cluster reaches them. */
+static unsigned
+pitch(const Roles *r)
+{
+	return (r->tile.parts ? r->tile.columns : r->tile.panel) + GAP;
+}
+
+void
+roles_bind_staged(Roles *r)
+{
+	TirKernel *k = r->l.tir;
+	if (r->tile.parts) {
+		unsigned all = r->tile.rows * pitch(r), wide = tir_add_buffer(k, 0, DT_F32, true);
+		k->buffer.at[wide].shared = all;
+		k->buffer.at[wide].wide = true;
+		r->staged = tir_view(k, wide, 2, (ValId[]){roles_int(r, r->tile.parts), roles_int(r, all)}, (ValId[]){roles_int(r, all), roles_int(r, 1)});
+		return;
+	}
+	unsigned rows = (unsigned)r->tile.groups * TIR_MMA_ROWS, buffer = tir_add_buffer(k, 0, DT_F32, true);
+	k->buffer.at[buffer].shared = rows * pitch(r);
+	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, pitch(r))}, (ValId[]){roles_int(r, pitch(r)), roles_int(r, 1)});
+}
+
+/* How many times 64 rows a group has. */
+static unsigned
+repeats(const Roles *r)
+{
+	return r->tile.rows / (unsigned)TIR_MMA_ROWS / (r->tile.turns ? 1 : r->tile.groups);
+}
+
+/* What the lanes hold of a panel, to where its rows are: two elements side by side at a time. */
+static void
+stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
+{
+	TirKernel *k = r->l.tir;
+	unsigned columns = r->tile.columns;
+	ValId quad, row = roles_op(r, OP_ADD, first, roles_divide(r, lane, roles_int(r, 4), &quad));
+	ValId column = roles_op(r, OP_MUL, quad, roles_int(r, 2));
+	for (unsigned n = 0; n < r->tile.panel / 2; n += 2) {
+		unsigned piece = panel * r->tile.panel / 2 + n;
+		ValId pair[2];
+		for (unsigned i = 0; i < 2; i++)
+			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece + i, NULL, 0);
+		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
+		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % r->tile.panel;
+		const ValId at[2] = {roles_op(r, OP_ADD, row, roles_int(r, down)), roles_op(r, OP_ADD, column, roles_int(r, right))};
+		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
+	}
+}
+
+/* One of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */
+static void
+stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned first, unsigned n)
+{
+	TirKernel *k = r->l.tir;
+	if (n == 1) {
+		stage_panel(r, lane, row, first);
+		return;
+	}
+	tir_if(k, roles_op(r, OP_LT, panel, roles_int(r, first + n / 2)));
+	stage_one_of(r, lane, row, panel, first, n / 2);
+	tir_else(k, NULL, 0);
+	stage_one_of(r, lane, row, panel, first + n / 2, n - n / 2);
+	tir_end_if(k, NULL, 0);
+}
+
+/* --- what is read and stored several elements at once --- */
+
+static bool
+is_wide(const Graph *g, TensorId t)
+{
+	DType dtype = (DType)g->tensor.at[t].dtype;
+	return dtype != DT_C64 && dtype_info[dtype].bits >= 8 && dtype_info[dtype].bits <= 32;
+}
+
+/* A tensor that is read along its memory as the column goes on. */
+static void
+note_wide(void *user, ExprId e)
+{
+	struct { Roles *r; Own *own; } *x = user;
+	const Graph *g = x->r->l.g;
+	const Expr *p = expr_get(g, e);
+	if (p->op != OP_READ || p->access || !p->narg || g->tensor.at[p->ref].kind == TENSOR_SCALAR || !is_wide(g, p->ref) ||
+	    x->own->nwide == MOST_WIDE)
+		return;
+	for (unsigned k = 0; k < x->own->nwide; k++)
+		if (x->own->wide[k].tensor == p->ref)
+			return;
+	for (unsigned a = 0; a < p->narg; a++) {
+		const Expr *sub = expr_get(g, expr_arg(g, e, a));
+		if (sub->op != OP_AXIS || (sub->ref == x->r->of.column_axis) != (a + 1u == p->narg))
+			return;
+		x->own->wide[x->own->nwide].axis[a] = (uint8_t)sub->ref;
+	}
+	x->own->wide[x->own->nwide++].tensor = p->ref;
+}
+
+static void
+find_wide(Roles *r, Own *own)
+{
+	struct { Roles *r; Own *own; } x = {r, own};
+	own->nwide = 0;
+	if (r->tile.side > 1 && r->l.node->finish)
+		expr_walk(r->l.g, r->l.scratch, r->l.node->finish, note_wide, &x);
+}
+
+/* Elements side by side from here on, of a view. */
+static void
+load_side(Roles *r, ValId view, const ValId *at, unsigned rank, DType t, ValId *to)
+{
+	TirKernel *k = r->l.tir;
+	unsigned side = r->tile.side;
+	ValId x = tir_load(k, view, at, 0, side > 1 ? TIR_LANES_ALONG(rank - 1) : 0, side > 1 ? side : 0);
+	for (unsigned c = 0; c < side; c++)
+		to[c] = side > 1 ? tir_emit(k, OP_LANE, tir_scalar(t), c, &x, 1) : x;
+}
+
+/* The values of the wide tensors at the point, a copy for each of the elements side by side. */
+static void
+load_wide(Roles *r, const Own *own)
+{
+	Point *l = &r->l;
+	for (unsigned n = 0; n < own->nwide; n++) {
+		TensorArg *arg = point_tensor(l, own->wide[n].tensor);
+		unsigned rank = l->g->tensor.at[arg->tensor].rank;
+		ValId at[TG_MAX_RANK], value[MOST_SIDE];
+		for (unsigned a = 0; a < rank; a++) {
+			arg->point_axis[a] = own->wide[n].axis[a];
+			at[a] = l->axis[own->wide[n].axis[a]];
+		}
+		load_side(r, arg->data, at, rank, (DType)l->g->tensor.at[arg->tensor].dtype, value);
+		for (unsigned c = 0; c < r->tile.side; c++)
+			arg->value[c] = (PointVal){.re = value[c]};
+	}
+}
+
+static void
+say_where(Roles *r, const Own *own, bool value)
+{
+	for (unsigned n = 0; n < own->nwide; n++) {
+		TensorArg *arg = point_tensor(&r->l, own->wide[n].tensor);
+		arg->where = value ? IN_VALUE : IN_MEMORY;
+		arg->steps = value;
+	}
+}
+
+/* The sums side by side, of a row of those that are staged. */
+static void
+load_sums(Roles *r, ValId row, ValId right, ValId *sum)
+{
+	if (!r->tile.parts) {
+		load_side(r, r->staged, (ValId[]){row, right}, 2, DT_F32, sum);
+		return;
+	}
+	ValId at = roles_op(r, OP_ADD, roles_op(r, OP_MUL, row, roles_int(r, pitch(r))), right);
+	for (unsigned p = 0; p < r->tile.parts; p++) {
+		ValId part[MOST_SIDE];
+		load_side(r, r->staged, (ValId[]){roles_int(r, p), at}, 2, DT_F32, part);
+		for (unsigned c = 0; c < r->tile.side; c++)
+			sum[c] = p ? roles_op(r, OP_ADD, sum[c], part[c]) : part[c];
+	}
+}
+
+/* The elements side by side at the point, finished, from where their sums are staged. */
+static void
+finish_side(Roles *r, const Own *own, ValId down, PointVal *done)
+{
+	Point *l = &r->l;
+	ValId sum[MOST_SIDE], column = l->axis[r->of.column_axis];
+	load_sums(r, roles_op(r, OP_ADD, own->first, down), own->right, sum);
+	load_wide(r, own);
+	say_where(r, own, true);
+	for (l->copy = 0; l->copy < r->tile.side; l->copy++) {
+		uint32_t mark = point_mark(l);
+		l->axis[r->of.column_axis] = l->copy ? roles_op(r, OP_ADD, column, roles_int(r, l->copy)) : column;
+		done[l->copy] = element_finish(l, (PointVal){.re = sum[l->copy]}, tir_int(l->tir, DT_BOOL, 1), true);
+		point_release(l, mark);
+	}
+	say_where(r, own, false);
+	l->copy = 0;
+	l->axis[r->of.column_axis] = column;
+}
+
+static void
+store_side(Roles *r, const PointVal *done)
+{
+	Point *l = &r->l;
+	const Tensor *out = &l->g->tensor.at[l->node->out];
+	if (r->tile.side == 1) {
+		point_store(l, l->node->out, *done, l->axis, -1);
+		return;
+	}
+	ValId value[MOST_SIDE];
+	for (unsigned c = 0; c < r->tile.side; c++)
+		value[c] = done[c].re;
+	ValId all = tir_emit(l->tir, OP_JOIN, tir_vector((DType)out->dtype, r->tile.side), 0, value, r->tile.side);
+	tir_store(l->tir, point_tensor(l, l->node->out)->data, all, l->axis, 0, TIR_LANES_ALONG(out->rank - 1));
+}
+
+bool
+roles_finish_side(const Graph *g, const Node *n, unsigned column_axis)
+{
+	return is_wide(g, n->out) && column_axis + 1 == g->tensor.at[n->out].rank;
+}
+
+/* --- panels --- */
+
+/* The elements at so many of the lane's rows, from this one of the warp's on. */
+static void
+finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
+{
+	Point *l = &r->l;
+	PointVal done[MOST_AT_ONCE];
+	ValId at[MOST_AT_ONCE];
+	for (unsigned i = 0; i < n; i++) {
+		ValId down = roles_op(r, OP_ADD, row, roles_int(r, (int64_t)i * own->down));
+		at[i] = l->axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, down);
+		finish_side(r, own, down, done + i * r->tile.side);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		l->axis[r->of.row_axis] = at[i];
+		store_side(r, done + i * r->tile.side);
+	}
+}
+
+static ValId
+below(Roles *r, ValId i, ValId end)
+{
+	return BUG(tile_ends_unmasked) ? tir_int(r->l.tir, DT_BOOL, 1) : roles_op(r, OP_LT, i, end);
+}
+
+/* Those of the rows from `first` to `end` that the output has, one after the other. */
+static void
+finish_last_rows(Roles *r, const Own *own, ValId first, ValId end)
+{
+	TirKernel *k = r->l.tir;
+	ValId row = tir_for(k, first, end, roles_int(r, own->down), NULL, 0);
+	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, row), own->row_end));
+	finish_rows(r, own, row, 1);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}
+
+/* The rows of the lane's that the output has, where it has the lane's columns. */
+static void
+finish_panel(Roles *r, const Own *own)
+{
+	TirKernel *k = r->l.tir;
+	unsigned rows = (roles_finish_cost(r) <= FEW ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
+	rows = rows < all ? rows : all;
+	ValId step = roles_int(r, (int64_t)rows * own->down);
+	tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
+	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, own->end), step, NULL, 0), end = roles_op(r, OP_ADD, row, step);
+	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, roles_op(r, OP_SUB, end, roles_int(r, own->down))), own->row_end));
+	finish_rows(r, own, row, rows);
+	tir_else(k, NULL, 0);
+	finish_last_rows(r, own, row, end);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+}
+
+/* A warp has panel / side lanes along a row, so that several of its rows are met at once. */
+static Own
+own_place(Roles *r)
+{
+	Own own;
+	unsigned side = r->tile.side, across = r->tile.panel / side;
+	ValId rest, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &own.lane);
+	ValId below = roles_divide(r, own.lane, roles_int(r, across), &own.right);
+	own.right = roles_op(r, OP_MUL, own.right, roles_int(r, side));
+	own.down = TIR_WARP / across;
+	own.end = WARP_ROWS;
+	own.row_end = point_launch_expr(&r->l, r->nrow);
+	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), below);
+	roles_divide(r, own.first, roles_int(r, TIR_MMA_ROWS), &rest);
+	if (!r->tile.turns)
+		rest = roles_op(r, OP_ADD, rest, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)repeats(r) * TIR_MMA_ROWS)));
+	own.row0 = roles_op(r, OP_ADD, r->row0, rest);
+	find_wide(r, &own);
+	return own;
+}
+
+/* --- parts of the terms --- */
+
+/* All that the lane holds, two elements side by side at a time. */
+static void
+stage_tile(Roles *r)
+{
+	TirKernel *k = r->l.tir;
+	unsigned columns = r->tile.columns, group_rows = repeats(r) * TIR_MMA_ROWS;
+	ValId lane, quad, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &lane);
+	ValId row = roles_op(r, OP_ADD, roles_divide(r, lane, roles_int(r, 4), &quad), roles_op(r, OP_MUL, r->group, roles_int(r, group_rows)));
+	roles_divide(r, warp, roles_int(r, TIR_GROUP / TIR_WARP), &warp);
+	row = roles_op(r, OP_ADD, row, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)));
+	ValId from = roles_op(r, OP_ADD, roles_op(r, OP_MUL, row, roles_int(r, pitch(r))), roles_op(r, OP_MUL, quad, roles_int(r, 2)));
+	for (unsigned piece = 0; piece < group_rows / TIR_MMA_ROWS * columns / 2; piece += 2) {
+		ValId pair[2];
+		for (unsigned i = 0; i < 2; i++)
+			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece + i, NULL, 0);
+		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
+		int64_t on = (int64_t)tir_piece_row(piece, 0, columns) * pitch(r) + tir_piece_column(piece, 0, columns);
+		const ValId at[2] = {r->rank, roles_op(r, OP_ADD, from, roles_int(r, on))};
+		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
+	}
+}
+
+/* The block's rows: in turn each warp of each block of the cluster has one or a few, with all of the tile's columns. */
+static Own
+place_of_part(Roles *r)
+{
+	Own own;
+	unsigned side = r->tile.side, across = r->tile.columns / side, below = TIR_WARP / across;
+	unsigned warps = r->tile.groups * (TIR_GROUP / TIR_WARP), rows = r->tile.rows;
+	ValId warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &own.lane);
+	warp = roles_op(r, OP_ADD, warp, roles_op(r, OP_MUL, r->rank, roles_int(r, warps)));
+	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, below)), roles_divide(r, own.lane, roles_int(r, across), &own.right));
+	own.right = roles_op(r, OP_MUL, own.right, roles_int(r, side));
+	own.row0 = roles_op(r, OP_ADD, r->row0, own.first);
+	own.column = roles_op(r, OP_ADD, r->column0, own.right);
+	own.down = r->tile.parts * warps * below;
+	own.end = (rows + own.down - 1) / own.down * own.down;
+	own.row_end = roles_op(r, OP_MIN, point_launch_expr(&r->l, r->nrow), roles_op(r, OP_ADD, r->row0, roles_int(r, rows)));
+	find_wide(r, &own);
+	return own;
+}
+
+static void
+finish_parts(Roles *r)
+{
+	Point *l = &r->l;
+	Own own = place_of_part(r);
+	for (unsigned a = 0; a < l->node->npar; a++)
+		l->axis[a] = r->coord[a];
+	l->axis[r->of.column_axis] = own.column;
+	stage_tile(r);
+	tir_emit(l->tir, OP_BARRIER, (TirType){0}, 1, NULL, 0);
+	finish_panel(r, &own);
+	tir_emit(l->tir, OP_BARRIER, (TirType){0}, 1, NULL, 0);
+}
+
+void
+roles_finish(Roles *r)
+{
+	if (r->tile.parts) {
+		finish_parts(r);
+		return;
+	}
+	Point *l = &r->l;
+	TirKernel *k = l->tir;
+	Own own = own_place(r);
+	ValId right, row0 = own.row0, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &right);
+	unsigned across = r->tile.columns / r->tile.panel;
+	for (unsigned a = 0; a < l->node->npar; a++)
+		l->axis[a] = r->coord[a];
+	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, repeats(r) * across), roles_int(r, 1), NULL, 0);
+	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
+	stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, repeats(r) * across);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
+	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
+	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, r->tile.panel))), own.right);
+	l->axis[r->of.column_axis] = own.column;
+	finish_panel(r, &own);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}

@@ -1,0 +1,155 @@
+/* roles_tile.c: which tile a block of roles has, by the sizes of a launch: each tile is a kernel of its own, which
+ * runs where it is predicted to take the least time.
+ *
+ * Tiles come in waves of one on each processor. A tile's step takes what was measured on an H200, in cycles of 1.4 GHz, to
+ * which large products bring it: the largest is at the rate of the multipliers, the others are at that of the L2 cache, or
+ * wait. Elements are finished at the instructions of a group's four warps, which wait more than they compute; other sums
+ * go on meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how
+ * long memory takes to answer: the rings that are as long as there is memory for ask for most at once.
+ *
+ * Rows of factors that begin at no multiples of 16 bytes are copied to where they do, whatever the sizes: any other kernel
+ * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are, and are copied
+ * where that is predicted to take less than what is lost by reading two sectors for one. */
+#include "passes/schedule/contract/roles_build.h"
+#include "passes/schedule/op_cost.h"
+
+enum {
+	PROCESSORS = 132,     /* of an H100 or H200 with all that they are sold with */
+	LANES_A_CYCLE = 128,
+	PLAIN_ELEMENT = 12,   /* instructions to bring a sum to where it is stored */
+	WIDE_PANEL = 64,
+	WAIT = 17, LONG_WAIT = 36, ALONE_WAIT = 48, /* cycles that those of an element wait: in wide panels, in others, one by one */
+	START = 1500,         /* cycles until the first products go on, and for what is left behind the last */
+	SIDE = 4,
+	SECTOR_BYTES = 32,    /* of the cache */
+	LEAST_BYTES = 16,     /* at multiples of which rows have to begin */
+	OFF_SECTORS = 7,      /* sixteenths that products take longer where rows do not begin with sectors */
+	COPIED_A_CYCLE = 700, /* elements: 4 TB/s, read and written */
+	COPY_START = 3200,
+	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
+};
+
+static const RolesTile tile[] = {
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .side = SIDE, .step = 768},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .turns = true, .side = SIDE, .step = 541},
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 780},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .side = SIDE, .step = 541},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .panel = 32, .side = SIDE, .step = 330},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 300},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .step = 290},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 250},
+	/* few tiles: the blocks of a cluster divide the terms */
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 2, .clusters = 66, .side = SIDE, .step = 545},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 3, .clusters = 39, .side = SIDE, .step = 545},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 4, .clusters = 30, .side = SIDE, .step = 545},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 6, .clusters = 17, .side = SIDE, .step = 545},
+	/* where the output's rows do not begin at multiples of 16 bytes */
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .step = 541},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = 1, .step = 290},
+};
+
+unsigned
+roles_tiles(void)
+{
+	return sizeof tile / sizeof *tile;
+}
+
+RolesTile
+roles_tile(unsigned n)
+{
+	return tile[n];
+}
+
+unsigned
+roles_tile_of(const KernelPlan *p)
+{
+	unsigned n = 0;
+	while (tile[n].rows != p->tile_rows || tile[n].columns != p->tile_columns || tile[n].side != p->group ||
+	       tile[n].turns != p->turns || tile[n].parts != p->cluster || tile[n].resident != p->resident)
+		n++;
+	return n;
+}
+
+ExprId
+roles_tile_count(Roles *r, const RolesTile *t)
+{
+	Graph *g = r->l.g;
+	const Node *n = r->l.node;
+	ExprId count = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nrow, t->rows), launch_ceil_div(g, r->ncolumn, t->columns));
+	for (unsigned a = 0; a < n->npar; a++)
+		if (a != r->of.row_axis && a != r->of.column_axis)
+			count = expr_binary(g, OP_MUL, count, g->tensor.at[n->out].extent[a]);
+	return count;
+}
+
+static void
+add_cost(void *user, ExprId e)
+{
+	struct { const Graph *g; unsigned cost; } *x = user;
+	x->cost += expr_cost(x->g, e).vector;
+}
+
+unsigned
+roles_finish_cost(Roles *r)
+{
+	struct { const Graph *g; unsigned cost; } x = {r->l.g, PLAIN_ELEMENT};
+	if (r->l.node->finish)
+		expr_walk(r->l.g, r->l.scratch, r->l.node->finish, add_cost, &x);
+	return x.cost;
+}
+
+/* Over dims: cycles, about. */
+static ExprId
+cycles(Roles *r, const RolesTile *t)
+{
+	Graph *g = r->l.g;
+	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
+	unsigned wait = t->side == 1 ? ALONE_WAIT : t->parts || t->panel >= WIDE_PANEL ? WAIT : LONG_WAIT;
+	unsigned finish = lane * (roles_finish_cost(r) + wait);
+	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
+	finish = t->parts ? finish / parts + MEET : finish;
+	ExprId waves = launch_ceil_div(g, roles_tile_count(r, t), t->parts ? t->clusters : PROCESSORS);
+	ExprId each = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nterm, (int64_t)parts * TIR_PART_TERMS), expr_int(g, DT_I64, t->step));
+	ExprId both = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, each, expr_int(g, DT_I64, finish)), expr_int(g, DT_I64, at_once));
+	ExprId all = expr_binary(g, OP_MUL, waves, expr_binary(g, OP_MAX, each, both));
+	return expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + START));
+}
+
+ExprId
+roles_tile_suits(Roles *r, unsigned n, unsigned only)
+{
+	Graph *g = r->l.g;
+	ExprId one = expr_int(g, DT_I64, 1), rest = expr_binary(g, OP_IMOD, r->ncolumn, expr_int(g, DT_I64, tile[n].side));
+	ExprId suits = expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest)), own = only ? 0 : expr_binary(g, OP_ADD, cycles(r, &tile[n]), one);
+	for (unsigned k = n + 1; k < roles_tiles() && !only; k++) {
+		if (tile[k].side != tile[n].side)
+			continue;
+		ExprId other = expr_binary(g, OP_ADD, cycles(r, &tile[k]), one);
+		suits = expr_binary(g, OP_MIN, suits, expr_binary(g, OP_IDIV, other, own));
+	}
+	return suits;
+}
+
+/* --- rows that begin where copies want none: what a launch does about them, over dims --- */
+
+/* The factor's elements where its rows, in memory without gaps, do not all begin with sectors, else 0. */
+static ExprId
+elements_off(Roles *r, const RolesFactor *e)
+{
+	Graph *g = r->l.g;
+	ExprId one = expr_int(g, DT_I64, 1), inner = roles_extent(r, e->axis[e->naxis - 1]);
+	ExprId count = expr_binary(g, OP_MIN, one, expr_binary(g, OP_IMOD, inner, expr_int(g, DT_I64, SECTOR_BYTES / 2)));
+	for (unsigned n = 0; n < e->naxis; n++)
+		count = expr_binary(g, OP_MUL, count, roles_extent(r, e->axis[n]));
+	return count;
+}
+
+ExprId
+roles_pitch(Roles *r)
+{
+	Graph *g = r->l.g;
+	ExprId lost = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, cycles(r, &r->tile), expr_int(g, DT_I64, OFF_SECTORS)), expr_int(g, DT_I64, 16));
+	ExprId off = expr_binary(g, OP_ADD, elements_off(r, &r->of.row), elements_off(r, &r->of.column));
+	ExprId copy = expr_binary(g, OP_ADD, expr_binary(g, OP_IDIV, off, expr_int(g, DT_I64, COPIED_A_CYCLE)), expr_int(g, DT_I64, COPY_START));
+	return expr_select(g, expr_binary(g, OP_LT, copy, lost), expr_int(g, DT_I64, SECTOR_BYTES), expr_int(g, DT_I64, LEAST_BYTES));
+}

@@ -1,0 +1,158 @@
+/* strips_finish.c: what is made of a strip's sums (strips.c): each warp has those of its chunks, in the
+ * lanes' order. They are joined through shared memory, a lane's elements WARP lanes apart, so that no bank is met twice: half
+ * of the warps hand theirs to the other half until there is room for those of all; then each thread joins the sums of its
+ * elements, which are side by side along the output's memory, and finishes them. */
+#include "passes/schedule/contract/raster.h"
+#include "passes/schedule/contract/strips.h"
+
+#include "ir/bugs.h"
+#include "ir/warp_mma.h"
+
+enum { SLOTS = 8 }; /* warps whose sums there is room for */
+
+static unsigned
+sums_of(const Strips *s)
+{
+	return s->tiles * s->few_tiles * WARP_MMA_C;
+}
+
+void
+strips_bind_staged(Strips *s)
+{
+	TirKernel *k = s->l.tir;
+	unsigned buffer = tir_add_buffer(k, 0, DT_F32, true), each = sums_of(s) * TIR_WARP;
+	k->buffer.at[buffer].shared = SLOTS * each;
+	const ValId extent[3] = {strips_int(s, SLOTS), strips_int(s, sums_of(s)), strips_int(s, TIR_WARP)};
+	const ValId stride[3] = {strips_int(s, each), strips_int(s, TIR_WARP), strips_int(s, 1)};
+	s->staged = tir_view(k, buffer, 3, extent, stride);
+}
+
+static void
+barrier(Strips *s)
+{
+	tir_emit(s->l.tir, OP_BARRIER, (TirType){0}, 0, NULL, 0);
+}
+
+/* The slot of the warp that is number `down` of `depth` along the terms. */
+static ValId
+slot_of(Strips *s, ValId down, unsigned depth)
+{
+	return strips_op(s, OP_ADD, strips_op(s, OP_MUL, s->across, strips_int(s, depth)), down);
+}
+
+static void
+put_sums(Strips *s, ValId slot, const ValId *acc)
+{
+	for (unsigned n = 0; n < sums_of(s); n++)
+		tir_store(s->l.tir, s->staged, acc[n], (ValId[]){slot, strips_int(s, n), s->lane}, 0, 0);
+}
+
+/* The warps of the second half of 2 depth hand their sums to the first half. */
+static void
+join_halves(Strips *s, unsigned depth, ValId *acc)
+{
+	TirKernel *k = s->l.tir;
+	unsigned n = sums_of(s);
+	ValId half = strips_int(s, depth), twice = strips_int(s, 2 * depth);
+	ValId gives = strips_op(s, OP_AND, strips_op(s, OP_LE, half, s->down), strips_op(s, OP_LT, s->down, twice));
+	tir_if(k, gives);
+	put_sums(s, slot_of(s, strips_op(s, OP_SUB, s->down, half), depth), acc);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	if (!BUG(strip_halves_unparted))
+		barrier(s);
+	ValId joined[STRIPS_MOST_SUMS];
+	tir_if(k, strips_op(s, OP_LT, s->down, half));
+	for (unsigned i = 0; i < n; i++) {
+		const ValId at[3] = {slot_of(s, s->down, depth), strips_int(s, i), s->lane};
+		joined[i] = strips_op(s, OP_ADD, acc[i], tir_load(k, s->staged, at, 0, 0, 0));
+	}
+	tir_else(k, joined, n);
+	for (unsigned i = 0; i < n; i++)
+		joined[i] = acc[i];
+	tir_end_if(k, joined, n);
+	for (unsigned i = 0; i < n; i++)
+		acc[i] = joined[i];
+	barrier(s);
+}
+
+/* The sum of element (row, few) of the strip's 64 of warps `across`, from all slots. */
+static ValId
+sum_at(Strips *s, ValId across, ValId at, ValId few, unsigned depth)
+{
+	TirKernel *k = s->l.tir;
+	ValId row, own, column, of_tile, odd, eight = strips_int(s, 8), sum = 0;
+	own = raster_divide(k, at, eight, &row); /* rows are 8 apart along the terms, else a lane's are side by side */
+	if (s->side[0].along_terms) {
+		ValId lane_row = row;
+		row = own;
+		own = lane_row;
+	}
+	ValId few_tile = raster_divide(k, few, eight, &column), half = raster_divide(k, column, strips_int(s, 2), &of_tile);
+	ValId tile = raster_divide(k, row, strips_int(s, 2), &odd);
+	ValId n = strips_op(s, OP_ADD, strips_op(s, OP_MUL, tile, strips_int(s, s->few_tiles)), few_tile);
+	n = strips_op(s, OP_ADD, strips_op(s, OP_MUL, n, strips_int(s, WARP_MMA_C)), strips_op(s, OP_ADD, strips_op(s, OP_MUL, odd, strips_int(s, 2)), of_tile));
+	ValId lane = strips_op(s, OP_ADD, strips_op(s, OP_MUL, own, strips_int(s, 4)), half);
+	ValId slot = strips_op(s, OP_MUL, across, strips_int(s, depth));
+	for (unsigned d = 0; d < depth; d++) {
+		ValId part = tir_load(k, s->staged, (ValId[]){strips_op(s, OP_ADD, slot, strips_int(s, d)), n, lane}, 0, 0, 0);
+		sum = sum ? strips_op(s, OP_ADD, sum, part) : part;
+	}
+	return sum;
+}
+
+/* Element i of the strip: its place along the long side, and which of the few it is. */
+static void
+place_of(Strips *s, ValId i, ValId *at, ValId *few)
+{
+	bool by_long = s->side[0].own_axis > s->side[1].own_axis;
+	ValId inner, outer = raster_divide(s->l.tir, i, strips_int(s, by_long ? s->plan->block_columns : s->plan->block_rows), &inner);
+	*at = by_long ? inner : outer;
+	*few = by_long ? outer : inner;
+}
+
+/* What the block's warps have of it. */
+static ValId
+block_sum(Strips *s, ValId at, ValId few, unsigned depth)
+{
+	ValId inside, across = raster_divide(s->l.tir, at, strips_int(s, STRIPS_ROWS * 8), &inside);
+	return sum_at(s, across, inside, few, depth);
+}
+
+/* The thread's n-th element, if the output has it. */
+static void
+finish_element(Strips *s, unsigned n, unsigned depth)
+{
+	Point *l = &s->l;
+	TirKernel *k = l->tir;
+	ValId at, few;
+	place_of(s, strips_op(s, OP_ADD, s->thread, strips_int(s, (int64_t)n * s->plan->threads)), &at, &few);
+	uint32_t mark = point_mark(l);
+	l->axis[s->side[0].own_axis] = strips_op(s, OP_ADD, s->first, at);
+	l->axis[s->side[1].own_axis] = few;
+	ValId in_long = strips_op(s, OP_LT, l->axis[s->side[0].own_axis], point_launch_expr(l, s->nlong));
+	ValId there = strips_op(s, OP_AND, in_long, strips_op(s, OP_LT, few, point_launch_expr(l, s->nfew)));
+	tir_if(k, BUG(strip_ends_unmasked) ? tir_int(k, DT_BOOL, 1) : there);
+	PointVal sum = {.re = block_sum(s, at, few, depth)};
+	point_store(l, l->node->out, element_finish(l, sum, tir_int(k, DT_BOOL, 1), true), l->axis, -1);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	point_release(l, mark);
+}
+
+void
+strips_finish(Strips *s, ValId *acc)
+{
+	unsigned depth = strips_depth(s);
+	for (; depth * strips_width(s) > SLOTS; depth /= 2)
+		join_halves(s, depth / 2, acc);
+	ValId warp_is_left = strips_op(s, OP_LT, s->down, strips_int(s, depth));
+	tir_if(s->l.tir, warp_is_left);
+	put_sums(s, slot_of(s, s->down, depth), acc);
+	tir_else(s->l.tir, NULL, 0);
+	tir_end_if(s->l.tir, NULL, 0);
+	barrier(s);
+	for (unsigned n = 0; n < s->plan->block_columns * s->plan->block_rows / s->plan->threads; n++)
+		finish_element(s, n, depth);
+	barrier(s);
+}

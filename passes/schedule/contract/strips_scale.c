@@ -1,0 +1,102 @@
+/* strips_scale.c: weights of few bits, by scales that groups of terms have in common (strips.c).
+ *
+ *     sum[k](x[m, k] * (q[n, k] * s[n, k div 64]))
+ *
+ * The terms of a group are summed without their scale: q is a whole number of 8 bits, or another type whose every number is
+ * one of the 16 bits that are multiplied, so each product is exact, as in a contraction of two such factors. The sums are
+ * multiplied by the scale, and added to those of the groups before, by fma. So a weight is converted and nothing else,
+ * and a scale is applied once for each of its groups' sums. */
+#include "passes/schedule/contract/strips.h"
+
+#include "ir/bugs.h"
+#include "ir/warp_mma.h"
+
+enum { MAX_FACTORS = STRIPS_SCALES + 1 };
+
+/* Whether e is the same for all terms of a group of STRIPS_GROUP, the first of which is a multiple of it. */
+static bool
+is_same_in_group(const Graph *g, Arena *scratch, ExprId e, unsigned axis)
+{
+	if (!(expr_axes(g, scratch, e) >> axis & 1))
+		return true;
+	const Expr *p = expr_get(g, e);
+	if (p->op == OP_IDIV) {
+		const Expr *of = expr_get(g, expr_arg(g, e, 0)), *by = expr_get(g, expr_arg(g, e, 1));
+		return of->op == OP_AXIS && by->op == OP_CONST && by->imm.i > 0 && by->imm.i % STRIPS_GROUP == 0;
+	}
+	if (p->op == OP_AXIS)
+		return false;
+	for (unsigned k = 0; k < p->narg; k++)
+		if (!is_same_in_group(g, scratch, expr_arg(g, e, k), axis))
+			return false;
+	return true;
+}
+
+/* Whether e is an f32 that type t has as well, whatever it is. */
+static bool
+is_exact(const Graph *g, ExprId e, DType t)
+{
+	const Expr *p = expr_get(g, e);
+	if (p->op != OP_CAST || p->dtype != DT_F32)
+		return false;
+	DType from = (DType)expr_get(g, expr_arg(g, e, 0))->dtype;
+	return from == t || (dtype_is_int(from) && dtype_info[from].bits <= 8) || from == DT_F8E4M3 || from == DT_F8E5M2 || from == DT_F4E2M1;
+}
+
+static bool
+list_factors(const Graph *g, ExprId e, ExprId *at, unsigned *n)
+{
+	if (expr_get(g, e)->op == OP_MUL)
+		return list_factors(g, expr_arg(g, e, 0), at, n) && list_factors(g, expr_arg(g, e, 1), at, n);
+	if (*n == MAX_FACTORS)
+		return false;
+	at[(*n)++] = e;
+	return true;
+}
+
+bool
+strip_scales_find(const Graph *g, Arena *scratch, ExprId factor, unsigned term_axis, DType t, StripScales *out)
+{
+	ExprId at[MAX_FACTORS];
+	unsigned n = 0;
+	*out = (StripScales){0};
+	if (!list_factors(g, factor, at, &n))
+		return false;
+	for (unsigned k = 0; k < n; k++) {
+		bool same = is_same_in_group(g, scratch, at[k], term_axis);
+		if (same && out->n < STRIPS_SCALES)
+			out->at[out->n++] = at[k];
+		else if (same || out->exact || !is_exact(g, at[k], t))
+			return false;
+		else
+			out->exact = at[k];
+	}
+	return out->exact && out->n;
+}
+
+void
+strip_scales_read(Strips *s, ValId term, ValId *scale)
+{
+	Point *l = &s->l;
+	for (unsigned row = 0; row < s->side[0].rows; row++) {
+		uint32_t mark = point_mark(l);
+		l->axis[s->side[0].own_axis] = s->side[0].own[row];
+		l->axis[s->term_axis] = term;
+		for (unsigned n = 0; n < s->scales.n; n++) {
+			ValId v = point_value(l, s->scales.at[n], true).re;
+			scale[row] = n ? strips_op(s, OP_MUL, scale[row], v) : v;
+		}
+		point_release(l, mark);
+	}
+}
+
+void
+strip_scales_add(Strips *s, const ValId *scale, const ValId *sums, ValId there, ValId *acc)
+{
+	TirKernel *k = s->l.tir;
+	for (unsigned n = 0; n < s->tiles * s->few_tiles * WARP_MMA_C; n++) {
+		unsigned row = n / (s->few_tiles * WARP_MMA_C) * 2 + n / 2 % 2;
+		ValId sum = tir_fma(k, BUG(strip_scales_alike) ? scale[0] : scale[row], sums[n], acc[n]);
+		acc[n] = there ? tir_select(k, there, sum, acc[n]) : sum;
+	}
+}

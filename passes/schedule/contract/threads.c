@@ -1,0 +1,426 @@
+/* threads.c: the CONTRACT template for a GPU by multiply-adds of its threads, in strict mode too: each sum takes
+ * its terms one by one in ascending order, as NEST computes it.
+ *
+ * A task is a tile of the output, of one batch. The block goes through the terms, a panel of THREADS_TERMS of them at a time,
+ * which its threads bring into shared memory (threads_panel.c): while one is multiplied, what the next one is made
+ * of is read, and then staged in the other slot. A thread has 16 or 8 rows of the tile by 8 or 4 columns, in quads
+ * that lie a part of the tile apart: so the lanes of a warp read quads side by side, of which four rows and eight columns are
+ * enough for all of them, without meeting in a bank. Sums are finished through shared memory (threads_finish.c).
+ *
+ * A row of shared memory has all rows and columns of a term, and QUAD elements more, so that what is brought along the terms
+ * is written without meeting in a bank either.
+ *
+ * Large tiles read each factor less often; small ones are for outputs that have no large tile for each multiprocessor. What
+ * is not read in groups has more addresses, which take registers from the sums. A launch takes the kernel that reads groups
+ * where these are aligned, and another one for sizes that do not fill a fraction of a tile. */
+#include "passes/schedule/contract/threads.h"
+
+#include "ir/bugs.h"
+#include "passes/cost/cost.h"
+#include "passes/expr_map.h"
+#include "passes/schedule/contract/raster.h"
+
+enum {
+	LEAST = 32,     /* rows and columns that are worth a tile */
+	LEAST_TERMS = 16,
+	SLOTS = 2,
+	LANE_ROWS = 4,  /* of a warp's threads, by quads */
+	LANE_COLUMNS = 8,
+	INDEX_BITS = 31 /* of rows, columns and terms, each */
+};
+
+/* Tiles in the order in which they are asked for. */
+typedef struct {
+	uint16_t rows, columns, threads;
+	bool groups, large;
+} Shape;
+static const Shape shapes[CONTRACT_THREADS_PLANS] = {
+	{128, 128, 128, true, true},
+	{128, 64, 128, false, true},
+	{64, 64, 128, false, false},
+};
+/* The terms after which the next panels of rows and of columns are staged. */
+static const unsigned stage_after[2] = {0, 3};
+
+/* --- whether --- */
+
+/* Whether so many indices may be at least `least`: they are, or are not known. */
+static bool
+may_reach(const Graph *g, const Node *n, uint32_t axes, int64_t least)
+{
+	int64_t count = 1;
+	for (unsigned a = 0; a < TG_MAX_AXES; a++) {
+		if (!(axes >> a & 1))
+			continue;
+		const Expr *hi = expr_get(g, a < n->npar ? g->tensor.at[n->out].extent[a] : n->axis[a].hi);
+		const Expr *lo = a < n->npar ? NULL : expr_get(g, n->axis[a].lo);
+		if (hi->op != OP_CONST || (lo && lo->op != OP_CONST))
+			return true;
+		int64_t extent = hi->imm.i - (lo ? lo->imm.i : 0);
+		count = extent <= 0 ? 0 : count > least ? count : count * (extent < least ? extent : least);
+	}
+	return count >= least;
+}
+
+static int64_t
+least_of(const PassOptions *o, int64_t otherwise)
+{
+	return o->least_tile ? o->least_tile : otherwise;
+}
+
+/* A panel at least. */
+static int64_t
+least_terms(const PassOptions *o)
+{
+	int64_t least = least_of(o, LEAST_TERMS);
+	return least > THREADS_TERMS ? least : THREADS_TERMS;
+}
+
+static bool
+find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f)
+{
+	RemarkId why;
+	return contract_is_sum_of_products(g, t) && contract_factors(g, scratch, faulty, t, f, &why);
+}
+
+bool
+contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
+{
+	Factors f;
+	if (!o->blocks || !find_product(g, scratch, faulty, t, &f))
+		return false;
+	const Node *n = tensor_node(g, t);
+	uint32_t terms = ((UINT32_C(1) << n->nred) - 1) << n->npar;
+	return may_reach(g, n, f.row_axes, least_of(o, LEAST)) && may_reach(g, n, f.column_axes, least_of(o, LEAST)) &&
+	       may_reach(g, n, terms, least_terms(o));
+}
+
+unsigned
+contract_threads_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, bool roles,
+                      KernelPlan *p)
+{
+	Factors f;
+	Panel rows, columns;
+	unsigned count = 0;
+	if (!contract_threads_could(g, scratch, places->faulty, t, o) || !find_product(g, scratch, places->faulty, t, &f))
+		return 0;
+	const Node *node = tensor_node(g, t);
+	panel_find(g, scratch, node, &f, false, &rows);
+	panel_find(g, scratch, node, &f, true, &columns);
+	bool groups = !roles && (rows.group > 1 || columns.group > 1), wide = dtype_info[reduction_type(g, node)].bits > 32;
+	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
+		if ((shapes[n].groups && !groups) || (shapes[n].large && wide))
+			continue;
+		unsigned group = rows.group > columns.group ? rows.group : columns.group;
+		p[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = QUAD, .unroll = 1, .threads = shapes[n].threads,
+		                          .group = (uint16_t)(shapes[n].groups ? group : 1), .tile_rows = shapes[n].rows,
+		                          .tile_columns = shapes[n].columns, .block_rows = shapes[n].rows,
+		                          .block_columns = shapes[n].columns, .block_terms = THREADS_TERMS, .block_tasks = 1,
+		                          .nnode = 1, .node = {t}};
+	}
+	return count;
+}
+
+/* --- indices --- */
+
+void
+threads_indices_at(Threads *x, const Indices *s, ValId i)
+{
+	Point *l = &x->l;
+	for (unsigned k = s->naxis; k-- > 0;) {
+		ValId at = i;
+		if (k)
+			i = raster_divide(l->tir, i, s->extent[k], &at);
+		l->axis[s->axis[k]] = s->from[k] ? threads_op(x, OP_ADD, s->from[k], at) : at;
+	}
+}
+
+static void
+add_axis(Threads *x, Indices *s, unsigned a)
+{
+	Graph *g = x->l.g;
+	const Node *n = x->l.node;
+	ExprId count = a < n->npar ? g->tensor.at[n->out].extent[a] : n->axis[a].hi;
+	if (a >= n->npar) {
+		const Expr *lo = expr_get(g, n->axis[a].lo);
+		if (lo->op != OP_CONST || lo->imm.i != 0) {
+			s->from[s->naxis] = point_launch_expr(&x->l, n->axis[a].lo);
+			count = expr_binary(g, OP_SUB, count, n->axis[a].lo);
+		}
+		count = expr_binary(g, OP_MAX, count, expr_int(g, DT_I64, 0));
+	}
+	s->extent[s->naxis] = point_launch_expr(&x->l, count);
+	s->axis[s->naxis++] = (uint8_t)a;
+	s->count = s->naxis > 1 ? expr_binary(g, OP_MUL, s->count, count) : count;
+	s->inner = count;
+}
+
+static void
+bind_indices(Threads *x, const Factors *f)
+{
+	const Node *n = x->l.node;
+	Indices *const all[] = {&x->batch, &x->rows, &x->columns, &x->terms};
+	for (unsigned a = 0; a < (unsigned)n->npar + n->nred; a++) {
+		bool row = f->row_axes >> a & 1, column = f->column_axes >> a & 1;
+		add_axis(x, a >= n->npar ? &x->terms : row ? &x->rows : column ? &x->columns : &x->batch, a);
+	}
+	for (unsigned k = 0; k < 4; k++)
+		all[k]->all = all[k]->naxis ? point_launch_expr(&x->l, all[k]->count) : 0;
+}
+
+/* --- the launch --- */
+
+/* Whether groups of the panel are whole: a condition, or 0 where they are anyway. */
+static ExprId
+groups_are_whole(Threads *x, const Panel *p)
+{
+	Graph *g = x->l.g;
+	ExprId inner = p->along_terms ? x->terms.inner : p->indices->inner, group = expr_int(g, DT_I64, p->group);
+	return p->whole ? expr_binary(g, OP_EQ, expr_binary(g, OP_IMOD, inner, group), expr_int(g, DT_I64, 0)) : 0;
+}
+
+static void
+count_tasks(Threads *x, const PassOptions *o, Kernel *kernel)
+{
+	Graph *g = x->l.g;
+	const KernelPlan *p = x->plan;
+	ExprId one = expr_int(g, DT_I64, 1);
+	ExprId rows = launch_ceil_div(g, x->rows.count, p->tile_rows), columns = launch_ceil_div(g, x->columns.count, p->tile_columns);
+	ExprId ntask = expr_binary(g, OP_MUL, rows, columns);
+	if (x->batch.naxis)
+		ntask = expr_binary(g, OP_MUL, ntask, x->batch.count);
+	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, x->rows.count, least_of(o, LEAST)),
+	                           raster_reaches(g, x->columns.count, least_of(o, LEAST)));
+	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, x->terms.count, least_terms(o)));
+	ExprId longest = expr_binary(g, OP_MAX, x->terms.count, expr_binary(g, OP_MAX, x->rows.count, x->columns.count));
+	worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_SUB, one, raster_reaches(g, longest, INT64_C(1) << INDEX_BITS)));
+	if (p->tile_rows == shapes[0].rows)
+		worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, ntask, o->least_tile ? 1 : cost_machine(true, 0)->threads));
+	kernel->ntask = expr_binary(g, OP_MUL, ntask, worth);
+	for (unsigned k = 0; k < 2; k++) {
+		ExprId whole = groups_are_whole(x, &x->panel[k]);
+		if (whole)
+			kernel->ntask = expr_select(g, whole, kernel->ntask, expr_int(g, DT_I64, 0));
+	}
+	x->row_tiles = point_launch_expr(&x->l, rows);
+	x->column_tiles = point_launch_expr(&x->l, columns);
+	ExprId width = expr_int(g, DT_I64, THREADS_TERMS);
+	x->end = point_launch_expr(&x->l, expr_binary(g, OP_ADD, x->terms.count, width));
+	ExprId others = expr_binary(g, OP_IDIV, expr_binary(g, OP_SUB, x->terms.count, one), width);
+	x->rest = point_launch_expr(&x->l, expr_binary(g, OP_SUB, x->terms.count, expr_binary(g, OP_MUL, others, width)));
+}
+
+/* --- threads --- */
+
+/* By pairs of rows: sixteen lanes side by side read two quads of rows and eight of columns. */
+static void
+place_threads(Threads *x)
+{
+	TirKernel *k = x->l.tir;
+	const KernelPlan *p = x->plan;
+	unsigned columns = p->threads / (p->tile_rows / threads_rows(p));
+	ValId odd, column, quad = threads_int(x, QUAD);
+	x->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	x->warp = raster_divide(k, x->thread, threads_int(x, TIR_WARP), &x->lane);
+	ValId half = raster_divide(k, x->lane, threads_int(x, 2), &odd);
+	half = raster_divide(k, half, threads_int(x, LANE_COLUMNS), &column);
+	ValId row = threads_op(x, OP_ADD, threads_op(x, OP_MUL, half, threads_int(x, 2)), odd);
+	ValId across, down = raster_divide(k, x->warp, threads_int(x, columns / LANE_COLUMNS), &across);
+	row = threads_op(x, OP_ADD, row, threads_op(x, OP_MUL, down, threads_int(x, LANE_ROWS)));
+	column = threads_op(x, OP_ADD, column, threads_op(x, OP_MUL, across, threads_int(x, LANE_COLUMNS)));
+	x->row_at = threads_op(x, OP_MUL, row, quad);
+	x->column_at = threads_op(x, OP_MUL, column, quad);
+}
+
+/* --- products --- */
+
+void
+threads_barrier(Threads *x)
+{
+	tir_emit(x->l.tir, OP_BARRIER, (TirType){0}, 0, NULL, 0);
+}
+
+/* The thread's `n` rows or columns of a term: quads `apart` from each other. */
+static void
+load_quads(Threads *x, const Panel *p, ValId slot, ValId own_at, unsigned term, unsigned n, ValId *out)
+{
+	TirKernel *k = x->l.tir;
+	unsigned most = 16 / (dtype_info[x->fold.type].bits / 8u), apart = p->own / (n / QUAD);
+	for (unsigned i = 0; i < n; i += most) {
+		ValId own = threads_op(x, OP_ADD, own_at, threads_int(x, p->first + i / QUAD * apart + i % QUAD));
+		const ValId at[3] = {slot, own, threads_int(x, term)};
+		ValId all = tir_load(k, x->panels, at, 0, TIR_LANES_ALONG(1), most);
+		for (unsigned j = 0; j < most; j++)
+			out[i + j] = tir_emit(k, OP_LANE, tir_scalar(x->fold.type), j, &all, 1);
+	}
+}
+
+static ValId
+add_product(Threads *x, ValId acc, ValId a, ValId b)
+{
+	if (x->fold.fma)
+		return tir_fma(x->l.tir, a, b, acc);
+	return threads_op(x, OP_ADD, acc, threads_op(x, OP_MUL, a, b));
+}
+
+/* The thread's rows and columns of a term. */
+typedef struct {
+	ValId row[THREADS_ROWS], column[THREADS_COLUMNS];
+} Term;
+
+static void
+load_term(Threads *x, ValId slot, unsigned term, Term *out)
+{
+	load_quads(x, &x->panel[0], slot, x->row_at, term, threads_rows(x->plan), out->row);
+	load_quads(x, &x->panel[1], slot, x->column_at, term, threads_columns(x->plan), out->column);
+}
+
+static void
+add_term(Threads *x, const Term *t, ValId *acc)
+{
+	unsigned rows = threads_rows(x->plan), columns = threads_columns(x->plan);
+	for (unsigned r = 0; r < rows; r++)
+		for (unsigned c = 0; c < columns; c++)
+			acc[r * columns + c] = add_product(x, acc[r * columns + c], t->row[r], t->column[c]);
+}
+
+/* The n-th panel of those in a slot. What is read for it goes on from turn to turn of the loop over the terms. */
+static ValId *
+raw_of(const Threads *x, unsigned n, ValId *raw)
+{
+	return n ? raw + panel_reads(&x->panel[0]) : raw;
+}
+
+/* All terms of a panel, added to the thread's sums; one is read while the one before is multiplied. In between the next
+ * panels are staged in the other slot, and those after them are begun to be read, from `later` on. */
+static void
+multiply(Threads *x, ValId slot, ValId other, ValId following, ValId later, ValId *raw, ValId *acc)
+{
+	Term now, next;
+	load_term(x, slot, 0, &next);
+	for (unsigned term = 0; term < THREADS_TERMS; term++) {
+		now = next;
+		if (term + 1 < THREADS_TERMS)
+			load_term(x, slot, term + 1, &next);
+		add_term(x, &now, acc);
+		for (unsigned n = 0; n < 2; n++)
+			if (term == stage_after[n]) {
+				panel_stage(x, &x->panel[n], other, following, false, raw_of(x, n, raw));
+				panel_load(x, &x->panel[n], later, false, raw_of(x, n, raw));
+			}
+	}
+}
+
+/* All terms, added to the thread's sums. The first panel is the one that may not be full, so the others are read as they
+ * are. The last one is read and staged again instead of those beyond it, which nobody multiplies. */
+static void
+add_terms(Threads *x, ValId *acc)
+{
+	TirKernel *k = x->l.tir;
+	unsigned n = threads_rows(x->plan) * threads_columns(x->plan), nraw = panel_reads(&x->panel[0]) + panel_reads(&x->panel[1]);
+	ValId zero = threads_int(x, 0), one = threads_int(x, 1), width = threads_int(x, THREADS_TERMS);
+	ValId first = threads_op(x, OP_SUB, x->rest, width), last = threads_op(x, OP_SUB, x->terms.all, width), *raw = acc + n + 1;
+	for (unsigned p = 0; p < 2; p++) {
+		panel_load(x, &x->panel[p], first, true, raw_of(x, p, raw));
+		panel_stage(x, &x->panel[p], zero, first, true, raw_of(x, p, raw));
+		panel_load(x, &x->panel[p], threads_op(x, OP_MIN, x->rest, last), false, raw_of(x, p, raw));
+	}
+	threads_barrier(x);
+	for (unsigned i = 0; i < n; i++)
+		acc[i] = x->fold.re;
+	acc[n] = zero;
+	ValId following = tir_for(k, x->rest, x->end, width, acc, n + 1 + nraw);
+	ValId slot = acc[n];
+	acc[n] = BUG(panels_share_slot) ? slot : threads_op(x, OP_SUB, one, slot);
+	ValId later = threads_op(x, OP_MIN, threads_op(x, OP_ADD, following, width), last);
+	multiply(x, slot, acc[n], threads_op(x, OP_MIN, following, last), later, raw, acc);
+	threads_barrier(x);
+	tir_end_for(k, acc, n + 1 + nraw);
+}
+
+/* --- the kernel --- */
+
+static void
+bind_shared(Threads *x)
+{
+	TirKernel *k = x->l.tir;
+	unsigned width = x->plan->tile_rows + x->plan->tile_columns + QUAD, elements = SLOTS * THREADS_TERMS * width;
+	unsigned buffer = tir_add_buffer(k, 0, x->fold.type, true);
+	ValId one = threads_int(x, 1), terms = threads_int(x, THREADS_TERMS), columns = threads_int(x, x->plan->tile_columns);
+	k->buffer.at[buffer].shared = elements;
+	const ValId extent[3] = {threads_int(x, SLOTS), threads_int(x, width), terms};
+	const ValId stride[3] = {threads_int(x, (int64_t)THREADS_TERMS * width), one, threads_int(x, width)};
+	x->panels = tir_view(k, buffer, 3, extent, stride);
+	ValId rows = threads_int(x, elements / x->plan->tile_columns);
+	x->staged = tir_view(k, buffer, 2, (ValId[]){rows, columns}, (ValId[]){columns, one});
+}
+
+static void
+declare_panels(Threads *x, const Factors *f)
+{
+	Point *l = &x->l;
+	bool real = dtype_is_float(x->fold.type);
+	for (unsigned n = 0; n < 2; n++) {
+		Panel *p = &x->panel[n];
+		panel_find(l->g, l->scratch, l->node, f, n, p);
+		p->own = n ? x->plan->tile_columns : x->plan->tile_rows;
+		p->first = n ? x->plan->tile_rows : 0;
+		p->indices = n ? &x->columns : &x->rows;
+		panel_declare(x, p, x->plan->group);
+		p->fill = real ? tir_float(l->tir, x->fold.type, n ? -0.0 : 0) : tir_int(l->tir, x->fold.type, 0);
+	}
+}
+
+/* In 32 bits, so that it has one register. */
+static ValId
+first_index(TirKernel *k, ValId tile, unsigned size)
+{
+	return tir_cast(k, DT_I64, tir_binary(k, OP_MUL, tir_cast(k, DT_U32, tile), tir_int(k, DT_U32, size)));
+}
+
+static void
+build_tasks(Threads *x)
+{
+	Point *l = &x->l;
+	TirKernel *k = l->tir;
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId acc[THREADS_ROWS * THREADS_COLUMNS + 1 + 2 * THREADS_RAW];
+	RasterTile tile = raster_tile(k, tir_for(k, lo, hi, threads_int(x, 1), NULL, 0), x->row_tiles, x->column_tiles);
+	x->row0 = first_index(k, tile.row, x->plan->tile_rows);
+	x->column0 = first_index(k, tile.column, x->plan->tile_columns);
+	threads_indices_at(x, &x->batch, tile.batch);
+	panel_enter(x, &x->panel[0], x->row0);
+	panel_enter(x, &x->panel[1], x->column0);
+	add_terms(x, acc);
+	threads_finish(x, acc);
+	tir_end_for(k, NULL, 0);
+}
+
+void
+contract_threads_build(Graph *g, Arena *scratch, const Places *places, const PassOptions *o, Kernel *kernel)
+{
+	Threads *x = ARENA_NEW(scratch, Threads);
+	Point *l = &x->l;
+	TirKernel *k = kernel->tir;
+	TensorId t = kernel->plan.node[0];
+	Factors f;
+	x->plan = &kernel->plan;
+	point_begin(l, g, scratch, places, kernel);
+	l->unit = true;
+	k->form = TIR_SPREAD;
+	k->threads = kernel->plan.threads;
+	k->group = kernel->plan.group;
+	point_declare_node(l, t);
+	point_enter_node(l, t);
+	if (!find_product(g, scratch, places->faulty, t, &f))
+		bug(g->arena, "%%%u is no contraction for threads", t);
+	x->fold = reduction_begin(l);
+	declare_panels(x, &f);
+	bind_indices(x, &f);
+	count_tasks(x, o, kernel);
+	place_threads(x);
+	point_say_same_memory(l);
+	bind_shared(x);
+	build_tasks(x);
+}

@@ -1,0 +1,634 @@
+/* blocks.c: how a kernel by rows is done by blocks of threads (PERFORMANCE.md T1 to T5): several kernels of
+ * which a launch runs one.
+ *
+ * A row that is short enough is held: each of its phases is one vector, so that what one phase read or computed
+ * is in registers for the next. As few threads as hold it do, since a masked lane costs as much as any. Where one
+ * block does not, those of a cluster do: blocks of half the registers that a multiprocessor has, as long as they
+ * can, so that one computes while the other one waits for memory. Longer rows are gone through by vectors, phase by
+ * phase, and come again from the L2 cache.
+ *
+ * Threads have groups of lanes side by side that fill 16 bytes of the widest tensor accessed along the lanes,
+ * where memory is aligned for it; the last kernel takes anything. */
+#include "passes/schedule/rows/blocks.h"
+
+#include "passes/cost/cost.h"
+#include "passes/expr_map.h"
+#include "passes/schedule/point/long_sums.h"
+#include "passes/schedule/op_cost.h"
+#include "passes/schedule/rows/once.h"
+
+/* A thread has HELD_WORDS registers of 32 bits for what its lanes hold, and as many to compute with. */
+enum {
+	GROUP_BYTES = 16,
+	HELD_LANES = 32,
+	HELD_WORDS = 64,
+	LEAST_REGISTERS = 64, /* of a thread that loads its lanes of a row, whatever it holds of them */
+	OWN_REGISTERS = 32, /* of a thread that holds lanes: addresses, masks, the fold, what is on its way */
+	MAP_LANES = 16,
+	LOOP_LANES = 8,
+	BUSY_UNITS = 160, /* of op_cost.h, for one lane: they take much longer than its bytes, from wherever */
+	BUSY_WARPS = 16, /* of a multiprocessor: as many as keep it busy */
+	COLUMN_THREADS = 128,
+	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
+	POST_THREADS = 256, POST_BLOCKS = 5, /* of a scan whose tasks are vectors; so many blocks a multiprocessor, which wait */
+	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
+	ONCE_ROWS = 8,    /* and so many rows, for each multiprocessor */
+	POST_VECTORS = 4, /* of the shortest rows that are worth it */
+	POST_ROWS = 4     /* and the most rows, for each multiprocessor */
+};
+
+/* The threads that then have all registers of a multiprocessor. */
+static unsigned
+held_threads(void)
+{
+	return cost_machine(true, 0)->registers / (2 * HELD_WORDS);
+}
+
+static bool
+is_member(const Rows *r, TensorId t)
+{
+	for (unsigned m = 0; m < r->nmember; m++)
+		if (r->member[m].t == t)
+			return true;
+	return false;
+}
+
+static bool
+is_kept(const Rows *r, ExprId e)
+{
+	for (unsigned k = 0; k < r->nkept; k++)
+		if (r->kept[k] == e)
+			return true;
+	return false;
+}
+
+static void
+note_width(void *user, ExprId e)
+{
+	LaneAccess *a = user;
+	const Expr *p = expr_get(a->g, e);
+	if (p->op != OP_READ || !p->narg || (a->rows && (is_member(a->rows, p->ref) || is_kept(a->rows, e))) ||
+	    !(expr_axes(a->g, a->scratch, expr_arg(a->g, e, p->narg - 1u)) & a->lanes))
+		return;
+	unsigned bytes = dtype_info[a->g->tensor.at[p->ref].dtype].bits / 8u;
+	a->widest = bytes > a->widest ? bytes : a->widest;
+}
+
+void
+lane_access_reads(LaneAccess *a, const Node *n)
+{
+	node_walk(a->g, a->scratch, n, note_width, a);
+}
+
+unsigned
+lane_access_group(const LaneAccess *a)
+{
+	return a->widest < GROUP_BYTES ? GROUP_BYTES / a->widest : 1;
+}
+
+static uint32_t
+lane_axes(const Rows *r)
+{
+	uint32_t lanes = r->lanes_by_row ? 1u << (r->nrow - 1) : 0;
+	for (unsigned k = 0; k < r->nloop; k++)
+		lanes |= r->loop[k].lanes ? 1u << (r->nrow + k) : 0;
+	return lanes;
+}
+
+static unsigned
+group_of(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	LaneAccess along = {.g = g, .scratch = scratch, .rows = r, .lanes = lanes, .widest = 1};
+	for (unsigned m = 0; m < r->nmember; m++) {
+		const RowMember *x = &r->member[m];
+		unsigned bytes = dtype_info[g->tensor.at[x->t].dtype].bits / 8u;
+		lane_access_reads(&along, &x->node);
+		bool seldom = r->across && (x->across || x->parked); /* once a part, or not where rows are held */
+		if (x->stored && !seldom && (x->is_row || r->lanes_by_row) && bytes > along.widest)
+			along.widest = bytes;
+	}
+	return lane_access_group(&along);
+}
+
+/* Whether every lane loop runs from 0 to what is known at launch. */
+static bool
+lengths_known(const Graph *g, Arena *scratch, const Rows *r)
+{
+	for (unsigned k = 0; k < r->nloop; k++) {
+		const Expr *lo = expr_get(g, r->loop[k].lo);
+		if (!r->loop[k].lanes)
+			continue;
+		if (lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_index(g, scratch, r->loop[k].hi) ||
+		    expr_axes(g, scratch, r->loop[k].hi))
+			return false;
+	}
+	return true;
+}
+
+/* Whether e is a multiple of n; where that is for a launch to say, *cond asks it too. */
+static bool
+is_multiple(Graph *g, Arena *scratch, ExprId e, unsigned n, ExprId *cond)
+{
+	const Expr *p = expr_get(g, e);
+	if (expr_multiple(g, e, n) >= n)
+		return true;
+	if (expr_is_index(g, scratch, e) && !expr_axes(g, scratch, e)) {
+		ExprId rest = expr_binary(g, OP_IMOD, e, expr_int(g, DT_I64, n));
+		ExprId whole = expr_binary(g, OP_EQ, rest, expr_int(g, DT_I64, 0));
+		*cond = *cond ? expr_binary(g, OP_AND, *cond, whole) : whole;
+		return true;
+	}
+	return (p->op == OP_MIN || p->op == OP_MAX || p->op == OP_ADD || p->op == OP_SUB) &&
+	       is_multiple(g, scratch, expr_arg(g, e, 0), n, cond) && is_multiple(g, scratch, expr_arg(g, e, 1), n, cond);
+}
+
+/* The same of all ends of vectors. */
+static bool
+ends_are_multiples(Graph *g, Arena *scratch, const Rows *r, unsigned n, ExprId *cond)
+{
+	bool ok = !r->lanes_by_row || is_multiple(g, scratch, r->extent[r->nrow - 1], n, cond);
+	ok = ok && (!r->ntile || is_multiple(g, scratch, r->extent[r->block - 1], n, cond));
+	for (unsigned k = 0; ok && k < r->nloop; k++)
+		if (r->loop[k].lanes)
+			ok = is_multiple(g, scratch, r->loop[k].lo, n, cond) && is_multiple(g, scratch, r->loop[k].hi, n, cond);
+	return ok;
+}
+
+static bool
+has_lane_loops(const Rows *r)
+{
+	for (unsigned k = 0; k < r->nloop; k++)
+		if (r->loop[k].lanes)
+			return true;
+	return false;
+}
+
+/* --- how much a lane holds --- */
+
+typedef struct {
+	const Graph *g;
+	Arena *scratch;
+	const Rows *rows;
+	uint32_t lanes;   /* the region's axes along them */
+	unsigned member;  /* that is walked */
+	uint32_t *phases; /* by tensor: in which it is read along the lanes */
+} Held;
+
+static void
+note_held(void *user, ExprId e)
+{
+	Held *h = user;
+	const Expr *p = expr_get(h->g, e);
+	if (p->op == OP_READ && p->narg && (expr_axes(h->g, h->scratch, expr_arg(h->g, e, p->narg - 1u)) & h->lanes))
+		h->phases[p->ref] |= UINT32_C(1) << h->rows->member[h->member].phase;
+}
+
+static unsigned
+words_of(const Graph *g, TensorId t)
+{
+	unsigned bits = dtype_info[g->tensor.at[t].dtype].bits;
+	return bits > 32 ? bits / 32 : 1;
+}
+
+/* How many members fold by lane in the phase with the most of them. */
+static unsigned
+folds_at_once(const Rows *r)
+{
+	unsigned most = 0;
+	for (unsigned f = 0; f < r->nphase; f++) {
+		unsigned n = 0;
+		for (unsigned m = 0; r->phase[f].lanes && m < r->nmember; m++)
+			n += r->member[m].phase == f && rows_is_folded(&r->member[m]);
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+typedef struct {
+	const Graph *g;
+	Arena *scratch;
+	uint32_t lanes; /* axes along them */
+	unsigned words;
+} Computed;
+
+/* Indices are the same number for all lanes, and one more for each; a row's number is the same. */
+static void
+note_computed(void *user, ExprId e)
+{
+	Computed *c = user;
+	unsigned bits = dtype_info[expr_get(c->g, e)->dtype].bits;
+	if (bits > 32 * c->words && (expr_axes(c->g, c->scratch, e) & c->lanes) && !expr_is_index(c->g, c->scratch, e))
+		c->words = bits / 32;
+}
+
+/* The words of the widest value that is computed for each lane. */
+static unsigned
+computed_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	Computed c = {g, scratch, lanes, 1};
+	for (unsigned m = 0; m < r->nmember; m++)
+		node_walk(g, scratch, &r->member[m].node, note_computed, &c);
+	return c.words;
+}
+
+/* By tensor, the phases that read it along the lanes; of one that is computed along them, that too. */
+static uint32_t *
+phases_of(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	Held h = {g, scratch, r, lanes, 0, ARENA_ARRAY(scratch, uint32_t, g->tensor.n)};
+	for (h.member = 0; h.member < r->nmember; h.member++)
+		node_walk(g, scratch, &r->member[h.member].node, note_held, &h);
+	for (unsigned m = 0; m < r->nmember; m++)
+		h.phases[r->member[m].t] |= h.phases[r->member[m].t] ? UINT32_C(1) << r->member[m].phase : 0;
+	return h.phases;
+}
+
+/* The words that a lane of a held row has at once: what several phases read, or a later one than that which
+ * computes it; terms of all folds of a phase but one; as what a lane computes
+ * has as many registers as what it holds, twice what is computed at once where that is more. */
+static unsigned
+held_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, unsigned computed)
+{
+	const uint32_t *phases = phases_of(g, scratch, r, lanes);
+	unsigned words = 0, folds = folds_at_once(r);
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		if (phases[t] & (phases[t] - 1))
+			words += words_of(g, t);
+	words += folds > 1 ? folds - 1 : 0;
+	return words > 2 * computed ? words : 2 * computed;
+}
+
+/* The registers of a thread that has so many lanes of a held row: what is held, what a phase reads besides as it lies in
+ * memory, and what they are computed with. */
+static unsigned
+held_registers(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, unsigned each)
+{
+	const uint32_t *phases = phases_of(g, scratch, r, lanes);
+	unsigned held = 0, most = 0;
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		held += phases[t] & (phases[t] - 1) ? 32 * words_of(g, t) : 0;
+	for (unsigned f = 1; f < r->nphase; f++) {
+		unsigned bits = 0;
+		for (TensorId t = 0; t < g->tensor.n; t++)
+			bits += phases[t] == UINT32_C(1) << f ? dtype_info[g->tensor.at[t].dtype].bits : 0;
+		most = bits > most ? bits : most;
+	}
+	unsigned n = OWN_REGISTERS + each * (held + most) / 32;
+	return n > LEAST_REGISTERS ? (n + 7) / 8 * 8 : LEAST_REGISTERS;
+}
+
+/* How many blocks of so many threads a multiprocessor has, with so many registers each. */
+static unsigned
+resident_blocks(unsigned threads, unsigned registers)
+{
+	unsigned blocks = cost_machine(true, 0)->registers / (threads * registers);
+	return blocks ? blocks : 1;
+}
+
+static bool
+stores_row(const Rows *r)
+{
+	for (unsigned m = 0; m < r->nmember; m++)
+		if (r->member[m].is_row && r->member[m].stored)
+			return true;
+	return false;
+}
+
+/* --- the forms --- */
+
+static BlockShape *
+add(BlockShapes *out, unsigned threads, unsigned group, unsigned each)
+{
+	unsigned lanes = each < group ? threads * group : threads * each;
+	out->at[out->n] = (BlockShape){.lanes = lanes, .threads = (uint16_t)threads, .group = (uint16_t)group};
+	return &out->at[out->n++];
+}
+
+/* The words that a lane carries from row to row. */
+static unsigned
+carried_words(const Graph *g, const Rows *r)
+{
+	unsigned words = 0;
+	for (unsigned m = 0; m < r->nmember; m++)
+		words += r->member[m].across ? words_of(g, r->member[m].t) : 0;
+	return words;
+}
+
+typedef struct {
+	const Graph *g;
+	unsigned units;
+} BodyCost;
+
+static void
+add_op(void *user, ExprId e)
+{
+	BodyCost *c = user;
+	c->units += expr_cost(c->g, e).vector;
+}
+
+/* Whether no phase leaves elements of a row to a later one, and what is computed of one takes much longer than
+ * bringing it: nothing is gained by having many on their way, and each is another copy of the code. */
+static bool
+only_computes(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	BodyCost c = {g, 0};
+	const uint32_t *phases = phases_of(g, scratch, r, lanes);
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		if (phases[t] & (phases[t] - 1))
+			return false;
+	for (unsigned m = 0; m < r->nmember; m++)
+		expr_walk(g, scratch, r->member[m].node.body, add_op, &c);
+	return c.units >= BUSY_UNITS;
+}
+
+/* Rows that go by, where there are so many that clusters have not much to share out; in tests any. */
+static void
+add_once(BlockShapes *out, const PassOptions *o, unsigned group)
+{
+	unsigned threads = o->part_terms ? 2 * TIR_WARP : ONCE_THREADS;
+	BlockShape *s = add(out, threads, group, o->part_terms ? 2 * group : HELD_LANES);
+	s->once = o->part_terms ? 1 : ONCE_ROWS * cost_machine(true, 0)->threads;
+	s->resident = ONCE_BLOCKS;
+}
+
+/* The forms that hold a row, the smallest first. What is carried may take half of the registers to compute with, and
+ * goes on while a block waits: there is another one. Rows that a block can't hold, if they go by `once`, are not held where
+ * there are many of them. */
+static void
+add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
+         bool once)
+{
+	uint32_t along = lane_axes(r);
+	unsigned each = only_computes(g, scratch, r, along) ? group : HELD_LANES, all = held_threads(), carried = carried_words(g, r);
+	while (each > group && (each * words > HELD_WORDS || each * (words + carried) > HELD_WORDS + HELD_WORDS / 2))
+		each /= 2;
+	for (unsigned threads = TIR_WARP; threads <= (carried ? all / 2 : all); threads *= threads == TIR_WARP ? 4 : 2) {
+		BlockShape *s = add(out, threads, group, each);
+		s->held = true;
+		s->resident = (uint16_t)(each < HELD_LANES || threads == all || !stores_row(r) ? all / threads : 0);
+	}
+	if (once && !o->part_terms)
+		add_once(out, o, group);
+	unsigned registers = held_registers(g, scratch, r, along, each) + each * carried;
+	for (unsigned half = 4; half <= (carried ? 1u : 2u) * o->cluster; half *= 2) { /* blocks of half as many threads hold the row */
+		unsigned threads = half > o->cluster ? all : all / 2;
+		BlockShape *s = add(out, threads, group, each);
+		s->held = true;
+		s->cluster = (uint16_t)(half * (all / 2) / threads);
+		s->lanes *= s->cluster;
+		s->resident = (uint16_t)resident_blocks(threads, registers);
+	}
+}
+
+/* Whether vectors of a row can be tasks: all members are rows of values along one loop, none a fold of the row. */
+static bool
+may_post(const Rows *r)
+{
+	bool rows = true;
+	for (unsigned m = 0; m < r->nmember; m++)
+		rows = rows && r->member[m].is_row && !rows_is_folded(&r->member[m]);
+	return rows && r->nphase == 1 && r->phase[0].nloop == 1 && r->phase[0].lanes && !r->across && !r->block;
+}
+
+/* The words that a lane folds of a row's scans. */
+static unsigned
+scanned_words(const Graph *g, const Rows *r)
+{
+	unsigned words = 0;
+	for (unsigned m = 0; m < r->nmember; m++) {
+		const Node *n = &r->member[m].node;
+		if (!r->member[m].scans)
+			continue;
+		words += dtype_info[dtype_info[expr_get(g, n->body)->dtype].arith].bits > 32 ? 2 : 1;
+		words += monoid_info[n->monoid].index ? 3 : !expr_is_true(g, n->guard); /* where, and whether */
+	}
+	return words;
+}
+
+static void
+add_posts(BlockShapes *out, const Graph *g, const PassOptions *o, const Rows *r, unsigned group)
+{
+	unsigned threads = TIR_WARP, each = group < REDUCTION_TILE_LANES / 4 ? 4 * group : REDUCTION_TILE_LANES, least = o->part_terms;
+	unsigned words = scanned_words(g, r);
+	while (each > group && each * words > REDUCTION_TILE_LANES)
+		each /= 2;
+	while (least && each > group && threads * each > least)
+		each /= 2;
+	while (threads < POST_THREADS && (!least || threads * each < least))
+		threads *= 2;
+	BlockShape *s = add(out, threads, group, each);
+	s->resident = words > 1 ? POST_BLOCKS / 2 : r->nrow ? POST_BLOCKS - 1 : POST_BLOCKS; /* a row's places take registers */
+	s->posts = least ? least : POST_VECTORS * s->lanes;
+}
+
+/* A scan: by a warp a row, which folds without waiting, where there are rows for enough of them; by vectors of few long
+ * rows; by a block a row. */
+static void
+add_scans(BlockShapes *out, const Graph *g, const PassOptions *o, const Rows *r, unsigned group, bool known)
+{
+	if (group > 1)
+		add(out, TIR_WARP, group, 4 * group);
+	for (unsigned v = group;; v = 1) {
+		if (known && may_post(r))
+			add_posts(out, g, o, r, v);
+		BlockShape *s = add(out, 256, v, 2 * v);
+		s->resident = (uint16_t)(v > 1 ? held_threads() / 256 : 0);
+		if (v == 1)
+			return;
+	}
+}
+
+/* Those of these forms that take only rows which the ones before are too short for, where that makes them long. */
+static void
+take_long_rows(BlockShapes *out, unsigned n)
+{
+	bool is_long = false;
+	for (unsigned k = 1; k < n; k++) {
+		is_long |= out->at[k - 1].held && out->at[k - 1].lanes >= LONG_SUM_TERMS;
+		out->at[k].long_sums = is_long && (out->at[k].held || out->at[k].once || k + 1 == n);
+	}
+}
+
+/* Whether all that is folded of a row, and nothing else is done with it, can be folded as it goes by. */
+static bool
+goes_by_once(Graph *g, Arena *scratch, const Rows *r, const bool *faulty)
+{
+	return !stores_row(r) && rows_once_plan(g, scratch, r, faulty, ARENA_NEW(scratch, RowsOnce));
+}
+
+BlockShapes
+block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty)
+{
+	BlockShapes out = {0};
+	ExprId cond = 0;
+	uint32_t along = lane_axes(r);
+	unsigned group = group_of(g, scratch, r, along), computed = computed_words(g, scratch, r, along);
+	unsigned words = held_words(g, scratch, r, along, computed);
+	bool loops = !r->lanes_by_row && has_lane_loops(r), known = lengths_known(g, scratch, r);
+	if (!ends_are_multiples(g, scratch, r, group, &cond))
+		group = 1;
+	if (r->ntile) { /* a warp a tile: it waits for no other */
+		ExprId whole = 0;
+		unsigned v = r->tile_group;
+		if (v > 1 && ends_are_multiples(g, scratch, r, v, &whole))
+			add(&out, TIR_WARP, v, v);
+		add(&out, TIR_WARP, 1, v);
+		return out;
+	}
+	if (r->block && !r->nkept) { /* lines that lanes have brought stay in the cache for the values that come next */
+		add(&out, 256, 1, 1);
+		return out;
+	}
+	if (r->lanes_by_row) /* of columns as many warps, each with as many rows, as there can be */
+		add(&out, TIR_WARP, r->tmpl == TMPL_COLRED ? 1 : group, 1)->short_axis = true;
+	if (r->tmpl == TMPL_COLRED && group > 1)
+		add(&out, TIR_WARP, group, 1)->short_axis = true;
+	if (r->tmpl == TMPL_MAP) {
+		add(&out, 256, group, MAP_LANES / computed);
+		add(&out, 256, 1, MAP_LANES / 2 / computed);
+		return out;
+	}
+	bool once = loops && known && goes_by_once(g, scratch, r, faulty);
+	if (once && o->part_terms)
+		add_once(&out, o, group);
+	if (loops && known && !r->scans)
+		add_held(&out, g, scratch, o, r, group, words, once);
+	if (loops && r->scans) {
+		add_scans(&out, g, o, r, group, known);
+		return out;
+	}
+	unsigned threads = loops ? 512 : COLUMN_THREADS, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
+	unsigned columns = r->tmpl == TMPL_COLRED ? 2 * held_threads() / COLUMN_THREADS : 0; /* registers for rows on their way */
+	if (group > 1)
+		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || !stores_row(r) : columns);
+	if (long_sums_gain(g, r))
+		take_long_rows(&out, out.n);
+	add(&out, threads, 1, each)->resident = (uint16_t)(loops ? 1 : columns);
+	return out;
+}
+
+typedef struct {
+	const Graph *g;
+	Arena *scratch;
+	uint32_t rows, lanes; /* axes */
+	bool *read;           /* by tensor: along both */
+} RowReads;
+
+static void
+note_row_read(void *user, ExprId e)
+{
+	RowReads *a = user;
+	const Expr *p = expr_get(a->g, e);
+	uint32_t axes = p->op == OP_READ ? expr_axes(a->g, a->scratch, e) : 0;
+	if ((axes & a->rows) && (axes & a->lanes))
+		a->read[p->ref] = true;
+}
+
+/* What the rows at work at once have, what they leave, and the rows to come are to be in the second level's cache, of
+ * which a multiprocessor has the nearer half. */
+unsigned
+block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p)
+{
+	const Machine *m = cost_machine(true, 0);
+	if (r->across) /* a block's next row is its own */
+		return 1;
+	RowReads a = {g, scratch, (UINT32_C(1) << r->nrow) - 1, lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
+	unsigned at_once = p->cluster ? m->threads * p->resident / p->cluster : 0, bytes = 0;
+	for (unsigned k = 0; k < r->nmember; k++)
+		node_walk(g, scratch, &r->member[k].node, note_row_read, &a);
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		bytes += a.read[t] && !is_member(r, t) ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
+	bool fits = 3.0 * bytes * p->lanes * at_once <= m->cache * m->threads / 2;
+	return !fits ? 0 : at_once > TIR_MAX_AHEAD ? TIR_MAX_AHEAD : at_once;
+}
+
+/* --- when a kernel of them runs --- */
+
+static ExprId
+row_count(Graph *g, const Rows *r)
+{
+	ExprId rows = expr_int(g, DT_I64, 1);
+	for (unsigned k = 0; k < r->nrow; k++)
+		rows = expr_binary(g, OP_MUL, rows, r->extent[k]);
+	return rows;
+}
+
+static ExprId
+longest_row(Graph *g, const Rows *r)
+{
+	ExprId longest = expr_int(g, DT_I64, 0);
+	for (unsigned k = 0; k < r->nloop; k++)
+		if (r->loop[k].lanes)
+			longest = expr_binary(g, OP_MAX, longest, r->loop[k].hi);
+	return longest;
+}
+
+/* Whether a scan is done by a warp a row: rows are many, or each is one vector. */
+static ExprId
+suits_warps(Graph *g, Arena *scratch, const Rows *r, ExprId lanes)
+{
+	ExprId rows = row_count(g, r), longest = longest_row(g, r), zero = expr_int(g, DT_I64, 0);
+	ExprId over = expr_binary(g, OP_SUB, rows, expr_int(g, DT_I64, (int64_t)BUSY_WARPS * cost_machine(true, 0)->threads));
+	if (lengths_known(g, scratch, r)) /* launch expressions have no || */
+		over = expr_binary(g, OP_MAX, over, expr_binary(g, OP_SUB, lanes, longest));
+	return expr_binary(g, OP_LE, zero, over);
+}
+
+/* Whether vectors of rows are tasks: rows are long, and too few for all multiprocessors to have several. */
+static ExprId
+suits_posts(Graph *g, const Rows *r, const KernelPlan *p)
+{
+	ExprId most = expr_int(g, DT_I64, (int64_t)POST_ROWS * cost_machine(true, 0)->threads);
+	ExprId few = expr_binary(g, OP_LE, row_count(g, r), most);
+	return expr_binary(g, OP_AND, few, expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r)));
+}
+
+bool
+block_has_row(const Rows *r, const KernelPlan *p)
+{
+	return p->short_axis && (r->tmpl != TMPL_COLRED || p->group > 1);
+}
+
+/* Whether a warp takes a strip: there is one alone, or of columns, one a thread, there are so few that each can have a
+ * multiprocessor nearly to itself. */
+static ExprId
+suits_short(Graph *g, const Rows *r, const KernelPlan *p, ExprId lanes, ExprId ntask)
+{
+	ExprId beyond = expr_binary(g, OP_SUB, r->extent[r->nrow - 1], lanes), zero = expr_int(g, DT_I64, 0);
+	if (!block_has_row(r, p)) { /* launch expressions have no || */
+		ExprId most = expr_int(g, DT_I64, (int64_t)COLUMN_WARPS * cost_machine(true, 0)->threads);
+		beyond = expr_binary(g, OP_MIN, beyond, expr_binary(g, OP_SUB, ntask, most));
+		return expr_binary(g, OP_LE, beyond, zero);
+	}
+	ExprId some = expr_binary(g, OP_LE, expr_int(g, DT_I64, 1), r->extent[r->nrow - 1]); /* strips are not counted */
+	return expr_binary(g, OP_AND, some, expr_binary(g, OP_LE, beyond, zero));
+}
+
+ExprId
+block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask)
+{
+	ExprId cond = 0, lanes = expr_int(g, DT_I64, p->lanes);
+	if (p->short_axis)
+		cond = suits_short(g, r, p, lanes, ntask);
+	for (unsigned k = 0; p->held && k < r->nloop; k++)
+		if (r->loop[k].lanes) {
+			ExprId fits = expr_binary(g, OP_LE, r->loop[k].hi, lanes);
+			cond = cond ? expr_binary(g, OP_AND, cond, fits) : fits;
+		}
+	for (unsigned k = 0; p->long_sums && k < r->nloop; k++)
+		if (r->loop[k].lanes) {
+			ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, LONG_SUM_TERMS), r->loop[k].hi);
+			cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
+		}
+	if (r->scans && !r->lanes_by_row && p->threads == TIR_WARP)
+		cond = suits_warps(g, scratch, r, lanes);
+	if (p->posts)
+		cond = suits_posts(g, r, p);
+	if (p->once) {
+		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
+		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
+	}
+	if (p->group > 1 && !ends_are_multiples(g, scratch, r, p->group, &cond))
+		bug(scratch, "blocks: groups of %u", p->group);
+	return cond ? expr_select(g, cond, ntask, expr_int(g, DT_I64, 0)) : ntask;
+}

@@ -1,0 +1,45 @@
+/* blocks.h: the forms that a kernel by rows has for a GPU: blocks.c. */
+#ifndef TEXO_PASSES_SCHEDULE_ROWS_BLOCKS_H
+#define TEXO_PASSES_SCHEDULE_ROWS_BLOCKS_H
+
+#include "passes/schedule/rows/rows.h"
+#include "passes/schedule/schedule.h"
+
+typedef struct {
+	uint32_t lanes;
+	uint16_t threads, group, cluster, resident;
+	bool held, short_axis, long_sums; /* as in KernelPlan */
+	uint32_t once, posts;
+} BlockShape;
+
+enum { BLOCK_SHAPES = 12 };
+
+typedef struct {
+	unsigned n;
+	BlockShape at[BLOCK_SHAPES];
+} BlockShapes;
+
+/* What is accessed along the lanes, for how many of them a thread has side by side. */
+typedef struct {
+	const Graph *g;
+	Arena *scratch;
+	const Rows *rows; /* reads of its members, and kept ones, don't count; NULL: all do */
+	uint32_t lanes;   /* the axes along them */
+	unsigned widest;  /* bytes of the widest element so far, at least 1 */
+} LaneAccess;
+
+void lane_access_reads(LaneAccess *a, const Node *n);
+/* As many as fill 16 bytes. */
+unsigned lane_access_group(const LaneAccess *a);
+
+/* The shapes for planned rows, in the order in which a launch asks for one that suits; the last takes any
+ * sizes and strides. `faulty`: by TensorId. */
+BlockShapes block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty);
+/* Of blocks of a cluster that hold rows: how many rows further on the one is that is fetched ahead; 0: none is. */
+unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
+/* Whether it runs only where one strip has all columns. */
+bool block_has_row(const Rows *r, const KernelPlan *p);
+/* The tasks of the kernel of this plan: none where the sizes don't suit it. */
+ExprId block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask);
+
+#endif

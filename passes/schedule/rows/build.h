@@ -1,0 +1,155 @@
+/* build.h: what the files of the ROWS templates share while a kernel is built. */
+#ifndef TEXO_PASSES_SCHEDULE_ROWS_BUILD_H
+#define TEXO_PASSES_SCHEDULE_ROWS_BUILD_H
+
+#include "passes/schedule/rows/rows.h"
+#include "passes/schedule/rows/once.h"
+#include "passes/schedule/schedule.h"
+
+enum { ROWS_MAX_GATHERED = 4, ROWS_MAX_WIDE = 6 };
+
+/* A read of rows whose numbers are read, and where a later row of the result takes its own from. */
+typedef struct {
+	ExprId read;
+	ValId index[TG_MAX_RANK];
+} RowsGathered;
+
+typedef struct {
+	Point *l;
+	Rows *r;
+	Kernel *kernel;
+	unsigned copies;              /* points or vectors side by side, where vectors run */
+	unsigned ncopy;               /* of them, at the place at work */
+	ValId block_lo, block_hi;     /* the values of the blocked axis of the task */
+	ValId tile[ROWS_MAX_TILES];   /* the shared memory of Rows.tile */
+	ValId base;                   /* with lanes by row: the first of the strip's vectors at work */
+	ValId row, vector;            /* where tasks post: the row, and which of its vectors in the order of the scan */
+	ValId post[ROWS_MAX_MEMBERS]; /* views of what they post */
+	ReductionTile *vectors[ROWS_MAX_MEMBERS];
+	ValId near;                   /* of a loop's part: where it begins, from which positions count; 0: from their own start */
+	unsigned nwide;               /* views of what columns fold so far; 0: only registers have it */
+	ValId wide[ROWS_MAX_WIDE];
+	ValId rows_ahead;             /* with them: how many rows further on those are that are fetched */
+	unsigned ngathered;
+	RowsGathered gathered[ROWS_MAX_GATHERED];
+	const RowsOnce *once;         /* of folds that are gone through together; NULL: none are */
+	ValId once_value[MAX_MEMBERS]; /* what they come to, by the cascade's number */
+	/* of what is folded, by copy and, of values side by side, by value (rows_fold); of a scan the fold so
+	 * far, by copy with lanes by row */
+	Reduction fold[ROWS_MAX_MEMBERS][POINT_MAX_COPIES * ROWS_MAX_SIDE];
+} RowBuild;
+
+static inline ValId
+rows_int(const RowBuild *b, int64_t v)
+{
+	return tir_int(b->l->tir, DT_I64, v);
+}
+
+/* The row axis along the lanes, with lanes by row. */
+static inline unsigned
+rows_lane_axis(const RowBuild *b)
+{
+	return b->r->nrow - 1u;
+}
+
+/* The fold of member k in a copy, of the value'th side by side. */
+static inline Reduction *
+rows_fold(RowBuild *b, unsigned k, unsigned copy, unsigned value)
+{
+	unsigned side = b->r->member[k].side;
+	return &b->fold[k][side ? copy * side + value : copy];
+}
+
+
+/* --- members at a point (member.c) --- */
+/* Makes m the node whose expressions are meant. */
+void rows_enter(RowBuild *b, RowMember *m);
+/* Whether it has an accumulator for each lane. */
+bool rows_folds_by_lane(const RowBuild *b, const RowMember *m);
+Reduction rows_begin_fold(RowBuild *b, RowMember *m);
+/* One term of the member entered, at the point. */
+void rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position);
+/* The next element of a scan, at the point: the fold so far and one term more, or a vector of them. */
+void rows_scan(RowBuild *b, RowMember *m, Reduction *carry);
+/* What is left to do with m's folded value: finish, domain, and to wherever it is wanted. */
+void rows_finish_member(RowBuild *b, RowMember *m, PointVal folded, ValId touched);
+/* The element of a row, or the value of one, at the point. */
+void rows_element(RowBuild *b, RowMember *m);
+/* Hands a member's value at the point on: to memory, to the panel, to later members. */
+void rows_deliver(RowBuild *b, RowMember *m, PointVal v);
+
+/* --- tiles (tile.c) --- */
+/* What is read by tiles, or kept for several rows, gets a name that stands for it, before anything is declared; then
+ * what it reads is declared, and the shared memory, which comes after all other buffers. */
+void rows_replace_reads(RowBuild *b);
+void rows_declare_tiles(RowBuild *b);
+/* What stands for the k-th of them; of what is kept, from ROWS_MAX_TILES on. */
+ExprId rows_stand_in(Graph *g, const Rows *r, unsigned k);
+/* A task, whose lanes are [begin, end): of a block of threads; of a processor (turn.c). */
+void rows_run_squares(RowBuild *b, ValId begin, ValId end);
+void rows_run_tile(RowBuild *b, ValId begin, ValId end);
+
+/* --- what rows share (keep.c) --- */
+/* How many values of the blocked axis a task has, of so many strips a row. */
+ExprId rows_kept_rows(Graph *g, const Rows *r, ExprId strips);
+/* Loads it, at the strip's vector. */
+void rows_load_kept(RowBuild *b);
+
+/* --- many columns at once (wide.c) --- */
+/* Before anything runs, says whether columns are folded that way. */
+void rows_declare_wide(RowBuild *b);
+/* All phases of the row's columns begin..end, which are whole groups of vectors. */
+void rows_run_wide(RowBuild *b, ValId begin, ValId end);
+
+/* --- what a strip's vectors share (early.c) --- */
+/* Before anything runs; before the vectors, with the row at its place; at a vector. */
+void rows_declare_early(RowBuild *b);
+void rows_read_early(RowBuild *b);
+void rows_fetch_gathered(RowBuild *b);
+
+/* --- conditions that leave out one index (hole.c) --- */
+/* The index of the loop over this axis that some fold of the phase leaves out; 0: none. */
+ExprId rows_hole(const RowBuild *b, unsigned phase, unsigned axis);
+/* The phase's conditions become what they are elsewhere; `kept` has them for later. */
+typedef struct {
+	ExprId guard[ROWS_MAX_MEMBERS], domain[ROWS_MAX_MEMBERS];
+} RowConditions;
+void rows_leave_hole(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, RowConditions *kept);
+void rows_mind_hole(RowBuild *b, const RowConditions *kept);
+
+/* --- folds that are gone through together (once.c) --- */
+void rows_declare_once(RowBuild *b);
+/* Whether the phase is of such; then all of it, with the first of them all others' folds. */
+bool rows_goes_by(const RowBuild *b, unsigned phase);
+void rows_run_once(RowBuild *b, unsigned phase);
+
+/* --- folds across rows (across.c) --- */
+/* All rows of a part, which is the task. */
+void rows_run_across(RowBuild *b, ValId part);
+
+/* --- vectors of a row as tasks (post.c) --- */
+ExprId rows_posted_tasks(const RowBuild *b, ExprId rows);
+/* The memory for it, of a kernel of so many tasks. */
+void rows_declare_posts(RowBuild *b, ExprId rows, ExprId ntask);
+/* Goes to the task's vector; returns its row. */
+ValId rows_enter_vector(RowBuild *b, ValId task);
+ValId rows_vector_base(RowBuild *b, bool reverse);
+/* What the vectors before the task's have of m, whose own fold is posted; all are scalars. */
+Reduction rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *unit, const Reduction *own);
+
+/* --- reads in advance (next.c) --- */
+/* Behind the terms of a held row's phase, whose one loop, over this axis, goes from base to end: the reads of those up to
+ * the next that folds. */
+void rows_read_next(RowBuild *b, unsigned phase, unsigned axis, ValId base, ValId end);
+
+/* --- phases (phase.c) --- */
+/* All phases of the row, or of ncopy vectors of rows, at the point. */
+void rows_run_phases(RowBuild *b, unsigned ncopy);
+/* The parts of a phase with one loop, of folds only, at the point: the ends of its loop; some of its iterations, range[0]
+ * to range[1] of range[2] to range[3]; what comes after the last. */
+void rows_loop_ends(RowBuild *b, unsigned phase, ValId *lo, ValId *hi);
+void rows_begin_folds(RowBuild *b, unsigned phase);
+void rows_fold_turns(RowBuild *b, unsigned phase, const ValId *range);
+void rows_finish_folds(RowBuild *b, unsigned phase, ValId lo, ValId hi);
+
+#endif

@@ -1,0 +1,98 @@
+/* scan.c: a member of a kernel by rows that is a scan (prefixes.h), at a point or a vector of points.
+ *
+ * Points, and vectors of rows, take their term into the fold so far, which is the element then. A vector
+ * along the scanned axis folds its own lanes first, each with those before it, and joins the fold so far
+ * to each; so one vector waits for the one before for a single join. That regroups terms, never reorders
+ * them, and is chosen only where the mode allows it (lanes.c).
+ *
+ * A reverse scan meets the terms from the last to the first: an arg then decides by positions. */
+#include "passes/schedule/rows/build.h"
+
+#include "ir/bugs.h"
+
+/* The element from what was folded. */
+static void
+finish(RowBuild *b, RowMember *m, const Reduction *f)
+{
+	Point *l = b->l;
+	Reduction all = *f;
+	if (!all.touched)
+		all.touched = tir_int(l->tir, DT_BOOL, 1);
+	PointVal v = reduction_end(l, &all);
+	if (f->position)
+		v.re = tir_binary(l->tir, OP_SUB, v.re, point_value(l, m->first, true).re);
+	rows_finish_member(b, m, v, all.touched);
+}
+
+/* A vector of a block, which keeps the fold so far as scalars. */
+static void
+take_block(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
+{
+	Point *l = b->l;
+	Reduction unit = rows_begin_fold(b, m), terms = unit;
+	reduction_widen(l, &terms);
+	rows_take_term(b, m, &terms, position);
+	reduction_prefix_block(l, &terms, &unit, carry, m->reverse);
+	finish(b, m, &terms);
+}
+
+/* A vector whose row's other ones are other tasks'. */
+static void
+take_posted(RowBuild *b, RowMember *m, ValId position)
+{
+	Point *l = b->l;
+	ReductionTile *t = b->vectors[m - b->r->member];
+	Reduction unit = rows_begin_fold(b, m), terms = unit;
+	reduction_widen(l, &terms);
+	rows_take_term(b, m, &terms, position);
+	reduction_tile_begin(t, &terms, &unit, m->reverse);
+	Reduction before = rows_before_vector(b, m, &unit, &t->all);
+	terms = reduction_tile_end(t, &before);
+	finish(b, m, &terms);
+}
+
+static void
+take_vector(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
+{
+	Point *l = b->l;
+	Reduction unit = rows_begin_fold(b, m), terms = unit, value = *carry;
+	rows_take_term(b, m, &terms, position);
+	reduction_prefix(l, &terms, &unit, m->reverse);
+	reduction_merge(l, &value, &terms);
+	Reduction all = reduction_spread(l, &terms, m->reverse ? 0 : l->lanes - 1u);
+	if (!BUG(scan_forgets))
+		reduction_merge(l, carry, &all);
+	finish(b, m, &value);
+}
+
+static void
+take_reverse(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
+{
+	Reduction term = rows_begin_fold(b, m);
+	rows_take_term(b, m, &term, position);
+	reduction_merge(b->l, &term, carry);
+	*carry = term;
+}
+
+void
+rows_scan(RowBuild *b, RowMember *m, Reduction *carry)
+{
+	ValId position = carry->position ? point_value(b->l, m->position, true).re : 0;
+	if (b->kernel->plan.posts) {
+		take_posted(b, m, position);
+		return;
+	}
+	if (rows_folds_by_lane(b, m) && b->kernel->plan.threads) {
+		take_block(b, m, carry, position);
+		return;
+	}
+	if (rows_folds_by_lane(b, m)) {
+		take_vector(b, m, carry, position);
+		return;
+	}
+	if (m->reverse && position)
+		take_reverse(b, m, carry, position);
+	else
+		rows_take_term(b, m, carry, position);
+	finish(b, m, carry);
+}

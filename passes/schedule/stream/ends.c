@@ -1,0 +1,89 @@
+/* ends.c: which elements a block's rows have (range.c says which a row has).
+ *
+ * An end that only grows, or only falls, with the row is that of the first row or of the last; any other is asked of all. */
+#include "passes/schedule/contract/raster.h"
+#include "passes/schedule/stream/slots.h"
+
+typedef enum { STAYS = 0, GROWS = 1, FALLS = 2, EITHER = 3 } Course;
+
+static Course
+turned(Course c)
+{
+	return c == GROWS ? FALLS : c == FALLS ? GROWS : c;
+}
+
+/* How e goes as the axis goes on. */
+static Course
+course_of(Graph *g, Arena *scratch, ExprId e, unsigned axis)
+{
+	const Expr p = *expr_get(g, e);
+	if (!(expr_axes(g, scratch, e) >> axis & 1))
+		return STAYS;
+	if (p.op == OP_AXIS)
+		return GROWS;
+	if (p.op != OP_ADD && p.op != OP_SUB && p.op != OP_MIN && p.op != OP_MAX)
+		return EITHER;
+	Course a = course_of(g, scratch, expr_arg(g, e, 0), axis), b = course_of(g, scratch, expr_arg(g, e, 1), axis);
+	return (Course)(a | (p.op == OP_SUB ? turned(b) : b));
+}
+
+static ValId
+end_at(StreamBuild *b, ExprId e, ValId row)
+{
+	Point *l = &b->l;
+	uint32_t mark = point_mark(l);
+	l->axis[b->s->lane] = row;
+	ValId v = point_value(l, e, true).re;
+	point_release(l, mark);
+	return v;
+}
+
+/* The least or most of some rows, of which the threads of a warp ask one each, or one thread all. */
+static ValId
+end_of_all(StreamBuild *b, ExprId e, bool most, ValId first, ValId last, unsigned rows, ValId lane)
+{
+	TirKernel *k = b->l.tir;
+	Op op = most ? OP_MAX : OP_MIN;
+	ValId v = end_at(b, e, last), step = stream_int(b, lane ? TIR_WARP : 1);
+	ValId i = tir_for(k, stream_int(b, 0), stream_int(b, rows), step, &v, 1);
+	ValId row = tir_binary(k, OP_ADD, first, lane ? tir_binary(k, OP_ADD, i, lane) : i);
+	v = tir_binary(k, op, v, end_at(b, e, tir_binary(k, OP_MIN, row, last)));
+	tir_end_for(k, &v, 1);
+	for (unsigned bit = 1; lane && bit < TIR_WARP; bit *= 2)
+		v = tir_binary(k, op, v, tir_emit(k, OP_SHUFFLE, tir_scalar(DT_I64), bit, &v, 1));
+	return v;
+}
+
+static ValId
+end_of(StreamBuild *b, ExprId e, bool most, ValId first, ValId last, unsigned rows, ValId lane)
+{
+	Course c = course_of(b->l.g, b->l.scratch, e, b->s->lane);
+	if (c == EITHER)
+		return end_of_all(b, e, most, first, last, rows, lane);
+	return end_at(b, e, (c == GROWS) == most ? last : first);
+}
+
+void
+slots_hull(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, ValId *begin, ValId *end)
+{
+	*begin = end_of(b, b->s->lo, false, first, last, rows, lane);
+	*end = end_of(b, b->s->hi, true, first, last, rows, lane);
+}
+
+void
+slots_core(StreamBuild *b, ValId first, ValId last, ValId *begin, ValId *end)
+{
+	Course lo = course_of(b->l.g, b->l.scratch, b->s->lo, b->s->lane), hi = course_of(b->l.g, b->l.scratch, b->s->hi, b->s->lane);
+	*begin = *end = 0;
+	if (lo == EITHER || hi == EITHER || b->s->rest)
+		return;
+	*begin = end_at(b, b->s->lo, lo == GROWS ? last : first);
+	*end = end_at(b, b->s->hi, hi == GROWS ? first : last);
+}
+
+bool
+slots_grow(StreamBuild *b)
+{
+	Graph *g = b->l.g;
+	return course_of(g, b->l.scratch, b->s->hi, b->s->lane) == GROWS && course_of(g, b->l.scratch, b->s->lo, b->s->lane) == STAYS;
+}

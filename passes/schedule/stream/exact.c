@@ -1,0 +1,128 @@
+/* exact.c: what a GPU's thread stores of a state: the elements at a point (slots.h).
+ *
+ * Products of tiles give absent elements a weight of 0. Where such an element's value is infinite or no number, so is the
+ * product, and then the sum is no number. So a sum that is none, of a row that may have absent elements, is made anew of
+ * those that are present, at the anchors of the row's whole state. Threads go through the elements of all of the task's rows,
+ * so that they go together. */
+#include "passes/schedule/stream/slots.h"
+
+#include "ir/bugs.h"
+
+static ValId
+score_at(StreamBuild *b, unsigned n)
+{
+	Point *l = &b->l;
+	TirKernel *k = l->tir;
+	const StreamScore *s = &b->s->score[n];
+	ValId terms = point_launch_expr(l, b->terms[n]), zero = stream_int(b, 0);
+	ValId some = tir_binary(k, OP_LT, zero, terms), sum = tir_select(k, some, tir_float(k, b->s->type, -0.0), tir_float(k, b->s->type, 0));
+	uint32_t mark = point_mark(l);
+	ValId t = tir_for(k, zero, terms, stream_int(b, 1), &sum, 1);
+	l->axis[s->term] = stream_term_at(b, n, t);
+	ValId x = point_value(l, s->query, false).re, y = point_value(l, s->key, false).re;
+	sum = tir_binary(k, OP_ADD, sum, tir_binary(k, OP_MUL, x, y));
+	point_release(l, mark);
+	tir_end_for(k, &sum, 1);
+	return stream_finished_as(b, &s->node, n, sum);
+}
+
+static void
+place_anchors(StreamBuild *b)
+{
+	for (unsigned k = 0; k < b->s->pass->nanchor; k++) {
+		uint32_t mark = point_mark(&b->l);
+		stream_place_state(b, b->run, 0, 0);
+		b->anchor_new[k][0] = point_value(&b->l, b->s->pass->anchor[k].value, true).re;
+		point_release(&b->l, mark);
+	}
+	stream_place_anchors(b, ANCHOR_NEW, b->anchor_new, 0);
+}
+
+/* What the element at the point, whose scores are placed, adds. */
+static ValId
+term(StreamBuild *b, unsigned acc)
+{
+	Point *l = &b->l;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		if (b->s->acc[k].kept)
+			point_place(l, stream_kept(b, k), point_value(l, b->s->acc[k].term, false).re);
+	ValId weight = point_value(l, b->s->acc[acc].weight, false).re;
+	return tir_binary(l->tir, OP_MUL, weight, point_value(l, b->s->acc[acc].value, false).re);
+}
+
+static ValId
+exact(StreamBuild *b, unsigned acc)
+{
+	Point *l = &b->l;
+	TirKernel *k = l->tir;
+	bool masked = b->masked;
+	uint32_t mark = point_mark(l);
+	b->masked = true;
+	ValId lo = point_value(l, b->s->lo, true).re, hi = point_value(l, b->s->hi, true).re, sum = tir_float(k, b->s->type, -0.0);
+	place_anchors(b);
+	ValId j = tir_for(k, b->begin, b->end, stream_int(b, 1), &sum, 1);
+	uint32_t at = point_mark(l);
+	l->axis[b->s->stream] = j;
+	ValId before = sum, in = tir_binary(k, OP_AND, tir_binary(k, OP_LE, lo, j), tir_binary(k, OP_LT, j, hi));
+	for (unsigned n = 0; n < b->s->nscore; n++)
+		point_tensor(l, b->s->score[n].t)->value[0] = (PointVal){.re = score_at(b, n)};
+	in = b->s->rest ? tir_binary(k, OP_AND, in, point_value(l, b->s->rest, false).re) : in;
+	tir_if(k, in);
+	sum = tir_binary(k, OP_ADD, sum, term(b, acc));
+	tir_else(k, &sum, 1);
+	tir_end_if(k, &before, 1);
+	sum = before;
+	point_release(l, at);
+	tir_end_for(k, &sum, 1);
+	point_release(l, mark);
+	b->masked = masked;
+	return sum;
+}
+
+ValId
+slots_wide(StreamBuild *b, unsigned acc, ValId v)
+{
+	TirKernel *k = b->l.tir;
+	if ((!b->s->ragged && !b->s->rest) || BUG(stream_absent_terms))
+		return v;
+	tir_if(k, tir_unary(k, OP_ISNAN, v));
+	ValId again = exact(b, acc);
+	tir_else(k, &again, 1);
+	tir_end_if(k, &v, 1);
+	return v;
+}
+
+/* --- results --- */
+
+bool
+slots_stores(const StreamBuild *b, bool wide)
+{
+	bool any = false;
+	for (unsigned n = 0; n < b->s->nout; n++)
+		any |= b->l.places->stored[b->s->out[n].t] && b->s->out[n].wide == wide;
+	return any;
+}
+
+static void
+store_out(StreamBuild *b, const StreamOut *m)
+{
+	Point *l = &b->l;
+	ValId at[TG_MAX_RANK];
+	PointVal v = {.re = point_value(l, m->value, !m->domain).re};
+	if (m->domain)
+		v.re = tir_select(l->tir, point_value(l, m->domain, true).re, v.re, point_zero(l, l->g->tensor.at[m->t].dtype).re);
+	for (unsigned a = 0; a < l->g->tensor.at[m->t].rank; a++)
+		at[a] = l->axis[m->axis[a]];
+	point_store(l, m->t, v, at, -1);
+}
+
+void
+slots_store_outs(StreamBuild *b, bool wide, ValId column)
+{
+	uint32_t mark = point_mark(&b->l);
+	stream_place_state(b, b->run, 0, column);
+	for (unsigned n = 0; n < b->s->nout; n++)
+		if (b->l.places->stored[b->s->out[n].t] && b->s->out[n].wide == wide)
+			store_out(b, &b->s->out[n]);
+	point_release(&b->l, mark);
+}

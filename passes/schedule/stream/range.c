@@ -1,0 +1,106 @@
+/* range.c: which elements a row of a stream has.
+ *
+ * A condition that is linear in the streamed index, with a factor of 1 or -1, is an end of the row's range:
+ * so tiles without any element are never visited, and only tiles across an end need a mask. What is left
+ * of the guard is asked for each element.
+ *
+ * Ends are i64 arithmetic that must not wrap: of indices, dims and data of 32 bits or less. */
+#include "passes/expr_map.h"
+#include "passes/schedule/stream/stream.h"
+
+/* e = coef * axis + rest */
+typedef struct {
+	int64_t coef;
+	ExprId rest;
+} Linear;
+
+static bool
+linear(Graph *g, Arena *scratch, ExprId e, unsigned axis, Linear *out)
+{
+	Expr p = *expr_get(g, e);
+	Linear a, b;
+	*out = (Linear){0, e};
+	if (!(expr_axes(g, scratch, e) >> axis & 1))
+		return true;
+	if (p.op == OP_AXIS) {
+		*out = (Linear){1, expr_int(g, DT_I64, 0)};
+		return true;
+	}
+	if (p.dtype != DT_I64 || (p.op != OP_ADD && p.op != OP_SUB))
+		return false;
+	if (!linear(g, scratch, expr_arg(g, e, 0), axis, &a) || !linear(g, scratch, expr_arg(g, e, 1), axis, &b))
+		return false;
+	*out = (Linear){p.op == OP_ADD ? a.coef + b.coef : a.coef - b.coef, expr_binary(g, (Op)p.op, a.rest, b.rest)};
+	return true;
+}
+
+typedef struct {
+	const Graph *g;
+	bool wild;
+} Tame;
+
+static void
+note_wild(void *user, ExprId e)
+{
+	Tame *t = user;
+	const Expr *p = expr_get(t->g, e);
+	if (p->op == OP_READ)
+		t->wild |= !dtype_is_int((DType)p->dtype) || dtype_info[p->dtype].bits > 32;
+	t->wild |= dtype_is_float((DType)p->dtype);
+}
+
+static bool
+is_tame(const Graph *g, Arena *scratch, ExprId e)
+{
+	Tame t = {g, false};
+	expr_walk(g, scratch, e, note_wild, &t);
+	return !t.wild;
+}
+
+/* Takes a condition as an end of the range; false: it is none. */
+static bool
+take_end(Graph *g, Arena *scratch, Stream *s, ExprId cond)
+{
+	Expr p = *expr_get(g, cond);
+	Linear a, b;
+	if (p.op != OP_LE && p.op != OP_LT)
+		return false;
+	ExprId x = expr_arg(g, cond, 0), y = expr_arg(g, cond, 1);
+	if (expr_get(g, x)->dtype != DT_I64 || !is_tame(g, scratch, cond) || !linear(g, scratch, x, s->stream, &a) ||
+	    !linear(g, scratch, y, s->stream, &b))
+		return false;
+	/* 0 <= coef * j + slack */
+	int64_t coef = b.coef - a.coef;
+	ExprId slack = expr_binary(g, OP_SUB, b.rest, a.rest), one = expr_int(g, DT_I64, 1);
+	if (p.op == OP_LT)
+		slack = expr_binary(g, OP_SUB, slack, one);
+	if (coef == -1)
+		s->hi = expr_binary(g, OP_MIN, s->hi, expr_binary(g, OP_ADD, slack, one));
+	else if (coef == 1)
+		s->lo = expr_binary(g, OP_MAX, s->lo, expr_binary(g, OP_SUB, expr_int(g, DT_I64, 0), slack));
+	else
+		return false;
+	return true;
+}
+
+static void
+take_condition(Graph *g, Arena *scratch, Stream *s, ExprId cond)
+{
+	if (expr_get(g, cond)->op == OP_AND) {
+		take_condition(g, scratch, s, expr_arg(g, cond, 0));
+		take_condition(g, scratch, s, expr_arg(g, cond, 1));
+	} else if (!take_end(g, scratch, s, cond)) {
+		s->rest = expr_and(g, s->rest, cond);
+	}
+}
+
+void
+stream_ranges(Graph *g, Arena *scratch, Stream *s)
+{
+	s->lo = s->c.axis[s->stream].lo;
+	s->hi = s->c.axis[s->stream].hi;
+	s->rest = 0;
+	if (s->c.guard)
+		take_condition(g, scratch, s, s->c.guard);
+	s->ragged = (expr_axes(g, scratch, s->lo) | expr_axes(g, scratch, s->hi)) >> s->lane & 1;
+}

@@ -1,0 +1,555 @@
+/* roles.c: the STREAM template for a GPU with wgmma: one score and at most one wide accumulator, of products of two
+ * bf16 or f16 factors, by a block whose groups fold while one thread loads (ir/channel.h).
+ *
+ * A task is SR_ROWS rows, 64 of each group. Their queries stay in shared memory; keys and values come through a ring each, a
+ * tile of elements at a time. A group multiplies queries by keys, folds the scores, which it has in registers, into the state
+ * of its rows (slots.h), and keeps the weights there for the product with the values, which adds to columns that stay
+ * in registers as well. While one group folds, the other one's products go on.
+ *
+ * Where elements are beyond the end, or absent for a row, their weight is 0; what a copy takes beyond a tensor is 0. Tiles
+ * whose elements all rows have need no mask. The copies want rows that begin at multiples of 16 bytes; a launch takes
+ * another kernel for any others, and for more terms or columns than a tile has. */
+#include "passes/schedule/stream/roles.h"
+
+#include "ir/bugs.h"
+#include "passes/schedule/contract/raster.h"
+
+enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24 };
+
+/* Tiles in the order in which they are asked for. */
+static const struct {
+	uint16_t terms, columns, elements;
+} tile[STREAM_ROLES_PLANS] = {
+	{64, 64, 128},
+	{128, 128, 128},
+	{192, 128, 64},
+	{256, 256, 64},
+};
+
+/* --- whether --- */
+
+static bool
+find_element(const Graph *g, Arena *scratch, const Stream *s, ExprId e, unsigned own, unsigned term, StreamElement *to)
+{
+	const Expr *cast = expr_get(g, e);
+	if (cast->op != OP_CAST || cast->dtype != DT_F32)
+		return false;
+	ExprId read = expr_arg(g, e, 0);
+	const Expr *p = expr_get(g, read);
+	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5 || (DType)p->dtype != s->factors || g->tensor.at[p->ref].kind == TENSOR_SCALAR)
+		return false;
+	uint32_t task = s->base & ~(1u << s->lane);
+	*to = (StreamElement){.tensor = p->ref, .dtype = s->factors, .rank = p->narg, .own = TG_MAX_RANK, .term = TG_MAX_RANK};
+	for (unsigned n = 0; n < p->narg; n++) {
+		to->sub[n] = expr_arg(g, read, n);
+		const Expr *sub = expr_get(g, to->sub[n]);
+		bool axis = sub->op == OP_AXIS;
+		if (axis && sub->ref == own)
+			to->own = n;
+		else if (axis && sub->ref == term)
+			to->term = n;
+		else if (expr_axes(g, scratch, to->sub[n]) & ~task)
+			return false;
+	}
+	to->turned = to->own == p->narg - 1u;
+	return to->own < p->narg && to->term < p->narg && (to->turned || to->term == p->narg - 1u);
+}
+
+/* An accumulator whose elements wgmma can add up. */
+static int
+wide_of(const Stream *s)
+{
+	int acc = -1;
+	for (unsigned k = 0; k < s->pass->nacc; k++)
+		if (s->acc[k].wide) {
+			if (acc >= 0)
+				return -2;
+			acc = (int)k;
+		}
+	return acc;
+}
+
+static bool
+find_elements(const Graph *g, Arena *scratch, const Stream *s, StreamElement *of)
+{
+	int acc = wide_of(s);
+	const StreamScore *x = &s->score[0];
+	const Expr *lo = expr_get(g, x->node.axis[x->node.npar].lo), *first = expr_get(g, s->c.axis[s->stream].lo);
+	if (s->nscore != 1 || acc == -2 || !s->factors || lo->op != OP_CONST || lo->imm.i != 0 || first->op != OP_CONST || first->imm.i < 0)
+		return false;
+	return find_element(g, scratch, s, x->query, s->lane, x->term, &of[OF_QUERY]) &&
+	       find_element(g, scratch, s, x->key, s->stream, x->term, &of[OF_KEY]) &&
+	       (acc < 0 || find_element(g, scratch, s, s->acc[acc].value, (unsigned)s->wide, s->stream, &of[OF_VALUE]));
+}
+
+/* Whether e, if it is known, is in lo + 1 .. hi. */
+static bool
+may_be_in(const Graph *g, ExprId e, int64_t lo, int64_t hi)
+{
+	const Expr *p = expr_get(g, e);
+	return p->op != OP_CONST || (p->imm.i > lo && p->imm.i <= hi);
+}
+
+unsigned
+stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const PassOptions *o, KernelPlan *plan)
+{
+	StreamElement of[NOF];
+	unsigned n = 0;
+	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !find_elements(g, scratch, s, of))
+		return 0;
+	ExprId terms = s->score[0].node.axis[s->score[0].node.npar].hi, columns = s->wide < 0 ? 0 : s->c.extent[s->wide];
+	for (unsigned k = 0; k < STREAM_ROLES_PLANS; k++) {
+		if (!may_be_in(g, terms, 0, tile[k].terms) || (columns && !may_be_in(g, columns, 0, tile[k].columns)))
+			continue;
+		plan[n++] = (KernelPlan){.tmpl = TMPL_STREAM, .unroll = 1, .threads = (SR_GROUPS + 1) * TIR_GROUP, .group = 1,
+		                         .resident = 1, .tile_rows = SR_ROWS, .tile_columns = tile[k].terms, .block_rows = SR_ROWS,
+		                         .block_columns = tile[k].columns, .block_terms = tile[k].elements, .block_tasks = 1};
+		if (expr_get(g, terms)->op == OP_CONST && (!columns || expr_get(g, columns)->op == OP_CONST))
+			break;
+	}
+	return n;
+}
+
+/* --- the launch --- */
+
+static ExprId
+is_in(Graph *g, ExprId e, int64_t most)
+{
+	ExprId one = expr_int(g, DT_I64, 1);
+	return expr_binary(g, OP_MUL, raster_reaches(g, e, 1), expr_binary(g, OP_SUB, one, raster_reaches(g, e, most + 1)));
+}
+
+static ExprId
+one_strip(StreamBuild *b)
+{
+	return expr_int(b->l.g, DT_I64, 1);
+}
+
+static void
+count_tasks(StreamRoles *x, Kernel *kernel)
+{
+	StreamBuild *b = &x->s.b;
+	Graph *g = b->l.g;
+	ExprId n = expr_binary(g, OP_MUL, slots_task_count(b, SR_ROWS, one_strip(b)), is_in(g, b->terms[0], x->terms));
+	const StreamElement *key = &x->of[OF_KEY];
+	n = expr_binary(g, OP_MUL, n, raster_reaches(g, g->tensor.at[key->tensor].extent[key->own], 1));
+	kernel->ntask = x->columns ? expr_binary(g, OP_MUL, n, is_in(g, b->columns, x->columns)) : n;
+}
+
+/* --- factors --- */
+
+/* The tensor's axes in the order of the view: those of a task, then the two of a box, the last one last. */
+static void
+axes_in_order(const StreamElement *e, unsigned *order)
+{
+	unsigned n = 0, other = e->turned ? e->term : e->own;
+	for (unsigned a = 0; a + 1 < e->rank; a++)
+		if (a != other)
+			order[n++] = a;
+	order[n++] = other;
+	order[n] = e->rank - 1;
+}
+
+/* Terms of scores as far as they are read: what a copy takes beyond is 0. */
+static void
+bind_view(StreamRoles *x, unsigned which)
+{
+	Point *l = &x->s.b.l;
+	const StreamElement *e = &x->of[which];
+	unsigned order[TG_MAX_RANK];
+	ValId extent[TG_MAX_RANK], stride[TG_MAX_RANK];
+	axes_in_order(e, order);
+	for (unsigned n = 0; n < e->rank; n++) {
+		bool terms = order[n] == e->term && which != OF_VALUE;
+		extent[n] = terms ? point_launch_expr(l, x->s.b.terms[0]) : point_launch_expr(l, l->g->tensor.at[e->tensor].extent[order[n]]);
+		stride[n] = point_tensor(l, e->tensor)->stride[order[n]];
+	}
+	ValId buffer = tir_arg(l->tir, point_tensor(l, e->tensor)->data, 0);
+	x->view[which] = tir_view(l->tir, (unsigned)tir_inst(l->tir, buffer)->imm.i, e->rank, extent, stride);
+}
+
+/* A part of a fill: its own axis from own0 on, TIR_PART_TERMS terms from `term` on. */
+static void
+copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId own0, ValId term, ValId fill)
+{
+	Point *l = &x->s.b.l;
+	const StreamElement *e = &x->of[which];
+	unsigned order[TG_MAX_RANK];
+	ValId at[TG_MAX_RANK];
+	uint32_t mark = point_mark(l);
+	axes_in_order(e, order);
+	for (unsigned n = 0; n < e->rank; n++)
+		at[n] = order[n] == e->own ? own0 : order[n] == e->term ? term : point_value(l, e->sub[order[n]], true).re;
+	tir_copy(l->tir, TIR_COPY(channel, part), x->view[which], fill, at);
+	point_release(l, mark);
+}
+
+static void
+acquire(StreamRoles *x, unsigned channel, ValId fill)
+{
+	tir_emit(x->s.b.l.tir, OP_ACQUIRE, (TirType){0}, channel, &fill, 1);
+}
+
+static void
+wait(StreamRoles *x, unsigned channel, ValId fill)
+{
+	tir_emit(x->s.b.l.tir, OP_WAIT, (TirType){0}, channel, &fill, 1);
+}
+
+static void
+release(StreamRoles *x, unsigned channel, ValId fill)
+{
+	TirKernel *k = x->s.b.l.tir;
+	tir_emit(k, OP_RELEASE, (TirType){0}, channel, (ValId[]){fill, tir_int(k, DT_BOOL, 1)}, 2);
+}
+
+static void
+settle(StreamRoles *x, unsigned most)
+{
+	tir_emit(x->s.b.l.tir, OP_SETTLE, (TirType){0}, most, NULL, 0);
+}
+
+static void
+add_channels(StreamRoles *x)
+{
+	TirKernel *k = x->s.b.l.tir;
+	DType t = x->of[OF_QUERY].dtype;
+	TirChannel c[3] = {{.slots = 1}, {.slots = SLOTS}, {.slots = SLOTS}};
+	for (unsigned n = 0; n < x->terms; n += TIR_PART_TERMS) {
+		c[QUERIES].part[c[QUERIES].nparts++] = (TirPart){t, SR_ROWS, TIR_PART_TERMS, x->of[OF_QUERY].turned};
+		c[KEYS].part[c[KEYS].nparts++] = (TirPart){t, (uint16_t)x->elements, TIR_PART_TERMS, x->of[OF_KEY].turned};
+	}
+	for (unsigned n = 0; n < x->elements && x->columns; n += TIR_PART_TERMS)
+		c[VALUES].part[c[VALUES].nparts++] = (TirPart){t, (uint16_t)x->columns, TIR_PART_TERMS, x->of[OF_VALUE].turned};
+	for (unsigned n = 0; n < (x->columns ? 3u : 2u); n++)
+		tir_add_channel(k, &c[n]);
+}
+
+/* --- tasks --- */
+
+static void
+open_task(StreamRoles *x, ValId task, bool loads)
+{
+	StreamBuild *b = &x->s.b;
+	slots_open_task(b, task, SR_ROWS, one_strip(b));
+	x->row_last = sr_op(x, OP_SUB, b->row1, sr_int(x, 1));
+	slots_hull(b, b->row0, x->row_last, SR_ROWS, loads ? 0 : x->lane, &b->begin, &b->end);
+}
+
+static ValId
+open_tasks(StreamRoles *x, ValId *fills, unsigned n)
+{
+	TirKernel *k = x->s.b.l.tir;
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
+	for (unsigned i = 0; i < n; i++)
+		fills[i] = sr_int(x, 0);
+	return tir_for(k, lo, hi, step, fills, n);
+}
+
+static void
+load(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	TirKernel *k = b->l.tir;
+	ValId fill[2], one = sr_int(x, 1); /* of queries; of keys and values */
+	uint32_t mark = point_mark(&b->l);
+	open_task(x, open_tasks(x, fill, 2), true);
+	acquire(x, QUERIES, fill[0]);
+	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
+		copy_part(x, QUERIES, n, OF_QUERY, b->row0, sr_int(x, n * TIR_PART_TERMS), fill[0]);
+	b->first = tir_for(k, b->begin, b->end, sr_int(x, x->elements), &fill[1], 1);
+	acquire(x, KEYS, fill[1]);
+	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
+		copy_part(x, KEYS, n, OF_KEY, b->first, sr_int(x, n * TIR_PART_TERMS), fill[1]);
+	if (x->columns)
+		acquire(x, VALUES, fill[1]);
+	for (unsigned n = 0; x->columns && n * TIR_PART_TERMS < x->elements; n++)
+		copy_part(x, VALUES, n, OF_VALUE, sr_int(x, 0), sr_op(x, OP_ADD, b->first, sr_int(x, n * TIR_PART_TERMS)), fill[1]);
+	fill[1] = sr_op(x, OP_ADD, fill[1], one);
+	tir_end_for(k, &fill[1], 1);
+	fill[0] = sr_op(x, OP_ADD, fill[0], one);
+	point_release(&b->l, mark);
+	tir_end_for(k, fill, 2);
+}
+
+/* --- a tile --- */
+
+/* The piece of a row, of the two that a thread has, and an element or column, of a quarter of all. */
+static unsigned
+piece_of(unsigned row, unsigned i)
+{
+	return 4 * (i / 2) + 2 * row + i % 2;
+}
+
+static ValId
+piece(StreamRoles *x, unsigned bank, unsigned k)
+{
+	return tir_emit(x->s.b.l.tir, OP_PIECE, tir_scalar(DT_F32), TIR_PIECE(k, bank), NULL, 0);
+}
+
+static ValId
+sum_of(StreamSlots *s, unsigned score, unsigned row, unsigned element)
+{
+	(void)score;
+	return piece((StreamRoles *)(void *)s, SCORES, piece_of(row, element));
+}
+
+static void
+multiply_keys(StreamRoles *x, ValId queries, ValId keys)
+{
+	TirKernel *k = x->s.b.l.tir;
+	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
+		tir_emit(k, OP_PRODUCT, (TirType){0}, TIR_PRODUCT(QUERIES, n, KEYS, n, SCORES), (ValId[]){queries, keys, tir_int(k, DT_BOOL, n > 0)}, 3);
+}
+
+static void
+multiply_values(StreamRoles *x, ValId values, ValId more)
+{
+	TirKernel *k = x->s.b.l.tir;
+	for (unsigned n = 0; n * TIR_PART_TERMS < x->elements; n++)
+		tir_emit(k, OP_PRODUCT, (TirType){0}, TIR_PRODUCT_KEPT(n, VALUES, n, COLUMNS),
+		         (ValId[]){values, values, n ? tir_int(k, DT_BOOL, 1) : more}, 3);
+}
+
+static void
+enter_tile(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	ValId last = sr_op(x, OP_SUB, b->end, sr_int(x, 1)), rest;
+	raster_divide(b->l.tir, x->lane, sr_int(x, 4), &rest);
+	ValId from = sr_op(x, OP_ADD, b->first, sr_op(x, OP_MUL, rest, sr_int(x, 2)));
+	for (unsigned e = 0; e < x->s.nelement; e++) {
+		x->s.element[e] = sr_op(x, OP_ADD, from, sr_int(x, 8 * (e / 2) + e % 2));
+		x->s.at[e] = x->s.exact ? x->s.element[e] : sr_op(x, OP_MIN, x->s.element[e], last);
+	}
+}
+
+enum { FOLDED = MAX_ACCS * STREAM_MAX_VECTORS + SLOTS_MAX + STREAM_MAX_VECTORS };
+
+/* All that a tile changes but for the columns: the state, weights, and what columns are multiplied by. */
+static unsigned
+pack_folded(StreamRoles *x, ValId *v, bool back)
+{
+	StreamBuild *b = &x->s.b;
+	unsigned n = slots_carry(&x->s, v, back), slots = b->vectors * x->s.nelement;
+	for (unsigned i = 0; x->columns && i < slots + b->vectors; i++) {
+		ValId *at = i < slots ? &x->s.weight[x->acc][i] : &x->s.factor[x->acc][i - slots];
+		if (!*at)
+			continue;
+		if (back)
+			*at = v[n];
+		else
+			v[n] = *at;
+		n++;
+	}
+	return n;
+}
+
+static void
+fold_as(StreamRoles *x, bool exact)
+{
+	uint32_t mark = point_mark(&x->s.b.l);
+	x->s.exact = exact;
+	enter_tile(x);
+	slots_fold(&x->s, sum_of);
+	point_release(&x->s.b.l, mark);
+}
+
+/* begin and end: of the elements that all rows have; 0: not known. */
+static void
+fold_tile(StreamRoles *x, ValId begin, ValId end)
+{
+	StreamBuild *b = &x->s.b;
+	TirKernel *k = b->l.tir;
+	ValId v[FOLDED], before[FOLDED];
+	if (BUG(stream_edge_unmasked) || !begin) {
+		fold_as(x, BUG(stream_edge_unmasked));
+		return;
+	}
+	slots_carry(&x->s, before, false);
+	ValId after = sr_op(x, OP_ADD, b->first, sr_int(x, x->elements));
+	tir_if(k, sr_op(x, OP_AND, sr_op(x, OP_LE, begin, b->first), sr_op(x, OP_LE, after, end)));
+	fold_as(x, true);
+	unsigned n = pack_folded(x, v, false);
+	tir_else(k, v, n);
+	slots_carry(&x->s, before, true);
+	fold_as(x, false);
+	pack_folded(x, v, false);
+	tir_end_if(k, v, n);
+	pack_folded(x, v, true);
+}
+
+/* What KEEP rounds to factors of type t: y of the weight f32(t(y)), else the weight. */
+static ExprId
+unrounded(const Graph *g, ExprId weight, DType t)
+{
+	const Expr *wide = expr_get(g, weight);
+	if (wide->op != OP_CAST || wide->dtype != DT_F32)
+		return weight;
+	ExprId inner = expr_arg(g, weight, 0);
+	const Expr *narrow = expr_get(g, inner);
+	bool rounds = narrow->op == OP_CAST && (DType)narrow->dtype == t && expr_get(g, expr_arg(g, inner, 0))->dtype == DT_F32;
+	return rounds ? expr_arg(g, inner, 0) : weight;
+}
+
+static void
+keep_weights(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	const ValId *weight = x->s.weight[x->acc];
+	for (unsigned row = 0; row < b->vectors; row++)
+		for (unsigned e = 0; e < x->s.nelement; e += 2)
+			tir_emit(b->l.tir, OP_KEEP, (TirType){0}, TIR_KEEP(piece_of(row, e) / 2, x->of[OF_VALUE].dtype), weight + row * x->s.nelement + e, 2);
+}
+
+/* Columns to the anchors as they are now; before the first product they are nothing. */
+static void
+move_columns(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	TirKernel *k = b->l.tir;
+	for (unsigned row = 0; row < b->vectors; row++)
+		for (unsigned c = 0; x->s.factor[x->acc][row] && c < x->columns / 4; c++) {
+			ValId v = sr_op(x, OP_MUL, piece(x, COLUMNS, piece_of(row, c)), x->s.factor[x->acc][row]);
+			tir_emit(k, OP_PUT, (TirType){0}, TIR_PIECE(piece_of(row, c), COLUMNS), &v, 1);
+		}
+}
+
+static void
+run_tile(StreamRoles *x, ValId queries, ValId fill, ValId begin, ValId end)
+{
+	wait(x, KEYS, fill);
+	multiply_keys(x, queries, fill);
+	settle(x, 0);
+	release(x, KEYS, fill);
+	fold_tile(x, begin, end);
+	if (!x->columns)
+		return;
+	keep_weights(x);
+	move_columns(x);
+	wait(x, VALUES, fill);
+	multiply_values(x, fill, tir_int(x->s.b.l.tir, DT_BOOL, 1));
+	settle(x, 0);
+	release(x, VALUES, fill);
+}
+
+/* --- the groups that fold --- */
+
+static void
+start(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	ValId zero = tir_float(b->l.tir, DT_F32, 0);
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned row = 0; row < b->vectors; row++)
+			b->run[k][row] = stream_unit(b, k);
+	for (unsigned k = 0; k < x->columns / 2; k++)
+		tir_emit(b->l.tir, OP_PUT, (TirType){0}, TIR_PIECE(k, COLUMNS), &zero, 1);
+}
+
+static void
+enter_rows(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	ValId rest, row = raster_divide(b->l.tir, x->lane, sr_int(x, 4), &rest);
+	row = sr_op(x, OP_ADD, row, sr_op(x, OP_MUL, x->warp, sr_int(x, 16)));
+	row = sr_op(x, OP_ADD, sr_op(x, OP_ADD, b->row0, sr_op(x, OP_MUL, x->group, sr_int(x, TIR_MMA_ROWS))), row);
+	for (unsigned v = 0; v < b->vectors; v++) {
+		b->row_of[v] = sr_op(x, OP_MIN, sr_op(x, OP_ADD, row, sr_int(x, 8 * v)), x->row_last);
+		uint32_t mark = point_mark(&b->l);
+		stream_at_vector(b, v);
+		b->lo[v] = b->s->ragged ? point_value(&b->l, b->s->lo, true).re : 0;
+		b->hi[v] = b->s->ragged ? point_value(&b->l, b->s->hi, true).re : 0;
+		point_release(&b->l, mark);
+	}
+}
+
+static void
+fold(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	TirKernel *k = b->l.tir;
+	ValId fill[2], carried[MAX_ACCS * STREAM_MAX_VECTORS + 1], one = sr_int(x, 1), begin, end;
+	uint32_t mark = point_mark(&b->l);
+	open_task(x, open_tasks(x, fill, 2), false);
+	slots_core(b, b->row0, x->row_last, &begin, &end);
+	enter_rows(x);
+	start(x);
+	wait(x, QUERIES, fill[0]);
+	carried[0] = fill[1];
+	unsigned n = slots_carry(&x->s, carried + 1, false) + 1;
+	b->first = tir_for(k, b->begin, b->end, sr_int(x, x->elements), carried, n);
+	uint32_t of_tile = point_mark(&b->l);
+	slots_carry(&x->s, carried + 1, true);
+	run_tile(x, fill[0], carried[0], begin, end);
+	carried[0] = sr_op(x, OP_ADD, carried[0], one);
+	slots_carry(&x->s, carried + 1, false);
+	point_release(&b->l, of_tile);
+	tir_end_for(k, carried, n);
+	release(x, QUERIES, fill[0]);
+	slots_carry(&x->s, carried + 1, true);
+	slots_join(&x->s);
+	stream_find_some(b);
+	sr_finish(x);
+	point_release(&b->l, mark);
+	fill[0] = sr_op(x, OP_ADD, fill[0], one);
+	fill[1] = carried[0];
+	tir_end_for(k, fill, 2);
+}
+
+/* --- the kernel --- */
+
+static void
+place_thread(StreamRoles *x)
+{
+	TirKernel *k = x->s.b.l.tir;
+	x->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	x->group = raster_divide(k, x->thread, sr_int(x, TIR_GROUP), &x->in_group);
+	x->warp = raster_divide(k, x->in_group, sr_int(x, TIR_WARP), &x->lane);
+}
+
+void
+stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
+{
+	StreamRoles *x = ARENA_NEW(scratch, StreamRoles);
+	StreamBuild *b = &x->s.b;
+	TirKernel *k = kernel->tir;
+	const KernelPlan *p = &kernel->plan;
+	Stream *s = stream_begin(b, g, scratch, places, kernel);
+	if (!find_elements(g, scratch, b->s, x->of))
+		bug(g->arena, "%%%u is no stream for roles", p->node[0]);
+	k->form = TIR_SPREAD;
+	k->threads = p->threads;
+	k->group = p->group;
+	k->resident = p->resident;
+	b->vectors = 2;
+	x->terms = p->tile_columns;
+	x->columns = b->s->wide < 0 ? 0 : p->block_columns;
+	x->elements = p->block_terms;
+	x->acc = x->columns ? (unsigned)wide_of(b->s) : 0;
+	x->s.nelement = x->elements / 4;
+	x->s.across = 3;
+	if (x->columns)
+		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
+	slots_begin(&x->s);
+	stream_bind_sizes(b);
+	point_launch_expr(&b->l, slots_blocks(b, SR_ROWS)); /* so that both roles see them */
+	point_launch_expr(&b->l, one_strip(b));
+	point_launch_expr(&b->l, b->rows);
+	stream_bind_launch(b);
+	count_tasks(x, kernel);
+	add_channels(x);
+	for (unsigned n = 0; n < (x->columns ? 3u : 2u); n++)
+		bind_view(x, n);
+	stream_bind_divisors(b);
+	place_thread(x);
+	point_say_same_memory(&b->l);
+	sr_bind_shared(x);
+	tir_open_roles(k, TIR_ROLES(SR_GROUPS, REGISTERS, REST));
+	fold(x);
+	tir_other_role(k);
+	load(x);
+	tir_end_roles(k);
+}

@@ -1,0 +1,55 @@
+/* roles.h: the STREAM template for a GPU with wgmma, by roles (ir/channel.h): roles.c. */
+#ifndef TEXO_PASSES_SCHEDULE_STREAM_ROLES_H
+#define TEXO_PASSES_SCHEDULE_STREAM_ROLES_H
+
+#include "passes/schedule/stream/slots.h"
+
+enum { STREAM_ROLES_PLANS = 4 };
+
+/* The plans of its kernels and how many there are, in the order in which a launch asks for one that suits its sizes and
+ * memory; another kernel has to take all others. plan->node says which nodes. */
+unsigned stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const PassOptions *o, KernelPlan *plan);
+void stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+
+/* --- for the files of this template --- */
+
+enum { SR_GROUPS = 2, SR_ROWS = SR_GROUPS * TIR_MMA_ROWS, SR_PITCH = 40, SR_PANEL = 32 };
+
+/* An element of a tensor, one of whose subscripts is its own axis, one the terms'; others are of a task. */
+typedef struct {
+	TensorId tensor;
+	DType dtype;
+	unsigned rank, own, term;  /* which of its subscripts they are */
+	ExprId sub[TG_MAX_RANK];
+	bool turned;               /* memory runs along its own axis */
+} StreamElement;
+
+enum { OF_QUERY, OF_KEY, OF_VALUE, NOF };
+
+typedef struct {
+	StreamSlots s;
+	StreamElement of[NOF];
+	unsigned terms, columns, elements; /* of a tile: as many as its products have; columns 0: none */
+	unsigned acc;              /* the wide accumulator, if there is one */
+	ValId view[NOF];
+	ValId thread, group, lane, warp, in_group; /* the thread's number in its group */
+	ValId staged, state[MAX_ACCS], some;       /* views of shared memory: (row, column) of a panel; by row */
+	ValId row_last;
+} StreamRoles;
+
+static inline ValId
+sr_int(StreamRoles *x, int64_t v)
+{
+	return tir_int(x->s.b.l.tir, DT_I64, v);
+}
+static inline ValId
+sr_op(StreamRoles *x, Op o, ValId a, ValId b)
+{
+	return tir_binary(x->s.b.l.tir, o, a, b);
+}
+
+/* --- what is made of the state of a group's rows (roles_finish.c) --- */
+void sr_bind_shared(StreamRoles *x);
+void sr_finish(StreamRoles *x);
+
+#endif

@@ -1,0 +1,112 @@
+/* scale.c: scores that are divided by what a launch knows, as attention's are by a root of a size.
+ *
+ * A division takes longer than all else that is done with a score. By a power of two whose reciprocal is
+ * a normal number, x / u and x * (1 / u) are the same real number rounded once: the same bits. Whether it
+ * is one is asked once a call; the branch goes one way for all scores. */
+#include "passes/expr_map.h"
+#include "passes/schedule/stream/stream.h"
+
+typedef struct {
+	const Graph *g;
+	Arena *scratch;
+	ExprId divisor;
+	bool varies;
+} Divisor;
+
+static void
+note_varying(void *user, ExprId e)
+{
+	Divisor *d = user;
+	const Expr *p = expr_get(d->g, e);
+	d->varies |= p->op == OP_AXIS || p->op == OP_ACC || p->op == OP_TOUCHED ||
+	             (p->op == OP_READ && d->g->tensor.at[p->ref].kind != TENSOR_SCALAR);
+}
+
+static bool
+is_known_at_launch(Divisor *d, ExprId e)
+{
+	d->varies = false;
+	expr_walk(d->g, d->scratch, e, note_varying, d);
+	return !d->varies;
+}
+
+static ExprId
+multiply(void *user, Graph *g, ExprId e)
+{
+	Divisor *d = user;
+	const Expr p = *expr_get(g, e);
+	if (p.op != OP_FDIV || (p.dtype != DT_F32 && p.dtype != DT_F64))
+		return e;
+	ExprId x = expr_arg(g, e, 0), by = expr_arg(g, e, 1);
+	if ((d->divisor && d->divisor != by) || !is_known_at_launch(d, by) || is_known_at_launch(d, x))
+		return e;
+	d->divisor = by;
+	return expr_binary(g, OP_MUL, x, expr_binary(g, OP_FDIV, expr_float(g, (DType)p.dtype, 1), by));
+}
+
+void
+stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s)
+{
+	Divisor d = {.g = g, .scratch = scratch};
+	if (!s->node.finish)
+		return;
+	s->scaled = s->node;
+	s->scaled.finish = expr_map(g, scratch, s->node.finish, multiply, &d);
+	s->divisor = d.divisor;
+}
+
+/* Whether u is a power of two, neither so small nor so large that 1 / u is no normal number. */
+static ValId
+is_power_of_two(StreamBuild *b, ValId u)
+{
+	TirKernel *k = b->l.tir;
+	bool wide = tir_inst(k, u)->type.dtype == DT_F64;
+	DType bits = wide ? DT_U64 : DT_U32;
+	unsigned mantissa = wide ? 52 : 23;
+	int64_t most = wide ? 2045 : 253;
+	ValId one = tir_int(k, bits, 1), x = tir_bitcast(k, bits, u);
+	ValId rest = tir_binary(k, OP_BAND, x, tir_int(k, bits, ((int64_t)1 << mantissa) - 1));
+	ValId exponent = tir_binary(k, OP_SHR, tir_binary(k, OP_SHL, x, one), tir_int(k, bits, mantissa + 1));
+	ValId normal = tir_binary(k, OP_AND, tir_binary(k, OP_LE, one, exponent),
+	                          tir_binary(k, OP_LE, exponent, tir_int(k, bits, most)));
+	return tir_binary(k, OP_AND, normal, tir_binary(k, OP_EQ, rest, tir_int(k, bits, 0)));
+}
+
+void
+stream_bind_divisors(StreamBuild *b)
+{
+	Point *l = &b->l;
+	for (unsigned k = 0; k < b->s->nscore; k++) {
+		uint32_t mark = point_mark(l);
+		if (b->s->score[k].divisor)
+			b->scaled[k] = is_power_of_two(b, point_value(l, b->s->score[k].divisor, true).re);
+		point_release(l, mark);
+	}
+}
+
+ValId
+stream_finished_as(StreamBuild *b, const Node *node, unsigned k, ValId sum)
+{
+	Point *l = &b->l;
+	uint32_t mark = point_mark(l);
+	l->node = node;
+	ValId some = tir_binary(l->tir, OP_LT, stream_int(b, 0), point_launch_expr(l, b->terms[k]));
+	ValId v = element_finish(l, (PointVal){.re = sum}, some, !b->masked).re;
+	point_release(l, mark);
+	return stream_vector(b, v);
+}
+
+ValId
+stream_finished(StreamBuild *b, unsigned k, ValId sum)
+{
+	const StreamScore *s = &b->s->score[k];
+	TirKernel *t = b->l.tir;
+	if (!s->divisor)
+		return stream_finished_as(b, &s->node, k, sum);
+	tir_if(t, b->scaled[k]);
+	ValId x = stream_finished_as(b, &s->scaled, k, sum);
+	tir_else(t, &x, 1);
+	x = stream_finished_as(b, &s->node, k, sum);
+	tir_end_if(t, &x, 1);
+	return x;
+}

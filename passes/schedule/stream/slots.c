@@ -1,0 +1,279 @@
+/* slots.c: a tile's slots of a thread into the state of its rows (slots.h), as fold.c has it for
+ * vectors.
+ *
+ * An accumulator that an anchor is made of, or that moves another one, is joined over the lanes with each tile. Of the others
+ * each lane keeps its own part: parts are at the same anchors, so the sum of what has been moved is what the sum is moved to. */
+#include "passes/schedule/stream/slots.h"
+
+/* --- what is joined --- */
+
+typedef struct {
+	const Graph *g;
+	bool *used;
+	unsigned but;
+} Uses;
+
+static void
+note_use(void *user, ExprId e)
+{
+	Uses *u = user;
+	const Expr *p = expr_get(u->g, e);
+	if (p->op == OP_IVAR && p->ref >= STATE_A && p->ref < STATE_A + MAX_ACCS && p->ref - STATE_A != u->but)
+		u->used[p->ref - STATE_A] = true;
+}
+
+/* An accumulator that moves together with others needs all of them as they are. */
+void
+slots_begin(StreamSlots *x)
+{
+	const Stream *s = x->b.s;
+	const CascadePass *p = s->pass;
+	Graph *g = x->b.l.g;
+	Arena *scratch = x->b.l.scratch;
+	Uses u = {.g = g, .used = x->joined, .but = MAX_ACCS};
+	for (unsigned k = 0; k < p->nanchor; k++)
+		expr_walk(g, scratch, p->anchor[k].value, note_use, &u);
+	for (unsigned k = 0; k < p->nacc; k++) {
+		bool others[MAX_ACCS] = {0}, any = false;
+		Uses own = {.g = g, .used = others, .but = k};
+		if (p->acc[k].rebase)
+			expr_walk(g, scratch, p->acc[k].rebase, note_use, &own);
+		for (unsigned n = 0; n < p->nacc; n++) {
+			x->joined[n] |= others[n];
+			any |= others[n];
+		}
+		x->joined[k] |= any;
+	}
+	if (p->seen >= 0)
+		x->joined[p->seen] = true;
+}
+
+static ValId
+over_lanes(StreamSlots *x, unsigned acc, ValId v)
+{
+	TirKernel *k = x->b.l.tir;
+	for (unsigned bit = 1; bit < TIR_WARP; bit *= 2)
+		if (x->across & bit) {
+			ValId other = tir_emit(k, OP_SHUFFLE, tir_scalar((DType)tir_inst(k, v)->type.dtype), bit, &v, 1);
+			v = stream_joined(&x->b, acc, v, other);
+		}
+	return v;
+}
+
+void
+slots_join(StreamSlots *x)
+{
+	StreamBuild *b = &x->b;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned v = 0; !b->s->acc[k].wide && !x->joined[k] && v < b->vectors; v++)
+			b->run[k][v] = over_lanes(x, k, b->run[k][v]);
+}
+
+unsigned
+slots_carry(StreamSlots *x, ValId *carried, bool back)
+{
+	StreamBuild *b = &x->b;
+	unsigned n = 0;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned v = 0; !b->s->acc[k].wide && v < b->vectors; v++, n++) {
+			if (back)
+				b->run[k][v] = carried[n];
+			else
+				carried[n] = b->run[k][v];
+		}
+	return n;
+}
+
+/* --- a tile --- */
+
+typedef struct {
+	StreamSlots *x;
+	unsigned stage;
+	ValId score[STREAM_MAX_SCORES][SLOTS_MAX], kept[MAX_ACCS][SLOTS_MAX], keep[SLOTS_MAX];
+} Fold;
+
+static void
+enter_slot(StreamSlots *x, unsigned row, unsigned element)
+{
+	stream_at_vector(&x->b, row);
+	x->b.l.axis[x->b.s->stream] = x->at[element];
+}
+
+static bool
+is_narrow_at(const StreamBuild *b, unsigned acc, unsigned stage)
+{
+	return b->s->pass->acc[acc].stage == stage && !b->s->acc[acc].wide;
+}
+
+/* What finish makes of the sums in all slots. */
+static void
+finish_scores(Fold *f, unsigned k, const Node *node, SlotSum *sum)
+{
+	StreamSlots *x = f->x;
+	Point *l = &x->b.l;
+	for (unsigned row = 0; row < x->b.vectors; row++)
+		for (unsigned e = 0; e < x->nelement; e++) {
+			uint32_t mark = point_mark(l);
+			enter_slot(x, row, e);
+			f->score[k][row * x->nelement + e] = stream_finished_as(&x->b, node, k, sum(x, k, row, e));
+			point_release(l, mark);
+		}
+}
+
+static void
+find_scores(Fold *f, SlotSum *sum)
+{
+	StreamBuild *b = &f->x->b;
+	TirKernel *t = b->l.tir;
+	unsigned n = b->vectors * f->x->nelement;
+	for (unsigned k = 0; k < b->s->nscore; k++) {
+		const StreamScore *s = &b->s->score[k];
+		if (!s->divisor) {
+			finish_scores(f, k, &s->node, sum);
+			continue;
+		}
+		tir_if(t, b->scaled[k]);
+		finish_scores(f, k, &s->scaled, sum);
+		tir_else(t, f->score[k], n);
+		finish_scores(f, k, &s->node, sum);
+		tir_end_if(t, f->score[k], n);
+	}
+}
+
+/* Whether there is the element, for the row. */
+static void
+find_present(Fold *f)
+{
+	StreamSlots *x = f->x;
+	StreamBuild *b = &x->b;
+	TirKernel *k = b->l.tir;
+	b->masked = !x->exact;
+	for (unsigned row = 0; row < b->vectors && b->masked; row++)
+		for (unsigned e = 0; e < x->nelement; e++) {
+			uint32_t mark = point_mark(&b->l);
+			enter_slot(x, row, e);
+			for (unsigned n = 0; n < b->s->nscore; n++)
+				point_tensor(&b->l, b->s->score[n].t)->value[0] = (PointVal){.re = f->score[n][row * x->nelement + e]};
+			ValId there = tir_binary(k, OP_LT, x->element[e], b->end), keep = stream_present(b, row, x->element[e]);
+			f->keep[row * x->nelement + e] = keep ? tir_binary(k, OP_AND, there, keep) : there;
+			point_release(&b->l, mark);
+		}
+}
+
+/* The terms of a slot, which is the point. */
+static void
+take_terms(Fold *f, unsigned row, unsigned slot, ValId (*part)[STREAM_MAX_VECTORS])
+{
+	StreamSlots *x = f->x;
+	StreamBuild *b = &x->b;
+	Point *l = &b->l;
+	const CascadePass *p = b->s->pass;
+	for (unsigned k = 0; k < p->nacc; k++) {
+		if (p->acc[k].stage != f->stage)
+			continue;
+		const StreamAcc *a = &b->s->acc[k];
+		ValId v = point_value(l, a->wide ? a->weight : a->term, !b->masked).re;
+		if (a->kept)
+			f->kept[k][slot] = v;
+		if (f->keep[slot])
+			v = tir_select(l->tir, f->keep[slot], v, a->wide ? tir_float(l->tir, b->s->type, 0) : stream_unit(b, k));
+		if (a->wide)
+			x->weight[k][slot] = v;
+		else
+			part[k][row] = stream_joined(b, k, v, part[k][row]);
+	}
+}
+
+static void
+place_slot(Fold *f, unsigned slot)
+{
+	StreamBuild *b = &f->x->b;
+	Point *l = &b->l;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		if (b->s->acc[k].kept && f->stage)
+			point_place(l, stream_kept(b, k), f->kept[k][slot]);
+	for (unsigned k = 0; k < b->s->nscore; k++)
+		point_tensor(l, b->s->score[k].t)->value[0] = (PointVal){.re = f->score[k][slot]};
+}
+
+/* Joined accumulators take a tile's terms by themselves, until those of all lanes are together. */
+static void
+fold_stage(Fold *f)
+{
+	StreamSlots *x = f->x;
+	StreamBuild *b = &x->b;
+	ValId part[MAX_ACCS][STREAM_MAX_VECTORS];
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned row = 0; is_narrow_at(b, k, f->stage) && row < b->vectors; row++)
+			part[k][row] = x->joined[k] ? stream_unit(b, k) : b->run[k][row];
+	for (unsigned row = 0; row < b->vectors; row++) {
+		uint32_t of_row = point_mark(&b->l);
+		stream_at_vector(b, row);
+		stream_place_anchors(b, ANCHOR_NEW, b->anchor_new, row);
+		for (unsigned e = 0; e < x->nelement; e++) {
+			uint32_t mark = point_mark(&b->l);
+			enter_slot(x, row, e);
+			place_slot(f, row * x->nelement + e);
+			take_terms(f, row, row * x->nelement + e, part);
+			point_release(&b->l, mark);
+		}
+		point_release(&b->l, of_row);
+	}
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned row = 0; is_narrow_at(b, k, f->stage) && row < b->vectors; row++)
+			b->run[k][row] = x->joined[k] ? stream_joined(b, k, over_lanes(x, k, part[k][row]), b->run[k][row]) : part[k][row];
+}
+
+static void
+find_factors(StreamSlots *x)
+{
+	StreamBuild *b = &x->b;
+	for (unsigned row = 0; row < b->vectors; row++) {
+		uint32_t mark = point_mark(&b->l);
+		stream_at_vector(b, row);
+		stream_place_move(b, row, 0);
+		for (unsigned k = 0; k < b->s->pass->nacc; k++)
+			x->factor[k][row] = b->s->acc[k].wide && b->s->acc[k].factor ? stream_move_factor(b, k, row) : 0;
+		point_release(&b->l, mark);
+	}
+}
+
+void
+slots_fold(StreamSlots *x, SlotSum *sum)
+{
+	StreamBuild *b = &x->b;
+	Fold *f = ARENA_NEW(b->l.scratch, Fold);
+	f->x = x;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned row = 0; row < b->vectors; row++)
+			b->old[k][row] = b->run[k][row];
+	for (unsigned k = 0; k < b->s->pass->nanchor; k++)
+		for (unsigned row = 0; row < b->vectors; row++)
+			b->anchor_old[k][row] = b->anchor_new[k][row] = 0;
+	find_scores(f, sum);
+	find_present(f);
+	for (f->stage = 0; f->stage <= b->s->last_stage; f->stage++) {
+		if (f->stage)
+			stream_move_narrow(b, f->stage);
+		fold_stage(f);
+		stream_make_anchors(b, f->stage);
+	}
+	find_factors(x);
+}
+
+ValId
+slots_moved(StreamSlots *x, unsigned acc, unsigned row)
+{
+	StreamBuild *b = &x->b;
+	ValId state = b->column[acc];
+	if (x->factor[acc][row])
+		return tir_binary(b->l.tir, OP_MUL, state, x->factor[acc][row]);
+	if (!b->s->pass->acc[acc].rebase)
+		return state;
+	uint32_t mark = point_mark(&b->l);
+	stream_at_vector(b, row);
+	stream_place_move(b, row, state);
+	state = stream_moved(b, acc, row, state);
+	point_release(&b->l, mark);
+	return state;
+}

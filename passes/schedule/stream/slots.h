@@ -1,0 +1,59 @@
+/* slots.h: a stream (stream.h) by the threads of a GPU's block: what a thread has of a tile, its slots, are some rows
+ * by some elements, as scalars. Threads that have the same rows, and other elements, are lanes of a warp. */
+#ifndef TEXO_PASSES_SCHEDULE_STREAM_SLOTS_H
+#define TEXO_PASSES_SCHEDULE_STREAM_SLOTS_H
+
+#include "passes/schedule/stream/stream.h"
+
+enum { SLOTS_MAX_ELEMENTS = 48, SLOTS_MAX = 96 };
+
+typedef struct StreamSlots {
+	StreamBuild b;
+	unsigned nelement;
+	uint32_t across;          /* bits of a thread's number in which threads of the same rows differ */
+	bool joined[MAX_ACCS];    /* narrow: lanes have the sum over all of them; else each its own part until the end */
+	/* of the tile; by row and element: row * nelement + element */
+	ValId element[SLOTS_MAX_ELEMENTS]; /* their indices, */
+	ValId at[SLOTS_MAX_ELEMENTS];      /* and those of elements that there are in their place */
+	bool exact;               /* of tiles, whether all their elements are there, and present for all rows */
+	ValId weight[MAX_ACCS][SLOTS_MAX]; /* of wide accumulators: 0 where the element is absent */
+	ValId factor[MAX_ACCS][STREAM_MAX_VECTORS]; /* by which a wide accumulator's columns are multiplied; 0: by nothing */
+} StreamSlots;
+
+/* Finds out what lanes have to join. */
+void slots_begin(StreamSlots *x);
+/* The sum of score k in a slot, as long as the tile is folded. */
+typedef ValId SlotSum(StreamSlots *x, unsigned score, unsigned row, unsigned element);
+/* The tile's slots into the state of the thread's rows, which is b.run and becomes it; weights and factors of the wide. */
+void slots_fold(StreamSlots *x, SlotSum *sum);
+/* What all lanes have of the narrow accumulators. */
+void slots_join(StreamSlots *x);
+/* A wide accumulator's state at the row and column, at the anchors as they are now; b.column has what all were before. */
+ValId slots_moved(StreamSlots *x, unsigned acc, unsigned row);
+/* Narrow accumulators, from or to what a loop carries; how many. */
+unsigned slots_carry(StreamSlots *x, ValId *carried, bool back);
+
+/* --- tasks.c: a task is so many rows of one point of the outer axes, and of one of some strips --- */
+ExprId slots_blocks(StreamBuild *b, unsigned rows);
+ExprId slots_task_count(StreamBuild *b, unsigned rows, ExprId strips);
+/* Makes the task the one at work: row0, row1 and the outer axes. Which strip it is. Those of most elements come first. */
+ValId slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips);
+
+/* --- ends.c --- */
+/* Over the rows first .. last of the task: where the least range begins, and the most one ends. With threads of a warp, which
+ * all ask; else for one alone. */
+void slots_hull(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, ValId *begin, ValId *end);
+/* The same of elements that all of these rows have; 0: it is not known. */
+void slots_core(StreamBuild *b, ValId first, ValId last, ValId *begin, ValId *end);
+/* Whether later rows have more elements. */
+bool slots_grow(StreamBuild *b);
+
+/* --- exact.c: of the row at the point, whose state is b.run[..][0] --- */
+/* Wide accumulator acc at the column at the point, of which products gave v: made anew of the row's elements, one after the
+ * other, where v is no number, as an absent element's value may be, which products take all the same. */
+ValId slots_wide(StreamBuild *b, unsigned acc, ValId v);
+/* Whether there are results of rows, or of rows and columns; stores those, of which the accumulators are in b.column. */
+bool slots_stores(const StreamBuild *b, bool wide);
+void slots_store_outs(StreamBuild *b, bool wide, ValId column);
+
+#endif

@@ -1,0 +1,213 @@
+/* stream.h: the STREAM template: a cascade of reductions over one index whose terms read sums of products
+ * that nobody else needs (scores), folded in one pass over tiles of the index. stream.c says how it works.
+ *
+ * What is folded, and how a state moves from one anchor to the next, are the expressions of
+ * passes/fuse/algebra.h; the template knows loops and memory alone. */
+#ifndef TEXO_PASSES_SCHEDULE_STREAM_STREAM_H
+#define TEXO_PASSES_SCHEDULE_STREAM_STREAM_H
+
+#include "passes/fuse/algebra.h"
+#include "passes/schedule/rows/rows.h"
+#include "passes/schedule/schedule.h"
+
+enum {
+	STREAM_MAX_SCORES = 2, STREAM_MAX_WIDE = 2, STREAM_MAX_OUT = MAX_MEMBERS + 12,
+	STREAM_MAX_VECTORS = 8, /* of a strip; of a thread of a block: its rows */
+	STREAM_KEPT = 5u << 20 /* IVAR STREAM_KEPT + k: the term of accumulator k, kept from the stage before */
+};
+
+/* A node that is computed a tile at a time: t = finish(sum of query * key). */
+typedef struct {
+	TensorId t, source; /* source: the sum of products, which is t itself or what the pointwise node t reads */
+	Node node;         /* over the cascade's axes, its own reduced axis behind them */
+	unsigned term;     /* that axis */
+	ExprId query, key; /* factors of the body: of the row; of the streamed element */
+	ExprId divisor;    /* finish divides by what is known at launch: by this; 0: by nothing such */
+	Node scaled;       /* then the node, where finish multiplies by its reciprocal */
+	bool again;        /* read after the first stage as well */
+} StreamScore;
+
+typedef struct {
+	ExprId term;       /* narrow: as in the cascade, with kept terms as IVARs */
+	ExprId weight, value; /* wide: term = weight * value; weight of row and element, value of element and column */
+	ExprId factor;     /* wide: moving to a new anchor is a multiplication by this; 0: it is something else, or nothing */
+	bool wide, kept;
+} StreamAcc;
+
+/* A reduction of the cascade, or a pointwise node of such: an element of it, when the state is complete. */
+typedef struct {
+	TensorId t;
+	uint8_t axis[TG_MAX_RANK]; /* its axes as axes of the cascade */
+	bool wide;
+	ExprId value, domain;      /* over the state, and the axes; 0: everywhere */
+} StreamOut;
+
+typedef struct {
+	Cascade c;
+	const CascadePass *pass;
+	unsigned stream, lane, last_stage; /* axes: streamed; along the vectors. The largest stage of an accumulator */
+	uint32_t base;            /* the axes of a row, as bits */
+	int wide;                 /* the axis of columns; -1: none */
+	DType type;               /* in which scores and columns are summed */
+	unsigned nscore;
+	StreamScore score[STREAM_MAX_SCORES];
+	StreamAcc acc[MAX_ACCS];
+	unsigned nout;
+	StreamOut out[STREAM_MAX_OUT];
+	ExprId lo, hi;            /* of the streamed axis, for a row */
+	ExprId rest;              /* what else must hold for a term to exist; 0: nothing */
+	bool ragged;              /* lo and hi vary along the lanes */
+	DType factors;            /* bf16 or f16: all factors of both products are so, or may be rounded to it; else none */
+	bool narrow;              /* that is bf16: DOT takes them */
+} Stream;
+
+/* Plans the kernel of these nodes, in topological order: sums of products and pointwise nodes of them that are
+ * scores, reductions that read these, pointwise nodes of what is reduced; false with the reason. */
+bool stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Stream *out,
+                 RemarkId *why);
+/* Whether t is a pointwise node that reads source at its own point alone. */
+bool stream_reads_source(const Graph *g, Arena *scratch, TensorId t, TensorId source);
+/* Tiles for such a kernel; false: the target has no vectors for it. */
+bool stream_size(const Stream *s, const PassOptions *o, KernelPlan *p);
+
+/* --- out.c --- */
+/* Adds the pointwise node t, which reads what is there already. */
+bool stream_add_point(Graph *g, Arena *scratch, Stream *s, TensorId t, RemarkId *why);
+void stream_add_member(Graph *g, Stream *s, const CascadeMember *m);
+/* --- scale.c --- */
+/* Finds the divisor of a score whose node is complete. */
+void stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s);
+/* --- range.c --- */
+/* Splits the cascade's range and guard into lo, hi and rest. */
+void stream_ranges(Graph *g, Arena *scratch, Stream *s);
+
+/* --- while a kernel is built --- */
+typedef struct {
+	Point l;
+	const Stream *s;
+	const KernelPlan *plan;
+	unsigned vectors;         /* of a strip of rows; of a thread of a block: its rows, as scalars */
+	ValId row_of[STREAM_MAX_VECTORS]; /* of such a thread: which they are */
+	bool masked;              /* some terms may be absent in the tile at work */
+	/* sizes as launch expressions */
+	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
+	/* views of scratch memory */
+	ValId query[STREAM_MAX_SCORES]; /* (strip, term, row) */
+	ValId unturned[STREAM_MAX_SCORES]; /* of a strip (row, term), where memory has it so; 0: it has not */
+	ValId key[STREAM_MAX_SCORES];   /* (piece of elements, piece of terms, element, term) */
+	ValId panel[STREAM_MAX_SCORES]; /* (element, row) */
+	ValId value[MAX_ACCS];          /* wide: (element, column) */
+	ValId weight[MAX_ACCS];         /* wide: (element, row); kept: the same */
+	ValId state[MAX_ACCS];          /* (strip, row); wide: (strip, column, row) */
+	ValId factor[MAX_ACCS];         /* wide: (row), by which the columns move when they are loaded next */
+	ValId value_tiles[MAX_ACCS], state_tiles[MAX_ACCS]; /* the same with columns as pieces of a tile's */
+	ValId turned[STREAM_MAX_OUT];   /* of a strip (column, row), where memory has rows of columns; else 0 */
+	ValId ends;                     /* (lo or hi, strip, row) */
+	ValId hull;                     /* (strip, least lo, most hi, most lo, least hi) */
+	ValId scaled[STREAM_MAX_SCORES]; /* bool: the divisor is a power of two, so its reciprocal gives the same bits */
+	ValId finite;                   /* bool: the values of the tile are */
+	/* with plan->pairs, there too: pairs of bf16 and least magnitudes (pairs.c) */
+	ValId query_pairs[STREAM_MAX_SCORES];  /* (strip, group, pair, row) */
+	ValId key_pairs[STREAM_MAX_SCORES];    /* (piece of elements, group, element, pair) */
+	ValId panel_tiles[STREAM_MAX_SCORES];  /* the panel with elements as pieces of a tile's */
+	ValId value_pairs[MAX_ACCS];           /* (pair of elements, column), or as value_dot */
+	ValId value_dot[MAX_ACCS];             /* the same (piece of columns, group, column, pair) */
+	ValId weight_pairs, weight_dot;        /* of a strip: (pair of elements, row), (group, pair, row) */
+	ValId product;                         /* of a tile: (column, row) */
+	ValId query_least[STREAM_MAX_SCORES];  /* (strip) */
+	ValId key_least[STREAM_MAX_SCORES], value_least[MAX_ACCS];
+	/* at work */
+	ValId row0, row1, strip, nstrip; /* the task's rows; the strip, and how many there are */
+	ValId first, count;       /* the tile's first element, and how many it has */
+	ValId begin, end;         /* of the task's range of elements */
+	ValId some[STREAM_MAX_VECTORS]; /* once all are in: bool, whether the row had an element; 0: not asked */
+	ValId lo[STREAM_MAX_VECTORS], hi[STREAM_MAX_VECTORS]; /* of the strip's rows, where ragged */
+	ValId run[MAX_ACCS][STREAM_MAX_VECTORS], old[MAX_ACCS][STREAM_MAX_VECTORS]; /* accumulators */
+	ValId anchor_new[MAX_ANCHORS][STREAM_MAX_VECTORS], anchor_old[MAX_ANCHORS][STREAM_MAX_VECTORS];
+	ValId column[MAX_ACCS];   /* wide, of a thread of a block: the state at the column at work */
+} StreamBuild;
+
+static inline ValId
+stream_int(const StreamBuild *b, int64_t v)
+{
+	return tir_int(b->l.tir, DT_I64, v);
+}
+
+/* The plan of the kernel's nodes, and everything that they read, declared; every launch expression that regions use,
+ * bound where all of them see it. */
+Stream *stream_begin(StreamBuild *b, Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+void stream_bind_launch(StreamBuild *b);
+/* Vectors along the rows again; the v-th of the strip: sets the row axis and the mask. */
+void stream_by_rows(StreamBuild *b);
+void stream_at_vector(StreamBuild *b, unsigned v);
+/* A vector of the type, whatever it is. */
+ValId stream_vector(StreamBuild *b, ValId v);
+/* --- scale.c --- */
+void stream_bind_divisors(StreamBuild *b);
+/* What finish makes of the sum of score k, at the point; as this node of it, where that is known to be right. */
+ValId stream_finished(StreamBuild *b, unsigned k, ValId sum);
+ValId stream_finished_as(StreamBuild *b, const Node *node, unsigned k, ValId sum);
+/* --- memory.c --- */
+void stream_bind_sizes(StreamBuild *b);
+void stream_bind_memory(StreamBuild *b);
+/* --- turn.c --- */
+/* Whether vectors of rows lie across the memory of the factor, or of the result, and others do not. */
+bool stream_turns_query(StreamBuild *b, unsigned score);
+bool stream_turns_out(const StreamBuild *b, const StreamOut *out);
+/* unturned to query, for the strip; turned to the result itself. */
+void stream_turn_query(StreamBuild *b, unsigned score);
+void stream_turn_out(StreamBuild *b, unsigned out);
+/* --- pack.c --- */
+void stream_pack_queries(StreamBuild *b);
+void stream_pack_keys(StreamBuild *b);
+void stream_clear_values(StreamBuild *b);
+void stream_pack_values(StreamBuild *b);
+ValId stream_below(StreamBuild *b, ValId i, ValId end); /* i + 0, 1, … < end, a mask of the lanes */
+ValId stream_term_at(StreamBuild *b, unsigned score, ValId t); /* term t as an index of its axis */
+/* --- tile.c: register tiles --- */
+void stream_scores(StreamBuild *b);
+void stream_columns(StreamBuild *b, unsigned acc);
+void stream_vector_columns(StreamBuild *b, unsigned acc);
+/* Rows of a register tile of vectors, a divisor of the plan's. */
+unsigned stream_vector_rows(const KernelPlan *p);
+/* --- pairs.c: the same by DOT, where plan->pairs --- */
+/* Pairs of elements in a group of the columns' product, and the terms in one of a score's. */
+unsigned stream_element_pairs(const StreamBuild *b);
+unsigned stream_group_terms(const StreamBuild *b);
+/* A strip's queries and a tile's values, from the panels that are packed already; a tile's keys as they are. */
+void stream_pair_queries(StreamBuild *b, unsigned score);
+void stream_pair_keys(StreamBuild *b, unsigned score);
+void stream_pair_values(StreamBuild *b, unsigned acc);
+void stream_dot_scores(StreamBuild *b, unsigned score);
+void stream_dot_columns(StreamBuild *b, unsigned acc);
+/* --- fold.c --- */
+/* What an accumulator holds of no terms; two of them joined; one as it was, at the anchors as they are. */
+ValId stream_unit(StreamBuild *b, unsigned acc);
+ValId stream_joined(StreamBuild *b, unsigned acc, ValId x, ValId y);
+ValId stream_moved(StreamBuild *b, unsigned acc, unsigned v, ValId old);
+/* The narrow accumulators of a stage, so moved; the anchors that are made of those of a stage. */
+void stream_move_narrow(StreamBuild *b, unsigned stage);
+void stream_make_anchors(StreamBuild *b, unsigned stage);
+void stream_place_anchors(StreamBuild *b, uint32_t base, ValId (*value)[STREAM_MAX_VECTORS], unsigned v);
+/* What places all that a move is made of; the factor of a wide accumulator's, of one that has it. */
+void stream_place_move(StreamBuild *b, unsigned v, ValId column);
+ValId stream_move_factor(StreamBuild *b, unsigned acc, unsigned v);
+/* Whether the v-th vector's rows have element j, the one at the point; 0: all do. */
+ValId stream_present(StreamBuild *b, unsigned v, ValId j);
+/* STREAM_KEPT + acc. */
+ExprId stream_kept(StreamBuild *b, unsigned acc);
+/* Sets `some`. */
+void stream_find_some(StreamBuild *b);
+void stream_start(StreamBuild *b);
+void stream_load_state(StreamBuild *b);
+/* One tile into the strip's state, but for the columns; then those, with absent terms left out one by one. */
+void stream_fold(StreamBuild *b);
+void stream_columns_where(StreamBuild *b, unsigned acc);
+/* What a wide accumulator's columns are multiplied by before the tile's are added. */
+ValId stream_factor(StreamBuild *b, unsigned acc, unsigned v);
+/* IVARs of the state at this vector of rows: run or old, and wide ones at the column where there is one. */
+void stream_place_state(StreamBuild *b, ValId (*narrow)[STREAM_MAX_VECTORS], unsigned v, ValId column);
+/* --- finish.c --- */
+void stream_finish(StreamBuild *b);
+
+#endif
