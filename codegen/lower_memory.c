@@ -75,12 +75,29 @@ address(Lower *l, DType t, Val base, Val offset)
 	return LLVMBuildGEP2(l->b, memory_type(l, t, 0), base, &offset, 1, "");
 }
 
+/* The index of an axis of this stride, without the constant of i + c or i + (j + c), which is added to known in elements: so
+ * that many addresses share the rest. LLVM's passes for a GPU find that out themselves. */
+static Val
+without_constant(Lower *l, ValId index, ValId stride, uint64_t *known)
+{
+	const TirInst *x = lower_inst(l, index);
+	if (l->target->arch == ARCH_NVPTX || lower_inst(l, stride)->op != OP_CONST || x->op != OP_ADD)
+		return l->val[index];
+	ValId a = lower_arg_id(l, index, 0), b = lower_arg_id(l, index, 1);
+	const TirInst *y = lower_inst(l, b), *c = y->op == OP_ADD ? lower_inst(l, lower_arg_id(l, b, 1)) : y;
+	if (c->op != OP_CONST)
+		return l->val[index];
+	*known += (uint64_t)c->imm.i * (uint64_t)lower_inst(l, stride)->imm.i;
+	return y->op == OP_ADD ? LLVMBuildAdd(l->b, l->val[a], lower_arg(l, b, 0), "") : l->val[a];
+}
+
 /* The offset of indices id[0..rank) into a view; those with lanes are summed apart. The index along
  * the lanes is a scalar. */
 static void
 set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 {
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
+	uint64_t known = 0;
 	Val same = NULL, varying = NULL;
 	for (unsigned a = 0; a < rank; a++) {
 		Val stride = l->val[lower_arg_id(l, view, 1 + rank + a)];
@@ -88,7 +105,8 @@ set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 			varying = add(l, varying, LLVMBuildMul(l->b, l->val[id[a]], lower_splat(l, stride, x->lanes), ""));
 			continue;
 		}
-		Val steps = LLVMBuildMul(l->b, l->val[id[a]], stride, "");
+		Val index = without_constant(l, id[a], lower_arg_id(l, view, 1 + rank + a), &known);
+		Val steps = LLVMBuildMul(l->b, index, stride, "");
 		if (same && dtype_info[x->dtype].bits >= 8) { /* so that the outer axes leave the inner ones' loops */
 			x->base = address(l, x->dtype, x->base, same);
 			same = steps;
@@ -96,6 +114,11 @@ set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 			same = add(l, same, steps);
 	}
 	same = same ? same : LLVMConstInt(lower_i64(l), 0, 0);
+	if (known && dtype_info[x->dtype].bits >= 8) {
+		x->base = address(l, x->dtype, x->base, same);
+		same = LLVMConstInt(lower_i64(l), known, 0);
+	} else if (known)
+		same = add(l, same, LLVMConstInt(lower_i64(l), known, 0));
 	bool lanewise = along >= 0 && x->lanes;
 	ValId step = lanewise ? lower_arg_id(l, view, 1 + rank + (unsigned)along) : 0;
 	x->in_a_row = lanewise && !varying && is_one(l, step);

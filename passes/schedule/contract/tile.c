@@ -7,11 +7,18 @@
 #include "passes/schedule/contract/contract.h"
 
 #include "ir/bugs.h"
+#include "passes/schedule/point/steps.h"
+
+enum {
+	TERMS = 4, /* of a turn of the innermost loop */
+	LINE = 64  /* bytes of a cache's line */
+};
 
 typedef struct {
 	Contract *c;
 	unsigned rows, vectors;
 	ValId row, kept, tile; /* numbers of the pieces in their blocks, and of the tile in its */
+	ValId piece;           /* of terms, at present */
 	ValId acc[CONTRACT_MAX_TILE];
 } Tile;
 
@@ -90,35 +97,56 @@ contract_add_products(Contract *c, ValId *acc, unsigned rows, unsigned vectors, 
 }
 
 /* One term: a column of the tile's rows times a row of its columns. The columns of the next tile are fetched
- * meanwhile: they may lie in a cache that many share. A loop of one term is enough: it has few instructions of its
- * own, and of several terms the register allocator makes copies of all accumulators. */
+ * meanwhile, a line at a time: they may lie in a cache that many share. */
 static void
-add_product(Tile *t, ValId piece, ValId term)
+add_term_of_piece(void *user, ValId term, ValId *acc)
 {
+	Tile *t = user;
 	Contract *c = t->c;
 	TirKernel *k = c->l.tir;
 	unsigned lanes = c->plan->lanes;
 	ValId column[CONTRACT_MAX_TILE];
 	for (unsigned v = 0; v < t->vectors; v++) {
-		const ValId at[5] = {c->slot, t->kept, piece, term, contract_int(c, v * lanes)};
-		column[v] = tir_load(k, c->packed_columns, at, 0, TIR_LANES_ALONG(4) | TIR_AHEAD(1), lanes);
+		const ValId at[5] = {c->slot, t->kept, t->piece, term, contract_int(c, v * lanes)};
+		bool line = v * lanes * dtype_info[c->fold.type].bits / 8u % LINE == 0;
+		column[v] = tir_load(k, c->packed_columns, at, 0, TIR_LANES_ALONG(4) | (line ? TIR_AHEAD(1) : 0), lanes);
 	}
-	contract_add_products(c, t->acc, t->rows, t->vectors, t->row, piece, term, column);
+	contract_add_products(c, acc, t->rows, t->vectors, t->row, t->piece, term, column);
 }
 
 /* A line of the next tile, which is far away if those that wait are many: a line for each piece of terms, since all
  * at once would be waited for. */
 static void
-fetch_next(Tile *t, ValId piece)
+fetch_next(Tile *t)
 {
 	Contract *c = t->c;
 	TirKernel *k = c->l.tir;
-	ValId line = tir_binary(k, OP_MUL, piece, contract_int(c, c->plan->lanes));
+	ValId line = tir_binary(k, OP_MUL, t->piece, contract_int(c, c->plan->lanes));
 	tir_fetch(k, c->tiles, (ValId[]){tir_binary(k, OP_ADD, t->tile, contract_int(c, 1)), contract_int(c, 0), line});
 }
 
-/* The block's terms. A piece of terms that ends the innermost reduced range may be short; carried
- * along is the piece's number in its range. */
+/* The block's terms, where several ranges are reduced: the last piece of the innermost may be short; carried along is the
+ * piece's number in that range. */
+static void
+add_ranges(Tile *t)
+{
+	Contract *c = t->c;
+	TirKernel *k = c->l.tir;
+	const Space *s = &c->terms;
+	unsigned n = t->rows * t->vectors;
+	ValId one = contract_int(c, 1), zero = contract_int(c, 0), width = contract_int(c, s->width);
+	t->acc[n] = tir_binary(k, OP_IMOD, c->term0, s->per);
+	t->piece = tir_for(k, zero, tir_binary(k, OP_SUB, c->term1, c->term0), one, t->acc, n + 1);
+	ValId number = t->acc[n];
+	fetch_next(t);
+	ValId rest = tir_binary(k, OP_SUB, s->inner, tir_binary(k, OP_MUL, number, width));
+	steps_for(k, tir_binary(k, OP_MIN, rest, width), 1, t->acc, n, add_term_of_piece, t);
+	number = tir_binary(k, OP_ADD, number, one);
+	t->acc[n] = tir_select(k, tir_binary(k, OP_EQ, number, s->per), zero, number);
+	tir_end_for(k, t->acc, n + 1);
+}
+
+/* The block's terms, where one range is: pieces that are whole, and then what is left, of one piece. */
 static void
 add_terms(Tile *t)
 {
@@ -126,21 +154,17 @@ add_terms(Tile *t)
 	TirKernel *k = c->l.tir;
 	const Space *s = &c->terms;
 	unsigned n = t->rows * t->vectors;
-	bool ranges = s->naxis > 1;
 	ValId one = contract_int(c, 1), zero = contract_int(c, 0), width = contract_int(c, s->width);
-	t->acc[n] = ranges ? tir_binary(k, OP_IMOD, c->term0, s->per) : c->term0;
-	ValId piece = tir_for(k, zero, tir_binary(k, OP_SUB, c->term1, c->term0), one, t->acc, n + 1);
-	ValId number = t->acc[n];
-	fetch_next(t, piece);
-	ValId rest = tir_binary(k, OP_SUB, s->inner, tir_binary(k, OP_MUL, number, width));
-	ValId term = tir_for(k, zero, tir_binary(k, OP_MIN, rest, width), one, t->acc, n);
-	add_product(t, piece, term);
+	ValId left = tir_binary(k, OP_SUB, s->inner, tir_binary(k, OP_MUL, c->term0, width));
+	ValId pieces = tir_binary(k, OP_SUB, c->term1, c->term0);
+	ValId whole = tir_binary(k, OP_MIN, pieces, tir_binary(k, OP_IDIV, left, width));
+	t->piece = tir_for(k, zero, whole, one, t->acc, n);
+	fetch_next(t);
+	steps_for(k, width, s->width < TERMS ? s->width : TERMS, t->acc, n, add_term_of_piece, t);
 	tir_end_for(k, t->acc, n);
-	number = tir_binary(k, OP_ADD, number, one);
-	if (ranges)
-		number = tir_select(k, tir_binary(k, OP_EQ, number, s->per), zero, number);
-	t->acc[n] = number;
-	tir_end_for(k, t->acc, n + 1);
+	ValId rest = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, left, tir_binary(k, OP_MUL, whole, width)), width);
+	t->piece = whole;
+	steps_for(k, tir_select(k, tir_binary(k, OP_LT, whole, pieces), rest, zero), 1, t->acc, n, add_term_of_piece, t);
 }
 
 /* --- finished elements --- */
@@ -228,7 +252,7 @@ contract_tiles(Contract *c)
 	t.tile = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, column, nrow), t.row);
 	start_tile(&t);
 	load_tile(&t);
-	add_terms(&t);
+	(c->terms.naxis > 1 ? add_ranges : add_terms)(&t);
 	store_tile(&t);
 	tir_end_for(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
