@@ -11,18 +11,21 @@
 
 enum { ENOUGH = 4 << 20, DEEP = 8 << 20 };
 
-/* Also where the system does not tell. */
+/* Also where the system does not tell. Of a process's first thread it is told by all of /proc/self/maps: it is asked once. */
 static int
 is_deep(void)
 {
+	static _Thread_local uintptr_t end; /* of this thread's stack; 0: not known yet, 1: the system does not tell */
 	pthread_attr_t attr;
 	void *base;
 	size_t size;
-	if (pthread_getattr_np(pthread_self(), &attr) != 0)
-		return 1;
-	int code = pthread_attr_getstack(&attr, &base, &size);
-	pthread_attr_destroy(&attr);
-	return code != 0 || (uintptr_t)&attr - (uintptr_t)base >= ENOUGH;
+	if (!end && pthread_getattr_np(pthread_self(), &attr) == 0) {
+		if (pthread_attr_getstack(&attr, &base, &size) == 0)
+			end = (uintptr_t)base;
+		pthread_attr_destroy(&attr);
+	}
+	end = end ? end : 1;
+	return (uintptr_t)&base - end >= ENOUGH;
 }
 
 typedef struct {
