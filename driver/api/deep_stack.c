@@ -15,16 +15,19 @@ enum { ENOUGH = 4 << 20, DEEP = 8 << 20 };
 static int
 is_deep(void)
 {
-	static _Thread_local uintptr_t end; /* of this thread's stack; 0: not known yet, 1: the system does not tell */
+	static _Thread_local uintptr_t end; /* of this thread's stack; 0: not known yet */
 	pthread_attr_t attr;
 	void *base;
 	size_t size;
-	if (!end && pthread_getattr_np(pthread_self(), &attr) == 0) {
-		if (pthread_attr_getstack(&attr, &base, &size) == 0)
-			end = (uintptr_t)base;
+	if (!end) {
+		if (pthread_getattr_np(pthread_self(), &attr) != 0)
+			return 1;
+		int code = pthread_attr_getstack(&attr, &base, &size);
 		pthread_attr_destroy(&attr);
+		if (code)
+			return 1;
+		end = (uintptr_t)base;
 	}
-	end = end ? end : 1;
 	return (uintptr_t)&base - end >= ENOUGH;
 }
 

@@ -7,7 +7,6 @@
 #include "passes/schedule/contract/contract.h"
 
 #include "ir/bugs.h"
-#include "passes/schedule/point/steps.h"
 
 enum {
 	TERMS = 4, /* of a turn of the innermost loop */
@@ -99,9 +98,8 @@ contract_add_products(Contract *c, ValId *acc, unsigned rows, unsigned vectors, 
 /* One term: a column of the tile's rows times a row of its columns. The columns of the next tile are fetched
  * meanwhile, a line at a time: they may lie in a cache that many share. */
 static void
-add_term_of_piece(void *user, ValId term, ValId *acc)
+add_product(Tile *t, ValId term)
 {
-	Tile *t = user;
 	Contract *c = t->c;
 	TirKernel *k = c->l.tir;
 	unsigned lanes = c->plan->lanes;
@@ -111,7 +109,21 @@ add_term_of_piece(void *user, ValId term, ValId *acc)
 		bool line = v * lanes * dtype_info[c->fold.type].bits / 8u % LINE == 0;
 		column[v] = tir_load(k, c->packed_columns, at, 0, TIR_LANES_ALONG(4) | (line ? TIR_AHEAD(1) : 0), lanes);
 	}
-	contract_add_products(c, acc, t->rows, t->vectors, t->row, t->piece, term, column);
+	contract_add_products(c, t->acc, t->rows, t->vectors, t->row, t->piece, term, column);
+}
+
+/* So many terms of the present piece, `step` of them in a turn of the loop. What a turn costs for itself counts where two
+ * threads share a core. */
+static void
+add_piece(Tile *t, ValId terms, unsigned step)
+{
+	Contract *c = t->c;
+	TirKernel *k = c->l.tir;
+	unsigned n = t->rows * t->vectors;
+	ValId term = tir_for(k, contract_int(c, 0), terms, contract_int(c, step), t->acc, n);
+	for (unsigned s = 0; s < step; s++)
+		add_product(t, s ? tir_binary(k, OP_ADD, term, contract_int(c, s)) : term);
+	tir_end_for(k, t->acc, n);
 }
 
 /* A line of the next tile, which is far away if those that wait are many: a line for each piece of terms, since all
@@ -140,7 +152,7 @@ add_ranges(Tile *t)
 	ValId number = t->acc[n];
 	fetch_next(t);
 	ValId rest = tir_binary(k, OP_SUB, s->inner, tir_binary(k, OP_MUL, number, width));
-	steps_for(k, tir_binary(k, OP_MIN, rest, width), 1, t->acc, n, add_term_of_piece, t);
+	add_piece(t, tir_binary(k, OP_MIN, rest, width), 1);
 	number = tir_binary(k, OP_ADD, number, one);
 	t->acc[n] = tir_select(k, tir_binary(k, OP_EQ, number, s->per), zero, number);
 	tir_end_for(k, t->acc, n + 1);
@@ -160,11 +172,11 @@ add_terms(Tile *t)
 	ValId whole = tir_binary(k, OP_MIN, pieces, tir_binary(k, OP_IDIV, left, width));
 	t->piece = tir_for(k, zero, whole, one, t->acc, n);
 	fetch_next(t);
-	steps_for(k, width, s->width < TERMS ? s->width : TERMS, t->acc, n, add_term_of_piece, t);
+	add_piece(t, width, s->width < TERMS ? s->width : TERMS);
 	tir_end_for(k, t->acc, n);
 	ValId rest = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, left, tir_binary(k, OP_MUL, whole, width)), width);
 	t->piece = whole;
-	steps_for(k, tir_select(k, tir_binary(k, OP_LT, whole, pieces), rest, zero), 1, t->acc, n, add_term_of_piece, t);
+	add_piece(t, tir_select(k, tir_binary(k, OP_LT, whole, pieces), rest, zero), 1);
 }
 
 /* --- finished elements --- */
