@@ -132,6 +132,28 @@ ExprId roles_pitch(Roles *r);
 /* How many tiles of this kind the output has. */
 ExprId roles_tile_count(Roles *r, const RolesTile *t);
 
+/* --- elements of a tile side by side, and panels of sums in shared memory (roles_side.c) --- */
+enum { MOST_SIDE = 4, MOST_WIDE = 8 };
+/* Tensors that finish reads along their memory as the column goes on, and by which axes. */
+typedef struct {
+	unsigned n;
+	struct {
+		TensorId tensor;
+		uint8_t axis[TG_MAX_RANK];
+	} at[MOST_WIDE];
+} WideReads;
+void side_find(Roles *r, WideReads *wide);
+/* Elements side by side from here on, of a view. */
+void side_load(Roles *r, ValId view, const ValId *at, unsigned rank, DType t, ValId *to);
+/* Those at the point, finished. */
+void side_finish(Roles *r, const WideReads *wide, const ValId *sum, PointVal *done);
+/* Those as a vector. */
+ValId side_join(Roles *r, const PointVal *done);
+/* How many times 64 rows a group has. */
+unsigned roles_repeats(const Roles *r);
+/* Stages one of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */
+void roles_stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned first, unsigned n);
+
 /* --- the elements of a tile, of which the group has the sums (roles_finish.c) --- */
 void roles_bind_staged(Roles *r);
 void roles_finish(Roles *r);

@@ -14,11 +14,9 @@
 enum {
 	GAP = 8,      /* between rows in shared memory: pairs of 8 lanes meet all banks */
 	WARP_ROWS = 16,
-	MOST_SIDE = 4,
 	AT_ONCE = 8,  /* elements of a lane that are finished together, */
 	MOST_AT_ONCE = 32, /* where that takes few instructions: */
-	FEW = 24,
-	MOST_WIDE = 8  /* tensors that are read several elements at once */
+	FEW = 24
 };
 
 typedef struct {
@@ -28,11 +26,7 @@ typedef struct {
 	ValId row0, column; /* the same of the output */
 	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
 	ValId row_end;      /* of the output, or of a tile that ends before */
-	unsigned nwide;
-	struct {
-		TensorId tensor;
-		uint8_t axis[TG_MAX_RANK];
-	} wide[MOST_WIDE];
+	WideReads wide;
 } Own;
 
 /* Of a row of sums that are staged: of a panel, or where the cluster reaches them. */
@@ -58,164 +52,21 @@ roles_bind_staged(Roles *r)
 	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, pitch(r))}, (ValId[]){roles_int(r, pitch(r)), roles_int(r, 1)});
 }
 
-/* How many times 64 rows a group has. */
-static unsigned
-repeats(const Roles *r)
-{
-	return r->tile.rows / (unsigned)TIR_MMA_ROWS / (r->tile.turns ? 1 : r->tile.groups);
-}
-
-/* What the lanes hold of a panel, to where its rows are: two elements side by side at a time. */
-static void
-stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
-{
-	TirKernel *k = r->l.tir;
-	unsigned columns = r->tile.columns;
-	ValId quad, row = roles_op(r, OP_ADD, first, roles_divide(r, lane, roles_int(r, 4), &quad));
-	ValId column = roles_op(r, OP_MUL, quad, roles_int(r, 2));
-	for (unsigned n = 0; n < r->tile.panel / 2; n += 2) {
-		unsigned piece = panel * r->tile.panel / 2 + n;
-		ValId pair[2];
-		for (unsigned i = 0; i < 2; i++)
-			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece + i, NULL, 0);
-		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
-		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % r->tile.panel;
-		const ValId at[2] = {roles_op(r, OP_ADD, row, roles_int(r, down)), roles_op(r, OP_ADD, column, roles_int(r, right))};
-		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
-	}
-}
-
-/* One of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */
-static void
-stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned first, unsigned n)
-{
-	TirKernel *k = r->l.tir;
-	if (n == 1) {
-		stage_panel(r, lane, row, first);
-		return;
-	}
-	tir_if(k, roles_op(r, OP_LT, panel, roles_int(r, first + n / 2)));
-	stage_one_of(r, lane, row, panel, first, n / 2);
-	tir_else(k, NULL, 0);
-	stage_one_of(r, lane, row, panel, first + n / 2, n - n / 2);
-	tir_end_if(k, NULL, 0);
-}
-
-/* --- what is read and stored several elements at once --- */
-
-static bool
-is_wide(const Graph *g, TensorId t)
-{
-	DType dtype = (DType)g->tensor.at[t].dtype;
-	return dtype != DT_C64 && dtype_info[dtype].bits >= 8 && dtype_info[dtype].bits <= 32;
-}
-
-/* A tensor that is read along its memory as the column goes on. */
-static void
-note_wide(void *user, ExprId e)
-{
-	struct { Roles *r; Own *own; } *x = user;
-	const Graph *g = x->r->l.g;
-	const Expr *p = expr_get(g, e);
-	if (p->op != OP_READ || p->access || !p->narg || g->tensor.at[p->ref].kind == TENSOR_SCALAR || !is_wide(g, p->ref) ||
-	    x->own->nwide == MOST_WIDE)
-		return;
-	for (unsigned k = 0; k < x->own->nwide; k++)
-		if (x->own->wide[k].tensor == p->ref)
-			return;
-	for (unsigned a = 0; a < p->narg; a++) {
-		const Expr *sub = expr_get(g, expr_arg(g, e, a));
-		if (sub->op != OP_AXIS || (sub->ref == x->r->of.column_axis) != (a + 1u == p->narg))
-			return;
-		x->own->wide[x->own->nwide].axis[a] = (uint8_t)sub->ref;
-	}
-	x->own->wide[x->own->nwide++].tensor = p->ref;
-}
-
-static void
-find_wide(Roles *r, Own *own)
-{
-	struct { Roles *r; Own *own; } x = {r, own};
-	own->nwide = 0;
-	if (r->tile.side > 1 && r->l.node->finish)
-		expr_walk(r->l.g, r->l.scratch, r->l.node->finish, note_wide, &x);
-}
-
-/* Elements side by side from here on, of a view. */
-static void
-load_side(Roles *r, ValId view, const ValId *at, unsigned rank, DType t, ValId *to)
-{
-	TirKernel *k = r->l.tir;
-	unsigned side = r->tile.side;
-	ValId x = tir_load(k, view, at, 0, side > 1 ? TIR_LANES_ALONG(rank - 1) : 0, side > 1 ? side : 0);
-	for (unsigned c = 0; c < side; c++)
-		to[c] = side > 1 ? tir_emit(k, OP_LANE, tir_scalar(t), c, &x, 1) : x;
-}
-
-/* The values of the wide tensors at the point, a copy for each of the elements side by side. */
-static void
-load_wide(Roles *r, const Own *own)
-{
-	Point *l = &r->l;
-	for (unsigned n = 0; n < own->nwide; n++) {
-		TensorArg *arg = point_tensor(l, own->wide[n].tensor);
-		unsigned rank = l->g->tensor.at[arg->tensor].rank;
-		ValId at[TG_MAX_RANK], value[MOST_SIDE];
-		for (unsigned a = 0; a < rank; a++) {
-			arg->point_axis[a] = own->wide[n].axis[a];
-			at[a] = l->axis[own->wide[n].axis[a]];
-		}
-		load_side(r, arg->data, at, rank, (DType)l->g->tensor.at[arg->tensor].dtype, value);
-		for (unsigned c = 0; c < r->tile.side; c++)
-			arg->value[c] = (PointVal){.re = value[c]};
-	}
-}
-
-static void
-say_where(Roles *r, const Own *own, bool value)
-{
-	for (unsigned n = 0; n < own->nwide; n++) {
-		TensorArg *arg = point_tensor(&r->l, own->wide[n].tensor);
-		arg->where = value ? IN_VALUE : IN_MEMORY;
-		arg->steps = value;
-	}
-}
-
 /* The sums side by side, of a row of those that are staged. */
 static void
 load_sums(Roles *r, ValId row, ValId right, ValId *sum)
 {
 	if (!r->tile.parts) {
-		load_side(r, r->staged, (ValId[]){row, right}, 2, DT_F32, sum);
+		side_load(r, r->staged, (ValId[]){row, right}, 2, DT_F32, sum);
 		return;
 	}
 	ValId at = roles_op(r, OP_ADD, roles_op(r, OP_MUL, row, roles_int(r, pitch(r))), right);
 	for (unsigned p = 0; p < r->tile.parts; p++) {
 		ValId part[MOST_SIDE];
-		load_side(r, r->staged, (ValId[]){roles_int(r, p), at}, 2, DT_F32, part);
+		side_load(r, r->staged, (ValId[]){roles_int(r, p), at}, 2, DT_F32, part);
 		for (unsigned c = 0; c < r->tile.side; c++)
 			sum[c] = p ? roles_op(r, OP_ADD, sum[c], part[c]) : part[c];
 	}
-}
-
-/* The elements side by side at the point, finished, from where their sums are staged. */
-static void
-finish_side(Roles *r, const Own *own, ValId down, PointVal *done)
-{
-	Point *l = &r->l;
-	ValId sum[MOST_SIDE], column = l->axis[r->of.column_axis];
-	load_sums(r, roles_op(r, OP_ADD, own->first, down), own->right, sum);
-	load_wide(r, own);
-	say_where(r, own, true);
-	for (l->copy = 0; l->copy < r->tile.side; l->copy++) {
-		uint32_t mark = point_mark(l);
-		l->axis[r->of.column_axis] = l->copy ? roles_op(r, OP_ADD, column, roles_int(r, l->copy)) : column;
-		done[l->copy] = element_finish(l, (PointVal){.re = sum[l->copy]}, tir_int(l->tir, DT_BOOL, 1), true);
-		point_release(l, mark);
-	}
-	say_where(r, own, false);
-	l->copy = 0;
-	l->axis[r->of.column_axis] = column;
 }
 
 static void
@@ -227,17 +78,8 @@ store_side(Roles *r, const PointVal *done)
 		point_store(l, l->node->out, *done, l->axis, -1);
 		return;
 	}
-	ValId value[MOST_SIDE];
-	for (unsigned c = 0; c < r->tile.side; c++)
-		value[c] = done[c].re;
-	ValId all = tir_emit(l->tir, OP_JOIN, tir_vector((DType)out->dtype, r->tile.side), 0, value, r->tile.side);
+	ValId all = side_join(r, done);
 	tir_store(l->tir, point_tensor(l, l->node->out)->data, all, l->axis, 0, TIR_LANES_ALONG(out->rank - 1));
-}
-
-bool
-roles_finish_side(const Graph *g, const Node *n, unsigned column_axis)
-{
-	return is_wide(g, n->out) && column_axis + 1 == g->tensor.at[n->out].rank;
 }
 
 /* --- panels --- */
@@ -252,7 +94,9 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		ValId down = roles_op(r, OP_ADD, row, roles_int(r, (int64_t)i * own->down));
 		at[i] = l->axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, down);
-		finish_side(r, own, down, done + i * r->tile.side);
+		ValId sum[MOST_SIDE];
+		load_sums(r, roles_op(r, OP_ADD, own->first, down), own->right, sum);
+		side_finish(r, &own->wide, sum, done + i * r->tile.side);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		l->axis[r->of.row_axis] = at[i];
@@ -314,9 +158,9 @@ own_place(Roles *r)
 	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), below);
 	roles_divide(r, own.first, roles_int(r, TIR_MMA_ROWS), &rest);
 	if (!r->tile.turns)
-		rest = roles_op(r, OP_ADD, rest, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)repeats(r) * TIR_MMA_ROWS)));
+		rest = roles_op(r, OP_ADD, rest, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)roles_repeats(r) * TIR_MMA_ROWS)));
 	own.row0 = roles_op(r, OP_ADD, r->row0, rest);
-	find_wide(r, &own);
+	side_find(r, &own.wide);
 	return own;
 }
 
@@ -327,7 +171,7 @@ static void
 stage_tile(Roles *r)
 {
 	TirKernel *k = r->l.tir;
-	unsigned columns = r->tile.columns, group_rows = repeats(r) * TIR_MMA_ROWS;
+	unsigned columns = r->tile.columns, group_rows = roles_repeats(r) * TIR_MMA_ROWS;
 	ValId lane, quad, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &lane);
 	ValId row = roles_op(r, OP_ADD, roles_divide(r, lane, roles_int(r, 4), &quad), roles_op(r, OP_MUL, r->group, roles_int(r, group_rows)));
 	roles_divide(r, warp, roles_int(r, TIR_GROUP / TIR_WARP), &warp);
@@ -360,7 +204,7 @@ place_of_part(Roles *r)
 	own.down = r->tile.parts * warps * below;
 	own.end = (rows + own.down - 1) / own.down * own.down;
 	own.row_end = roles_op(r, OP_MIN, point_launch_expr(&r->l, r->nrow), roles_op(r, OP_ADD, r->row0, roles_int(r, rows)));
-	find_wide(r, &own);
+	side_find(r, &own.wide);
 	return own;
 }
 
@@ -392,9 +236,9 @@ roles_finish(Roles *r)
 	unsigned across = r->tile.columns / r->tile.panel;
 	for (unsigned a = 0; a < l->node->npar; a++)
 		l->axis[a] = r->coord[a];
-	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, repeats(r) * across), roles_int(r, 1), NULL, 0);
+	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, roles_repeats(r) * across), roles_int(r, 1), NULL, 0);
 	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
-	stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, repeats(r) * across);
+	roles_stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, roles_repeats(r) * across);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
 	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, r->tile.panel))), own.right);

@@ -32,12 +32,12 @@ enum {
 
 /* Steps take what was measured on an H200 where boxes are small: longer than those of plain products (roles_tile.c). */
 static const RolesTile tiles[] = {
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 6, .turns = true, .side = SIDE, .step = 541},
-	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .side = SIDE, .step = 419},
-	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .turns = true, .side = SIDE, .step = 410},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .side = SIDE, .step = 330},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 6, .panel = 32, .turns = true, .side = SIDE, .step = 541},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .panel = 32, .side = SIDE, .step = 419},
+	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 32, .turns = true, .side = SIDE, .step = 410},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .panel = 32, .side = SIDE, .step = 330},
 	/* where the output's columns are not along its memory, or not a multiple of SIDE */
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .side = 1, .step = 330},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .panel = 32, .side = 1, .step = 330},
 };
 
 unsigned

@@ -1,6 +1,6 @@
 /* window_finish.c: the elements of a tile of sums whose rows are a box (window.c).
  *
- * As roles_finish.c finishes others: a panel at a time, 64 rows by PANEL columns of the group's, through shared memory.
+ * As roles_finish.c finishes others: a panel at a time, 64 rows by some columns of the group's, through shared memory.
  * Where a row begins in the output takes longer to say with several axes, so that is done once for all panels side by side.
  * A sum that is no number may have met, beside an absent term, a factor that is none or infinite: it is folded again. */
 #include <string.h>
@@ -9,14 +9,11 @@
 #include "passes/schedule/contract/roles_build.h"
 
 enum {
-	PANEL = 32,   /* columns that are finished at a time: a lane's each */
-	PITCH = 40,   /* of a panel's rows in shared memory: pairs of 8 lanes meet all banks */
+	GAP = 8,      /* between rows in shared memory: pairs of 8 lanes meet all banks */
 	WARP_ROWS = 16,
-	MOST_SIDE = 4,
 	AT_ONCE = 8,  /* elements of a lane that are finished together, */
 	MOST_AT_ONCE = 16, /* where that takes few instructions: */
-	FEW = 24,
-	MOST_WIDE = 8  /* tensors that are read several elements at once */
+	FEW = 24
 };
 
 typedef struct {
@@ -27,11 +24,7 @@ typedef struct {
 	unsigned down;      /* rows from one of the lane's to its next */
 	bool placed;        /* where these rows of the output begin: */
 	ValId offset[WARP_ROWS];
-	unsigned nwide;
-	struct {
-		TensorId tensor;
-		uint8_t axis[TG_MAX_RANK];
-	} wide[MOST_WIDE];
+	WideReads wide;
 } Own;
 
 void
@@ -39,103 +32,12 @@ window_bind_staged(Roles *r)
 {
 	TirKernel *k = r->l.tir;
 	unsigned rows = (unsigned)r->tile.groups * TIR_MMA_ROWS, buffer = tir_add_buffer(k, 0, DT_F32, true);
-	k->buffer.at[buffer].shared = rows * PITCH;
-	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, PITCH)}, (ValId[]){roles_int(r, PITCH), roles_int(r, 1)});
+	unsigned pitch = r->tile.panel + GAP;
+	k->buffer.at[buffer].shared = rows * pitch;
+	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, pitch)}, (ValId[]){roles_int(r, pitch), roles_int(r, 1)});
 }
 
-/* How many times 64 rows a group has. */
-static unsigned
-repeats(const Roles *r)
-{
-	return r->tile.rows / (unsigned)TIR_MMA_ROWS / (r->tile.turns ? 1 : r->tile.groups);
-}
-
-/* What the lanes hold of a panel, to where its rows are: two elements side by side at a time. */
-static void
-stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
-{
-	TirKernel *k = r->l.tir;
-	unsigned columns = r->tile.columns;
-	ValId quad, row = roles_op(r, OP_ADD, first, roles_divide(r, lane, roles_int(r, 4), &quad));
-	ValId column = roles_op(r, OP_MUL, quad, roles_int(r, 2));
-	for (unsigned n = 0; n < PANEL / 2; n += 2) {
-		unsigned piece = panel * PANEL / 2 + n;
-		ValId pair[2];
-		for (unsigned i = 0; i < 2; i++)
-			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece + i, NULL, 0);
-		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
-		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % PANEL;
-		const ValId at[2] = {roles_op(r, OP_ADD, row, roles_int(r, down)), roles_op(r, OP_ADD, column, roles_int(r, right))};
-		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
-	}
-}
-
-/* One of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */
-static void
-stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned first, unsigned n)
-{
-	TirKernel *k = r->l.tir;
-	if (n == 1) {
-		stage_panel(r, lane, row, first);
-		return;
-	}
-	tir_if(k, roles_op(r, OP_LT, panel, roles_int(r, first + n / 2)));
-	stage_one_of(r, lane, row, panel, first, n / 2);
-	tir_else(k, NULL, 0);
-	stage_one_of(r, lane, row, panel, first + n / 2, n - n / 2);
-	tir_end_if(k, NULL, 0);
-}
-
-/* --- what is read and stored several elements at once --- */
-
-static bool
-is_wide(const Graph *g, TensorId t)
-{
-	DType dtype = (DType)g->tensor.at[t].dtype;
-	return dtype != DT_C64 && dtype_info[dtype].bits >= 8 && dtype_info[dtype].bits <= 32;
-}
-
-/* A tensor that is read along its memory as the column goes on. */
-static void
-note_wide(void *user, ExprId e)
-{
-	struct { Roles *r; Own *own; } *x = user;
-	const Graph *g = x->r->l.g;
-	const Expr *p = expr_get(g, e);
-	if (p->op != OP_READ || p->access || !p->narg || g->tensor.at[p->ref].kind == TENSOR_SCALAR || !is_wide(g, p->ref) ||
-	    x->own->nwide == MOST_WIDE)
-		return;
-	for (unsigned k = 0; k < x->own->nwide; k++)
-		if (x->own->wide[k].tensor == p->ref)
-			return;
-	for (unsigned a = 0; a < p->narg; a++) {
-		const Expr *sub = expr_get(g, expr_arg(g, e, a));
-		if (sub->op != OP_AXIS || (sub->ref == x->r->of.column_axis) != (a + 1u == p->narg))
-			return;
-		x->own->wide[x->own->nwide].axis[a] = (uint8_t)sub->ref;
-	}
-	x->own->wide[x->own->nwide++].tensor = p->ref;
-}
-
-static void
-find_wide(Roles *r, Own *own)
-{
-	struct { Roles *r; Own *own; } x = {r, own};
-	own->nwide = 0;
-	if (r->tile.side > 1 && r->l.node->finish)
-		expr_walk(r->l.g, r->l.scratch, r->l.node->finish, note_wide, &x);
-}
-
-/* Elements side by side from here on, of a view. */
-static void
-load_side(Roles *r, ValId view, const ValId *at, unsigned rank, DType t, ValId *to)
-{
-	TirKernel *k = r->l.tir;
-	unsigned side = r->tile.side;
-	ValId x = tir_load(k, view, at, 0, side > 1 ? TIR_LANES_ALONG(rank - 1) : 0, side > 1 ? side : 0);
-	for (unsigned c = 0; c < side; c++)
-		to[c] = side > 1 ? tir_emit(k, OP_LANE, tir_scalar(t), c, &x, 1) : x;
-}
+/* --- what is staged --- */
 
 /* The sums that are staged at these rows of the lane's. */
 static void
@@ -143,56 +45,8 @@ load_sums(Roles *r, const Own *own, const ValId *down, unsigned n, ValId *to)
 {
 	for (unsigned i = 0; i < n; i++) {
 		ValId from[2] = {roles_op(r, OP_ADD, own->first, down[i]), own->right};
-		load_side(r, r->staged, from, 2, DT_F32, to + i * r->tile.side);
+		side_load(r, r->staged, from, 2, DT_F32, to + i * r->tile.side);
 	}
-}
-
-/* The values of the wide tensors at the point, a copy for each of the elements side by side. */
-static void
-load_wide(Roles *r, const Own *own)
-{
-	Point *l = &r->l;
-	for (unsigned n = 0; n < own->nwide; n++) {
-		TensorArg *arg = point_tensor(l, own->wide[n].tensor);
-		unsigned rank = l->g->tensor.at[arg->tensor].rank;
-		ValId at[TG_MAX_RANK], value[MOST_SIDE];
-		for (unsigned a = 0; a < rank; a++) {
-			arg->point_axis[a] = own->wide[n].axis[a];
-			at[a] = l->axis[own->wide[n].axis[a]];
-		}
-		load_side(r, arg->data, at, rank, (DType)l->g->tensor.at[arg->tensor].dtype, value);
-		for (unsigned c = 0; c < r->tile.side; c++)
-			arg->value[c] = (PointVal){.re = value[c]};
-	}
-}
-
-static void
-say_where(Roles *r, const Own *own, bool value)
-{
-	for (unsigned n = 0; n < own->nwide; n++) {
-		TensorArg *arg = point_tensor(&r->l, own->wide[n].tensor);
-		arg->where = value ? IN_VALUE : IN_MEMORY;
-		arg->steps = value;
-	}
-}
-
-/* The elements side by side at the point, finished. */
-static void
-finish_side(Roles *r, const Own *own, const ValId *sum, PointVal *done)
-{
-	Point *l = &r->l;
-	ValId column = l->axis[r->of.column_axis];
-	load_wide(r, own);
-	say_where(r, own, true);
-	for (l->copy = 0; l->copy < r->tile.side; l->copy++) {
-		uint32_t mark = point_mark(l);
-		l->axis[r->of.column_axis] = l->copy ? roles_op(r, OP_ADD, column, roles_int(r, l->copy)) : column;
-		done[l->copy] = element_finish(l, (PointVal){.re = sum[l->copy]}, tir_int(l->tir, DT_BOOL, 1), true);
-		point_release(l, mark);
-	}
-	say_where(r, own, false);
-	l->copy = 0;
-	l->axis[r->of.column_axis] = column;
 }
 
 /* i: which one of the lane's rows the point is in, where all of them are stored. */
@@ -205,10 +59,7 @@ store_side(Roles *r, const Own *own, unsigned i, const PointVal *done)
 		point_store(l, l->node->out, *done, l->axis, -1);
 		return;
 	}
-	ValId value[MOST_SIDE];
-	for (unsigned c = 0; c < r->tile.side; c++)
-		value[c] = done[c].re;
-	ValId all = tir_emit(l->tir, OP_JOIN, tir_vector((DType)out->dtype, r->tile.side), 0, value, r->tile.side);
+	ValId all = side_join(r, done);
 	if (own->placed)
 		tir_store(l->tir, r->flat, all, (ValId[]){own->offset[i], own->column}, 0, TIR_LANES_ALONG(1));
 	else
@@ -308,7 +159,7 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
 		mend_sums(r, own, down, n, sum);
 	for (unsigned i = 0; i < n; i++) {
 		window_enter_row(r, roles_op(r, OP_ADD, own->row0, down[i]));
-		finish_side(r, own, sum + i * r->tile.side, done + i * r->tile.side);
+		side_finish(r, &own->wide, sum + i * r->tile.side, done + i * r->tile.side);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		window_enter_row(r, roles_op(r, OP_ADD, own->row0, down[i]));
@@ -373,12 +224,12 @@ finish_panel(Roles *r, const Own *own)
 	tir_end_if(k, NULL, 0);
 }
 
-/* A warp has PANEL / side lanes along a row, so that several of its rows are met at once. */
+/* A warp has panel / side lanes along a row, so that several of its rows are met at once. */
 static Own
 own_place(Roles *r)
 {
 	Own own;
-	unsigned side = r->tile.side, across = PANEL / side;
+	unsigned side = r->tile.side, across = r->tile.panel / side;
 	ValId rest, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &own.lane);
 	ValId below = roles_divide(r, own.lane, roles_int(r, across), &own.right);
 	own.right = roles_op(r, OP_MUL, own.right, roles_int(r, side));
@@ -386,9 +237,9 @@ own_place(Roles *r)
 	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), below);
 	roles_divide(r, own.first, roles_int(r, TIR_MMA_ROWS), &rest);
 	if (!r->tile.turns)
-		rest = roles_op(r, OP_ADD, rest, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)repeats(r) * TIR_MMA_ROWS)));
+		rest = roles_op(r, OP_ADD, rest, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)roles_repeats(r) * TIR_MMA_ROWS)));
 	own.row0 = roles_op(r, OP_ADD, r->row0, rest);
-	find_wide(r, &own);
+	side_find(r, &own.wide);
 	return own;
 }
 
@@ -398,9 +249,9 @@ build_panel(Roles *r, Own *own, ValId warp_row, ValId panel, ValId right)
 {
 	Point *l = &r->l;
 	TirKernel *k = l->tir;
-	stage_one_of(r, own->lane, warp_row, panel, 0, repeats(r) * (r->tile.columns / PANEL));
+	roles_stage_one_of(r, own->lane, warp_row, panel, 0, roles_repeats(r) * (r->tile.columns / r->tile.panel));
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
-	own->column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, PANEL))), own->right);
+	own->column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, r->tile.panel))), own->right);
 	l->axis[r->of.column_axis] = own->column;
 	finish_panel(r, own);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
@@ -414,10 +265,10 @@ window_finish(Roles *r)
 	Own own = own_place(r);
 	ValId rest, row0 = own.row0, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &rest);
 	ValId warp_row = roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), zero = roles_int(r, 0), one = roles_int(r, 1);
-	ValId across = roles_int(r, r->tile.columns / PANEL);
+	ValId across = roles_int(r, r->tile.columns / r->tile.panel);
 	for (unsigned a = 0; a < l->node->npar; a++)
 		l->axis[a] = r->coord[a];
-	ValId down = tir_for(k, zero, roles_int(r, repeats(r)), one, NULL, 0);
+	ValId down = tir_for(k, zero, roles_int(r, roles_repeats(r)), one, NULL, 0);
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
 	place_rows(r, &own);
 	ValId right = tir_for(k, zero, across, one, NULL, 0);
