@@ -48,11 +48,22 @@ def projections(tokens):
     return mnk(*((tokens, *s) for s in (small if tokens < 1024 else small + large)))
 
 
+def heads(b, h, s, d, **more):
+    return [dict(B=b, H=h, S=s, D=d, **more)]
+
+
+def scores(columns, lengths, tokens=16384):
+    """Heads of so many columns that make 2048 together, in sequences that make so many tokens together."""
+    return [dict(B=tokens // s, H=2048 // columns, S=s, D=columns) for s in lengths]
+
+
 def by_row(shapes):
     """Rows with the bars of their length: below 2K columns a row is too short for the higher ones."""
     for dims in shapes:
         yield dims, SHORT_ROWS if list(dims.values())[1] < 2048 else ROWS
 
+
+ATTENTION = "4*B*H*S*S*D"
 
 CASES = [
     *rows("stream", "gpu/stream.tex", "add_f32", [dict(N=2**28)], flops="N", bars=MAP, limits=ONE),
@@ -155,6 +166,33 @@ CASES = [
           flops="2*49*N*P*Q*C*O", bars={"eager": 1.0}, limits=ONE),
     *rows("convolution", "gpu/convolution.tex", "conv3x3_bn_relu", images((56, 64, 64), (14, 256, 256)),
           flops="2*9*N*H*W*C*O", bars={"compile": 1.1}, limits=ONE),
+
+    *(r for columns, lengths, bar in ((128, (1024, 2048, 4096, 8192, 16384), 1.03), (64, (1024, 4096, 16384), 1.1),
+                                      (256, (1024, 4096, 16384), 0.95))
+      for r in rows("attention", "gpu/attention.tex", "attention", scores(columns, lengths), flops=ATTENTION,
+                    bars={"eager": bar}, limits=ONE)),
+    *(r for columns, lengths, bar in ((128, (1024, 2048), 0.95), (128, (4096, 8192, 16384), 1.0), (64, (1024, 4096, 16384), 1.05))
+      for r in rows("attention", "gpu/attention.tex", "attention_causal", scores(columns, lengths), flops=ATTENTION + "//2",
+                    bars={"eager": bar}, limits=ONE)),
+    *rows("attention", "gpu/attention.tex", "attention_grouped", heads(4, 32, 4096, 128, G=8), flops=ATTENTION,
+          bars={"eager": 1.03}, limits=ONE),
+    *rows("attention", "gpu/attention.tex", "attention_window", heads(1, 16, 16384, 128), flops="4*B*H*S*D*1024",
+          bars={"eager": 0.95}, limits=ONE, data={"W": "1024"}, note="eager is Flash, as cuDNN's window is not offered"),
+    *rows("attention", "gpu/attention.tex", "attention_document", heads(1, 16, 16384, 128), flops=ATTENTION + "//16",
+          bars={"compile": 1.3}, limits=ONE, data={"doc": "starts of 2048"}),
+    *(r for graph in ("attention_softcap", "attention_alibi", "attention_bias")
+      for r in rows("attention", "gpu/attention.tex", graph, heads(4, 16, 4096, 128), flops=ATTENTION, bars={"compile": 1.3},
+                    limits=ONE, data={"slope": "unit"} if "alibi" in graph else {})),
+    *rows("attention", "gpu/attention.tex", "attention_decode", heads(64, 32, 8192, 128, G=8), flops="4*B*H*S*D",
+          bars={"roof": 0.85, "eager": 1.0}, limits=ONE),
+    *rows("attention", "gpu/attention.tex", "linear_attention", heads(4, 32, 4096, 64), flops="4*B*H*S*D*D",
+          bars={"compile": 2.0}),
+    *rows("stream", "gpu/attention.tex", "projected_cross_entropy", [dict(T=8192, V=128256, D=4096)], flops="2*T*V*D",
+          bars={"compile": 1.0}, data={"y": "below V"}, touched={}),
+    *rows("pairs", "cpu/pairs.tex", "rbf_vector", [dict(N=65536, M=65536, D=3)], flops="10*N*M",
+          bars={"compile": 1.3, "triton": 1.3}, limits=ONE, data={"gamma": "0.5"}),
+    *rows("pairs", "cpu/pairs.tex", "lj_forces", [dict(N=32768, C=3)], flops="25*N*N", bars={"compile": 1.3, "triton": 1.3},
+          limits=ONE),
 ]
 
 

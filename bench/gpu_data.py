@@ -23,6 +23,18 @@ def offsets(n, total, device, generator):
     return cuts
 
 
+def starts(n, every, device):
+    """For each of n places, where the run that it is in begins: runs are as long as `every` on the mean, each another length."""
+    run, at = torch.zeros(n, dtype=torch.int64, device=device), 0
+    for k in range(n):
+        length = every // 2 + (k * 7919) % (every + 1)
+        run[at:at + length] = at
+        at += length
+        if at >= n:
+            return run
+    return run
+
+
 def fill(param, kind, dims, device, generator):
     if param.dims is None:
         return float(kind) if param.dtype[0] in "fb" else int(kind)
@@ -31,6 +43,8 @@ def fill(param, kind, dims, device, generator):
         return torch.randint(0, dims[kind.split()[1]], shape, dtype=dtype, device=device, generator=generator)
     if kind.startswith("offsets "):
         return offsets(shape[0], dims[kind.split()[1]], device, generator)
+    if kind.startswith("starts of "):
+        return starts(shape[0], int(kind.split()[2]), device)
     out = torch.empty(shape, dtype=dtype, device=device)
     return out.uniform_(generator=generator) if kind == "unit" else out.normal_(generator=generator)
 

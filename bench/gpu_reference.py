@@ -207,6 +207,91 @@ def conv3x3_bn_relu(a, at):
     return [np.maximum(convolution(a, at)[0] * sc + sh, 0)]
 
 
+def attend(a, at, score=lambda s, h, i, j, a: s, mask=lambda i, j, a: None):
+    """Attention of batches `at`, in float64, a head and a stripe of rows at a time. score and mask get the indices of
+    head, rows (a column) and keys (a row)."""
+    out, heads, length = [], a["q"].shape[1], a["k"].shape[2]
+    j = torch.arange(length, device=a["q"].device)[None]
+    for b in at:
+        for h in range(heads):
+            g = h * a["k"].shape[1] // heads
+            k, v = a["k"][b, g].double(), a["v"][b, g].double()
+            for i in torch.arange(a["q"].shape[2], device=j.device)[:, None].split(2048):
+                s = score(a["q"][b, h, i[:, 0]].double() @ k.t() / math.sqrt(k.shape[1]), h, i, j, a)
+                shown = mask(i, j, a)
+                s = s if shown is None else s.masked_fill(~shown, -math.inf)
+                out.append((torch.softmax(s, 1) @ v).cpu())
+    return [torch.cat(out).reshape(len(at), *a["q"].shape[1:]).numpy()]
+
+
+attention = attention_grouped = attend
+
+
+def causal(i, j, a):
+    return j <= i
+
+
+def attention_causal(a, at):
+    return attend(a, at, mask=causal)
+
+
+def attention_window(a, at):
+    return attend(a, at, mask=lambda i, j, a: (j <= i) & (i - j < a["W"]))
+
+
+def attention_document(a, at):
+    return attend(a, at, mask=lambda i, j, a: (j <= i) & (j >= a["doc"][i]))
+
+
+def attention_softcap(a, at):
+    return attend(a, at, score=lambda s, h, i, j, a: 30 * torch.tanh(s / 30))
+
+
+def attention_alibi(a, at):
+    return attend(a, at, score=lambda s, h, i, j, a: s + a["slope"][h].double() * (j - i), mask=causal)
+
+
+def attention_bias(a, at):
+    return attend(a, at, score=lambda s, h, i, j, a: s + a["bias"][h, i[:, 0]].double())
+
+
+def attention_decode(a, at):
+    return [attend({**a, "q": a["q"][:, :, None]}, at)[0][:, :, 0]]
+
+
+def projected_cross_entropy(a, at):
+    z = times(a["x"], a["w"].t(), at)
+    y = a["y"][torch.as_tensor(at, device=a["y"].device)].cpu().numpy()
+    return [np.logaddexp.reduce(z, 1) - z[np.arange(len(at)), y]]
+
+
+def linear_attention(a, at):
+    """By stripes of rows, each on top of what all rows before it left."""
+    out = []
+    for q, k, v in zip(*(a[n][torch.as_tensor(at, device=a[n].device)] for n in "qkv")):
+        sofar, rows_ = 0, []
+        for q, k, v in zip(*(x.double().split(512, 1) for x in (q, k, v))):
+            rows_.append((q @ k.transpose(1, 2)).tril() @ v + q @ (sofar if torch.is_tensor(sofar) else torch.zeros_like(q.transpose(1, 2) @ v)))
+            sofar = sofar + k.transpose(1, 2) @ v
+        out.append(torch.cat(rows_, 1).cpu())
+    return [torch.stack(out).numpy()]
+
+
+def rbf_vector(a, at):
+    x = a["x"][torch.as_tensor(at, device=a["x"].device)].double()
+    d = (x[:, None] - a["z"].double()).square().sum(2)
+    return [(torch.exp(-a["gamma"] * d) @ a["a"].double()).cpu().numpy()]
+
+
+def lj_forces(a, at):
+    x, rows_ = a["x"].double(), torch.as_tensor(at, device=a["x"].device)
+    d = x[rows_][:, None] - x
+    r2 = d.square().sum(2)
+    r2[torch.arange(len(at), device=r2.device), rows_] = math.inf
+    w = 24 * (2 / r2 ** 7 - 1 / r2 ** 4)
+    return [(w[..., None] * d).sum(1).cpu().numpy()]
+
+
 def uniform(seed, at, columns):
     """The language's rand(seed, i, j) for rows `at`: Philox-4x32-10 with the key seed and the counter
     (j div 4, i, 0, 0), and of its words number j mod 4, of which 24 bits."""

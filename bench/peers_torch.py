@@ -9,6 +9,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from contender import Absent, Function, NoForm
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # that there is no CUDA is known
 
@@ -36,6 +38,78 @@ def attention(causal):
     return run
 
 
+def fused_attention(**how):
+    """torch's own: of the libraries behind it that offer it, cuDNN first."""
+    def run(q, k, v, *_):
+        with sdpa_kernel([SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION], set_priority=True):
+            return F.scaled_dot_product_attention(q, k, v, enable_gqa=q.shape[1] != k.shape[1], **how)
+    return run
+
+
+def window_attention(q, k, v, width):
+    q, k, v = (x.transpose(1, 2) for x in (q, k, v))
+    return torch.ops.aten._flash_attention_forward(q, k, v, None, None, q.shape[1], k.shape[1], 0.0, True, False,
+                                                   window_size_left=width - 1, window_size_right=0)[0].transpose(1, 2)
+
+
+def flexible_attention(score=None, mask=None):
+    """FlexAttention. score and mask get what the graph has besides q, k, v, and give its functions; a mask's blocks are
+    found once, as for all layers of a model."""
+    compiled, blocks = {}, {}
+
+    @torch.compiler.disable(recursive=False)
+    def run(q, k, v, *more):
+        key = (*q.shape, *(id(m) if torch.is_tensor(m) else m for m in more))
+        if mask and key not in blocks:
+            blocks[key] = torch.compile(create_block_mask)(mask(*more), None, None, q.shape[2], k.shape[2], device=q.device.type)
+        if not compiled:
+            compiled["f"] = torch.compile(flex_attention, dynamic=False)
+        return compiled["f"](q, k, v, score_mod=score(*more) if score else None, block_mask=blocks.get(key),
+                             enable_gqa=q.shape[1] != k.shape[1])
+    return run
+
+
+def is_before(b, h, i, j):
+    return i >= j
+
+
+def softcap_score():
+    return lambda s, b, h, i, j: 30 * torch.tanh(s / 30)
+
+
+def alibi_score(slope):
+    return lambda s, b, h, i, j: s + slope[h] * (j - i)
+
+
+def bias_score(bias):
+    return lambda s, b, h, i, j: s + bias[h, i, j]
+
+
+def window_mask(width):
+    return lambda b, h, i, j: (i >= j) & (i - j < width)
+
+
+def document_mask(doc):
+    return lambda b, h, i, j: (i >= j) & (j >= doc[i])
+
+
+def attention_decode(q, k, v):
+    return fused_attention()(q[:, :, None], k, v)[:, :, 0]
+
+
+def projected_cross_entropy(x, w, y):
+    return F.cross_entropy((x @ w.t()).float(), y, reduction="none")
+
+
+def linear_attention(q, k, v):
+    """In chunks of 64 rows, each on top of the products of those before."""
+    q, k, v = (x.unflatten(2, (-1, 64)) for x in (q, k, v))
+    own = (q @ k.transpose(-1, -2)).tril() @ v
+    sums = (k.transpose(-1, -2) @ v).float().cumsum(2)
+    before = torch.cat([torch.zeros_like(sums[:, :, :1]), sums[:, :, :-1]], 2)
+    return (own.float() + q.float() @ before).to(q.dtype).flatten(2, 3)
+
+
 def squared_distance(x, z):
     """By component, so that no axis of three is left to reduce over."""
     return sum((x[:, None, d] - z[None, :, d]) ** 2 for d in range(x.shape[1]))
@@ -52,7 +126,7 @@ def rbf_vector_eager(x, z, a, gamma):
 
 
 def lj_forces(x):
-    i = torch.arange(x.shape[0])
+    i = torch.arange(x.shape[0], device=x.device)
     d = [x[:, None, c] - x[None, :, c] for c in range(x.shape[1])]
     r2 = torch.where(i[:, None] == i, torch.inf, sum(e * e for e in d))
     r4 = (1 / r2) ** 4
@@ -193,8 +267,23 @@ FORMS = {
     "conv1x1": lambda x, w: convolution()(x, w[:, None, None]),
     "conv7x7s2": convolution(stride=2),
     "conv3x3_bn_relu": lambda x, w, sc, sh: F.relu(convolution()(x, w) * sc + sh).to(x.dtype),
+    "attention": flexible_attention(),
+    "attention_causal": flexible_attention(mask=lambda: is_before),
+    "attention_grouped": flexible_attention(),
+    "attention_window": flexible_attention(mask=window_mask),
+    "attention_document": flexible_attention(mask=document_mask),
+    "attention_softcap": flexible_attention(score=softcap_score),
+    "attention_alibi": flexible_attention(score=alibi_score, mask=lambda slope: is_before),
+    "attention_bias": flexible_attention(score=bias_score),
+    "attention_decode": attention_decode,
+    "projected_cross_entropy": projected_cross_entropy,
+    "linear_attention": linear_attention,
 }
 EAGER = {
+    "attention": fused_attention(),
+    "attention_causal": fused_attention(is_causal=True),
+    "attention_grouped": fused_attention(),
+    "attention_window": window_attention,
     "rbf_vector": rbf_vector_eager,
     "layer_norm_backward": layer_norm_backward_eager,
     "adam8": adam8_eager,
