@@ -158,21 +158,26 @@ stream_moved(StreamBuild *b, unsigned k, unsigned v, ValId old)
 /* --- elements --- */
 
 ValId
+stream_rest(StreamBuild *b)
+{
+	if (!b->s->rest || BUG(stream_absent_terms))
+		return 0;
+	return stream_vector(b, point_value(&b->l, b->s->rest, false).re);
+}
+
+ValId
 stream_present(StreamBuild *b, unsigned v, ValId j)
 {
 	TirKernel *k = b->l.tir;
 	ValId keep = 0;
 	if (!b->masked)
 		return 0;
-	if (b->s->ragged) {
+	if (b->s->ragged && !BUG(stream_absent_terms)) {
 		j = stream_vector(b, j);
 		keep = tir_binary(k, OP_AND, tir_binary(k, OP_LE, b->lo[v], j), tir_binary(k, OP_LT, j, b->hi[v]));
 	}
-	if (b->s->rest) {
-		ValId rest = stream_vector(b, point_value(&b->l, b->s->rest, false).re);
-		keep = keep ? tir_binary(k, OP_AND, keep, rest) : rest;
-	}
-	return BUG(stream_absent_terms) ? 0 : keep;
+	ValId rest = stream_rest(b);
+	return keep && rest ? tir_binary(k, OP_AND, keep, rest) : keep ? keep : rest;
 }
 
 /* The finished scores of element c, as the values of what reads them. */

@@ -2,9 +2,14 @@
  * bf16 or f16 factors, by a block whose groups fold while one thread loads (ir/channel.h).
  *
  * A task is SR_ROWS rows, 64 of each group. Their queries stay in shared memory; keys and values come through a ring each, a
- * tile of elements at a time. A group multiplies queries by keys, folds the scores, which it has in registers, into the state
- * of its rows (slots.h), and keeps the weights there for the product with the values, which adds to columns that stay
- * in registers as well. While one group folds, the other one's products go on.
+ * tile of elements at a time, the last ones first. A group multiplies queries by keys, folds the scores, which it has in
+ * registers, into the state of its rows (slots.h), and keeps the weights there for the product with the values, which adds to
+ * columns that stay in registers as well. That product goes on while the group folds the next tile, whose scores were
+ * asked for just before it (FlashAttention-3, Shah et al. 2024); and while one group folds, the other one's do.
+ *
+ * Scores that are divided by what a launch knows are multiplied by its reciprocal, which moves a factor of the rows and
+ * takes a rounding more, of u S where S is the sum of the magnitudes. Of n >= LEAST_TERMS terms, contract/roles.c's bound for the
+ * instructions leaves n/2 - 5/2 (n/16 + 1) of the n u S that a sum may be off by: more than twice that.
  *
  * Where elements are beyond the end, or absent for a row, their weight is 0; what a copy takes beyond a tensor is 0. Tiles
  * whose elements all rows have need no mask. The copies want rows that begin at multiples of 16 bytes; a launch takes
@@ -14,7 +19,7 @@
 #include "ir/bugs.h"
 #include "passes/schedule/contract/raster.h"
 
-enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24 };
+enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24, LEAST_TERMS = 16 };
 
 /* Tiles in the order in which they are asked for. */
 static const struct {
@@ -82,12 +87,18 @@ find_elements(const Graph *g, Arena *scratch, const Stream *s, StreamElement *of
 	       (acc < 0 || find_element(g, scratch, s, s->acc[acc].value, (unsigned)s->wide, s->stream, &of[OF_VALUE]));
 }
 
-/* Whether e, if it is known, is in lo + 1 .. hi. */
+/* Whether e, if it is known, is in lo .. hi. */
 static bool
 may_be_in(const Graph *g, ExprId e, int64_t lo, int64_t hi)
 {
 	const Expr *p = expr_get(g, e);
-	return p->op != OP_CONST || (p->imm.i > lo && p->imm.i <= hi);
+	return p->op != OP_CONST || (p->imm.i >= lo && p->imm.i <= hi);
+}
+
+static int64_t
+least_terms(const Stream *s)
+{
+	return s->score[0].divisor ? LEAST_TERMS : 1;
 }
 
 unsigned
@@ -99,7 +110,7 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const PassOpt
 		return 0;
 	ExprId terms = s->score[0].node.axis[s->score[0].node.npar].hi, columns = s->wide < 0 ? 0 : s->c.extent[s->wide];
 	for (unsigned k = 0; k < STREAM_ROLES_PLANS; k++) {
-		if (!may_be_in(g, terms, 0, tile[k].terms) || (columns && !may_be_in(g, columns, 0, tile[k].columns)))
+		if (!may_be_in(g, terms, least_terms(s), tile[k].terms) || (columns && !may_be_in(g, columns, 1, tile[k].columns)))
 			continue;
 		plan[n++] = (KernelPlan){.tmpl = TMPL_STREAM, .unroll = 1, .threads = (SR_GROUPS + 1) * TIR_GROUP, .group = 1,
 		                         .resident = 1, .tile_rows = SR_ROWS, .tile_columns = tile[k].terms, .block_rows = SR_ROWS,
@@ -113,10 +124,10 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const PassOpt
 /* --- the launch --- */
 
 static ExprId
-is_in(Graph *g, ExprId e, int64_t most)
+is_in(Graph *g, ExprId e, int64_t least, int64_t most)
 {
 	ExprId one = expr_int(g, DT_I64, 1);
-	return expr_binary(g, OP_MUL, raster_reaches(g, e, 1), expr_binary(g, OP_SUB, one, raster_reaches(g, e, most + 1)));
+	return expr_binary(g, OP_MUL, raster_reaches(g, e, least), expr_binary(g, OP_SUB, one, raster_reaches(g, e, most + 1)));
 }
 
 static ExprId
@@ -130,10 +141,10 @@ count_tasks(StreamRoles *x, Kernel *kernel)
 {
 	StreamBuild *b = &x->s.b;
 	Graph *g = b->l.g;
-	ExprId n = expr_binary(g, OP_MUL, slots_task_count(b, SR_ROWS, one_strip(b)), is_in(g, b->terms[0], x->terms));
+	ExprId n = expr_binary(g, OP_MUL, slots_task_count(b, SR_ROWS, one_strip(b)), is_in(g, b->terms[0], least_terms(b->s), x->terms));
 	const StreamElement *key = &x->of[OF_KEY];
 	n = expr_binary(g, OP_MUL, n, raster_reaches(g, g->tensor.at[key->tensor].extent[key->own], 1));
-	kernel->ntask = x->columns ? expr_binary(g, OP_MUL, n, is_in(g, b->columns, x->columns)) : n;
+	kernel->ntask = x->columns ? expr_binary(g, OP_MUL, n, is_in(g, b->columns, 1, x->columns)) : n;
 }
 
 /* --- factors --- */
@@ -248,6 +259,16 @@ open_tasks(StreamRoles *x, ValId *fills, unsigned n)
 	return tir_for(k, lo, hi, step, fills, n);
 }
 
+/* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */
+static ValId
+last_tile(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	ValId end = sr_op(x, OP_SUB, b->end, sr_int(x, 1)), rest;
+	raster_divide(b->l.tir, sr_op(x, OP_SUB, end, b->begin), sr_int(x, x->elements), &rest);
+	return sr_op(x, OP_SUB, end, rest);
+}
+
 static void
 load(StreamRoles *x)
 {
@@ -259,7 +280,8 @@ load(StreamRoles *x)
 	acquire(x, QUERIES, fill[0]);
 	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
 		copy_part(x, QUERIES, n, OF_QUERY, b->row0, sr_int(x, n * TIR_PART_TERMS), fill[0]);
-	b->first = tir_for(k, b->begin, b->end, sr_int(x, x->elements), &fill[1], 1);
+	ValId last = last_tile(x), back = tir_for(k, sr_int(x, 0), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), &fill[1], 1);
+	b->first = sr_op(x, OP_SUB, last, back);
 	acquire(x, KEYS, fill[1]);
 	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
 		copy_part(x, KEYS, n, OF_KEY, b->first, sr_int(x, n * TIR_PART_TERMS), fill[1]);
@@ -313,19 +335,6 @@ multiply_values(StreamRoles *x, ValId values, ValId more)
 		         (ValId[]){values, values, n ? tir_int(k, DT_BOOL, 1) : more}, 3);
 }
 
-static void
-enter_tile(StreamRoles *x)
-{
-	StreamBuild *b = &x->s.b;
-	ValId last = sr_op(x, OP_SUB, b->end, sr_int(x, 1)), rest;
-	raster_divide(b->l.tir, x->lane, sr_int(x, 4), &rest);
-	ValId from = sr_op(x, OP_ADD, b->first, sr_op(x, OP_MUL, rest, sr_int(x, 2)));
-	for (unsigned e = 0; e < x->s.nelement; e++) {
-		x->s.element[e] = sr_op(x, OP_ADD, from, sr_int(x, 8 * (e / 2) + e % 2));
-		x->s.at[e] = x->s.exact ? x->s.element[e] : sr_op(x, OP_MIN, x->s.element[e], last);
-	}
-}
-
 enum { FOLDED = MAX_ACCS * STREAM_MAX_VECTORS + SLOTS_MAX + STREAM_MAX_VECTORS };
 
 /* All that a tile changes but for the columns: the state, weights, and what columns are multiplied by. */
@@ -352,20 +361,20 @@ fold_as(StreamRoles *x, bool exact)
 {
 	uint32_t mark = point_mark(&x->s.b.l);
 	x->s.exact = exact;
-	enter_tile(x);
+	slots_enter(&x->s, sr_op(x, OP_ADD, x->s.b.first, x->right));
 	slots_fold(&x->s, sum_of);
 	point_release(&x->s.b.l, mark);
 }
 
-/* begin and end: of the elements that all rows have; 0: not known. */
+/* The tile that is not the task's last one; begin and end: of the elements that all rows have; 0: not known. */
 static void
 fold_tile(StreamRoles *x, ValId begin, ValId end)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
 	ValId v[FOLDED], before[FOLDED];
-	if (BUG(stream_edge_unmasked) || !begin) {
-		fold_as(x, BUG(stream_edge_unmasked));
+	if (!begin || !b->s->ragged) {
+		fold_as(x, begin != 0);
 		return;
 	}
 	slots_carry(&x->s, before, false);
@@ -418,19 +427,30 @@ move_columns(StreamRoles *x)
 }
 
 static void
-run_tile(StreamRoles *x, ValId queries, ValId fill, ValId begin, ValId end)
+ask_scores(StreamRoles *x, ValId queries, ValId fill)
 {
 	wait(x, KEYS, fill);
 	multiply_keys(x, queries, fill);
-	settle(x, 0);
+}
+
+/* Those are the oldest products; so many may go on. */
+static void
+take_scores(StreamRoles *x, ValId fill, unsigned others)
+{
+	settle(x, others);
 	release(x, KEYS, fill);
-	fold_tile(x, begin, end);
-	if (!x->columns)
-		return;
-	keep_weights(x);
-	move_columns(x);
+}
+
+static void
+ask_columns(StreamRoles *x, ValId fill)
+{
 	wait(x, VALUES, fill);
 	multiply_values(x, fill, tir_int(x->s.b.l.tir, DT_BOOL, 1));
+}
+
+static void
+take_columns(StreamRoles *x, ValId fill)
+{
 	settle(x, 0);
 	release(x, VALUES, fill);
 }
@@ -466,36 +486,96 @@ enter_rows(StreamRoles *x)
 	}
 }
 
+enum { CARRIED = MAX_ACCS * STREAM_MAX_VECTORS + 1 };
+
+/* What tiles go on with: the fill, behind the state. */
+static unsigned
+carry(StreamRoles *x, ValId *carried, ValId *fill, bool back)
+{
+	unsigned n = slots_carry(&x->s, carried, back);
+	if (back)
+		*fill = carried[n];
+	else
+		carried[n] = *fill;
+	return n + 1;
+}
+
+/* From the tile behind the last one on, each with the columns of the one before it on their way. */
+static void
+fold_others(StreamRoles *x, ValId queries, ValId *fill, ValId last)
+{
+	StreamBuild *b = &x->s.b;
+	TirKernel *k = b->l.tir;
+	ValId carried[CARRIED], begin, end, one = sr_int(x, 1);
+	unsigned n = carry(x, carried, fill, false);
+	slots_core(b, b->row0, x->row_last, &begin, &end);
+	ValId back = tir_for(k, sr_int(x, x->elements), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), carried, n);
+	uint32_t mark = point_mark(&b->l);
+	carry(x, carried, fill, true);
+	ValId next = sr_op(x, OP_ADD, *fill, one);
+	b->first = sr_op(x, OP_SUB, last, back);
+	ask_scores(x, queries, next);
+	if (x->columns)
+		ask_columns(x, *fill);
+	take_scores(x, next, x->columns ? x->elements / TIR_PART_TERMS : 0);
+	fold_tile(x, begin, end);
+	if (x->columns) {
+		take_columns(x, *fill);
+		keep_weights(x);
+		move_columns(x);
+	}
+	carry(x, carried, &next, false);
+	point_release(&b->l, mark);
+	tir_end_for(k, carried, n);
+	carry(x, carried, fill, true);
+}
+
+static void
+fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
+{
+	StreamBuild *b = &x->s.b;
+	TirKernel *k = b->l.tir;
+	ValId before[CARRIED], carried[CARRIED], last = last_tile(x);
+	unsigned n = carry(x, before, fill, false);
+	tir_if(k, sr_op(x, OP_LT, b->begin, b->end));
+	uint32_t mark = point_mark(&b->l);
+	b->first = last;
+	ask_scores(x, queries, *fill);
+	take_scores(x, *fill, 0);
+	fold_as(x, BUG(stream_edge_unmasked));
+	if (x->columns)
+		keep_weights(x);
+	fold_others(x, queries, fill, last);
+	if (x->columns) {
+		ask_columns(x, *fill);
+		take_columns(x, *fill);
+	}
+	*fill = sr_op(x, OP_ADD, *fill, sr_int(x, 1));
+	carry(x, carried, fill, false);
+	point_release(&b->l, mark);
+	tir_else(k, carried, n);
+	tir_end_if(k, before, n);
+	carry(x, before, fill, true);
+}
+
 static void
 fold(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	ValId fill[2], carried[MAX_ACCS * STREAM_MAX_VECTORS + 1], one = sr_int(x, 1), begin, end;
+	ValId fill[2], one = sr_int(x, 1); /* of queries; of keys and values */
 	uint32_t mark = point_mark(&b->l);
 	open_task(x, open_tasks(x, fill, 2), false);
-	slots_core(b, b->row0, x->row_last, &begin, &end);
 	enter_rows(x);
 	start(x);
 	wait(x, QUERIES, fill[0]);
-	carried[0] = fill[1];
-	unsigned n = slots_carry(&x->s, carried + 1, false) + 1;
-	b->first = tir_for(k, b->begin, b->end, sr_int(x, x->elements), carried, n);
-	uint32_t of_tile = point_mark(&b->l);
-	slots_carry(&x->s, carried + 1, true);
-	run_tile(x, fill[0], carried[0], begin, end);
-	carried[0] = sr_op(x, OP_ADD, carried[0], one);
-	slots_carry(&x->s, carried + 1, false);
-	point_release(&b->l, of_tile);
-	tir_end_for(k, carried, n);
+	fold_tiles(x, fill[0], &fill[1]);
 	release(x, QUERIES, fill[0]);
-	slots_carry(&x->s, carried + 1, true);
 	slots_join(&x->s);
 	stream_find_some(b);
 	sr_finish(x);
 	point_release(&b->l, mark);
 	fill[0] = sr_op(x, OP_ADD, fill[0], one);
-	fill[1] = carried[0];
 	tir_end_for(k, fill, 2);
 }
 
@@ -508,6 +588,8 @@ place_thread(StreamRoles *x)
 	x->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
 	x->group = raster_divide(k, x->thread, sr_int(x, TIR_GROUP), &x->in_group);
 	x->warp = raster_divide(k, x->in_group, sr_int(x, TIR_WARP), &x->lane);
+	raster_divide(k, x->lane, sr_int(x, 4), &x->right);
+	x->right = sr_op(x, OP_MUL, x->right, sr_int(x, 2));
 }
 
 void
@@ -530,6 +612,9 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	x->elements = p->block_terms;
 	x->acc = x->columns ? (unsigned)wide_of(b->s) : 0;
 	x->s.nelement = x->elements / 4;
+	for (unsigned e = 0; e < x->s.nelement; e++)
+		x->s.offset[e] = 8 * (e / 2) + e % 2;
+	x->s.reciprocal = true;
 	x->s.across = 3;
 	if (x->columns)
 		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
@@ -543,7 +628,6 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	add_channels(x);
 	for (unsigned n = 0; n < (x->columns ? 3u : 2u); n++)
 		bind_view(x, n);
-	stream_bind_divisors(b);
 	place_thread(x);
 	point_say_same_memory(&b->l);
 	sr_bind_shared(x);

@@ -33,6 +33,7 @@ typedef struct {
 	unsigned acc;              /* the wide accumulator, if there is one */
 	ValId view[NOF];
 	ValId thread, group, lane, warp, in_group; /* the thread's number in its group */
+	ValId right;               /* its first element, or column, of a tile's */
 	ValId staged, state[MAX_ACCS], some;       /* views of shared memory: (row, column) of a panel; by row */
 	ValId row_last;
 } StreamRoles;

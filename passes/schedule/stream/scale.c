@@ -44,6 +44,56 @@ multiply(void *user, Graph *g, ExprId e)
 	return expr_binary(g, OP_MUL, x, expr_binary(g, OP_FDIV, expr_float(g, (DType)p.dtype, 1), by));
 }
 
+/* --- divided by who reads it --- */
+
+typedef struct {
+	Divisor d;
+	ExprId read, by; /* the score; what all that read it divide it by, 0: not known yet */
+	bool otherwise;
+} Readers;
+
+static void
+note_reader(void *user, ExprId e)
+{
+	Readers *r = user;
+	const Expr *p = expr_get(r->d.g, e);
+	for (unsigned n = 0; n < p->narg; n++) {
+		if (expr_arg(r->d.g, e, n) != r->read)
+			continue;
+		ExprId by = p->op == OP_FDIV && n == 0 ? expr_arg(r->d.g, e, 1) : 0;
+		if (!by || (r->by && r->by != by) || !is_known_at_launch(&r->d, by))
+			r->otherwise = true;
+		r->by = by;
+	}
+}
+
+static ExprId
+undivided(void *user, Graph *g, ExprId e)
+{
+	const Readers *r = user;
+	const Expr *p = expr_get(g, e);
+	return p->op == OP_FDIV && expr_arg(g, e, 0) == r->read ? r->read : e;
+}
+
+ExprId
+stream_take_divisor(Graph *g, Arena *scratch, Stream *s, ExprId read)
+{
+	Readers r = {.d = {.g = g, .scratch = scratch}, .read = read};
+	CascadePass *pass = &s->c.pass[0];
+	for (unsigned k = 0; k < pass->nacc; k++) {
+		r.otherwise |= pass->acc[k].term == read;
+		expr_walk(g, scratch, pass->acc[k].term, note_reader, &r);
+	}
+	if (s->c.guard)
+		expr_walk(g, scratch, s->c.guard, note_reader, &r);
+	if (!r.by || r.otherwise)
+		return 0;
+	for (unsigned k = 0; k < pass->nacc; k++)
+		pass->acc[k].term = expr_map(g, scratch, pass->acc[k].term, undivided, &r);
+	s->c.guard = s->c.guard ? expr_map(g, scratch, s->c.guard, undivided, &r) : 0;
+	return r.by;
+}
+
 void
 stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s)
 {

@@ -5,6 +5,8 @@
  * each lane keeps its own part: parts are at the same anchors, so the sum of what has been moved is what the sum is moved to. */
 #include "passes/schedule/stream/slots.h"
 
+#include "ir/bugs.h"
+
 /* --- what is joined --- */
 
 typedef struct {
@@ -86,6 +88,21 @@ slots_carry(StreamSlots *x, ValId *carried, bool back)
 
 /* --- a tile --- */
 
+enum { FAR = 1 << 16 }; /* beyond all offsets */
+
+void
+slots_enter(StreamSlots *x, ValId from)
+{
+	StreamBuild *b = &x->b;
+	TirKernel *k = b->l.tir;
+	ValId last = x->exact ? 0 : tir_binary(k, OP_SUB, b->end, stream_int(b, 1));
+	x->from = from;
+	for (unsigned e = 0; e < x->nelement; e++) {
+		ValId at = tir_binary(k, OP_ADD, from, stream_int(b, x->offset[e]));
+		x->at[e] = last ? tir_binary(k, OP_MIN, at, last) : at;
+	}
+}
+
 typedef struct {
 	StreamSlots *x;
 	unsigned stage;
@@ -128,8 +145,8 @@ find_scores(Fold *f, SlotSum *sum)
 	unsigned n = b->vectors * f->x->nelement;
 	for (unsigned k = 0; k < b->s->nscore; k++) {
 		const StreamScore *s = &b->s->score[k];
-		if (!s->divisor) {
-			finish_scores(f, k, &s->node, sum);
+		if (!s->divisor || f->x->reciprocal) {
+			finish_scores(f, k, s->divisor ? &s->scaled : &s->node, sum);
 			continue;
 		}
 		tir_if(t, b->scaled[k]);
@@ -140,6 +157,27 @@ find_scores(Fold *f, SlotSum *sum)
 	}
 }
 
+/* How far `end` is from the first slot's element, as a number that is compared with offsets. */
+static ValId
+distance(StreamSlots *x, ValId end)
+{
+	TirKernel *k = x->b.l.tir;
+	ValId d = tir_binary(k, OP_SUB, end, x->from);
+	d = tir_binary(k, OP_MIN, tir_binary(k, OP_MAX, d, stream_int(&x->b, -1)), stream_int(&x->b, FAR));
+	return tir_cast(k, DT_I32, d);
+}
+
+/* Of the row's elements in the tile: where they begin, 0: at the first or before; and end. */
+static void
+row_range(StreamSlots *x, unsigned row, ValId *lo, ValId *hi)
+{
+	StreamBuild *b = &x->b;
+	bool ragged = b->s->ragged && !BUG(stream_absent_terms);
+	const Expr *first = expr_get(b->l.g, b->s->lo);
+	*lo = ragged && !(first->op == OP_CONST && first->imm.i == 0) ? distance(x, b->lo[row]) : 0;
+	*hi = distance(x, ragged ? tir_binary(b->l.tir, OP_MIN, b->hi[row], b->end) : b->end);
+}
+
 /* Whether there is the element, for the row. */
 static void
 find_present(Fold *f)
@@ -148,16 +186,22 @@ find_present(Fold *f)
 	StreamBuild *b = &x->b;
 	TirKernel *k = b->l.tir;
 	b->masked = !x->exact;
-	for (unsigned row = 0; row < b->vectors && b->masked; row++)
+	for (unsigned row = 0; row < b->vectors && b->masked; row++) {
+		ValId lo, hi;
+		row_range(x, row, &lo, &hi);
 		for (unsigned e = 0; e < x->nelement; e++) {
+			unsigned slot = row * x->nelement + e;
 			uint32_t mark = point_mark(&b->l);
 			enter_slot(x, row, e);
 			for (unsigned n = 0; n < b->s->nscore; n++)
-				point_tensor(&b->l, b->s->score[n].t)->value[0] = (PointVal){.re = f->score[n][row * x->nelement + e]};
-			ValId there = tir_binary(k, OP_LT, x->element[e], b->end), keep = stream_present(b, row, x->element[e]);
-			f->keep[row * x->nelement + e] = keep ? tir_binary(k, OP_AND, there, keep) : there;
+				point_tensor(&b->l, b->s->score[n].t)->value[0] = (PointVal){.re = f->score[n][slot]};
+			ValId at = tir_int(k, DT_I32, x->offset[e]), rest = stream_rest(b);
+			f->keep[slot] = tir_binary(k, OP_LT, at, hi);
+			f->keep[slot] = lo ? tir_binary(k, OP_AND, tir_binary(k, OP_LE, lo, at), f->keep[slot]) : f->keep[slot];
+			f->keep[slot] = rest ? tir_binary(k, OP_AND, f->keep[slot], rest) : f->keep[slot];
 			point_release(&b->l, mark);
 		}
+	}
 }
 
 /* The terms of a slot, which is the point. */

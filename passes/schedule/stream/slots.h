@@ -11,10 +11,12 @@ typedef struct StreamSlots {
 	StreamBuild b;
 	unsigned nelement;
 	uint32_t across;          /* bits of a thread's number in which threads of the same rows differ */
+	bool reciprocal;          /* scores are multiplied by the reciprocal of what they are divided by */
 	bool joined[MAX_ACCS];    /* narrow: lanes have the sum over all of them; else each its own part until the end */
 	/* of the tile; by row and element: row * nelement + element */
-	ValId element[SLOTS_MAX_ELEMENTS]; /* their indices, */
-	ValId at[SLOTS_MAX_ELEMENTS];      /* and those of elements that there are in their place */
+	ValId from;                        /* element e is from + offset[e] */
+	unsigned offset[SLOTS_MAX_ELEMENTS];
+	ValId at[SLOTS_MAX_ELEMENTS];      /* the same, or an element that there is in its place */
 	bool exact;               /* of tiles, whether all their elements are there, and present for all rows */
 	ValId weight[MAX_ACCS][SLOTS_MAX]; /* of wide accumulators: 0 where the element is absent */
 	ValId factor[MAX_ACCS][STREAM_MAX_VECTORS]; /* by which a wide accumulator's columns are multiplied; 0: by nothing */
@@ -22,6 +24,8 @@ typedef struct StreamSlots {
 
 /* Finds out what lanes have to join. */
 void slots_begin(StreamSlots *x);
+/* The tile at work: its slots' elements begin at `from`. */
+void slots_enter(StreamSlots *x, ValId from);
 /* The sum of score k in a slot, as long as the tile is folded. */
 typedef ValId SlotSum(StreamSlots *x, unsigned score, unsigned row, unsigned element);
 /* The tile's slots into the state of the thread's rows, which is b.run and becomes it; weights and factors of the wide. */

@@ -75,6 +75,8 @@ bool stream_size(const Stream *s, const PassOptions *o, KernelPlan *p);
 bool stream_add_point(Graph *g, Arena *scratch, Stream *s, TensorId t, RemarkId *why);
 void stream_add_member(Graph *g, Stream *s, const CascadeMember *m);
 /* --- scale.c --- */
+/* What the score is divided by, if by this wherever the cascade reads it, which then reads it undivided; else 0. */
+ExprId stream_take_divisor(Graph *g, Arena *scratch, Stream *s, ExprId read);
 /* Finds the divisor of a score whose node is complete. */
 void stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s);
 /* --- range.c --- */
@@ -194,6 +196,8 @@ void stream_place_move(StreamBuild *b, unsigned v, ValId column);
 ValId stream_move_factor(StreamBuild *b, unsigned acc, unsigned v);
 /* Whether the v-th vector's rows have element j, the one at the point; 0: all do. */
 ValId stream_present(StreamBuild *b, unsigned v, ValId j);
+/* Whether what else must hold does, at the point; 0: nothing else must. */
+ValId stream_rest(StreamBuild *b);
 /* STREAM_KEPT + acc. */
 ExprId stream_kept(StreamBuild *b, unsigned acc);
 /* Sets `some`. */

@@ -150,12 +150,7 @@ sum_of(StreamSlots *s, unsigned score, unsigned row, unsigned element)
 static void
 enter_tile(StreamThreads *x)
 {
-	StreamBuild *b = &x->s.b;
-	ValId last = st_op(x, OP_SUB, b->end, st_int(x, 1)), at = st_op(x, OP_MUL, x->right, st_int(x, x->s.nelement));
-	for (unsigned e = 0; e < x->s.nelement; e++) {
-		x->s.element[e] = st_op(x, OP_ADD, st_op(x, OP_ADD, b->first, at), st_int(x, e));
-		x->s.at[e] = st_op(x, OP_MIN, x->s.element[e], last);
-	}
+	slots_enter(&x->s, st_op(x, OP_ADD, x->s.b.first, st_op(x, OP_MUL, x->right, st_int(x, x->s.nelement))));
 }
 
 static void
@@ -267,6 +262,8 @@ stream_threads_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	x->elements = kernel->plan.block_terms;
 	x->s.nelement = x->elements / ST_ACROSS;
 	x->s.across = ST_ACROSS - 1;
+	for (unsigned e = 0; e < x->s.nelement; e++)
+		x->s.offset[e] = e;
 	slots_begin(&x->s);
 	stream_bind_sizes(b);
 	point_launch_expr(&b->l, slots_blocks(b, ST_ROWS));
