@@ -274,7 +274,7 @@ keeps_units(const Streams *s, const Stream *stream)
 {
 	KernelPlan plan[STREAM_ROLES_PLANS];
 	const PassOptions *o = s->cx->options;
-	return !o->blocks || !o->roles || !stream->factors || stream_roles_take(s->g, s->cx->scratch, stream, o, plan) > 0;
+	return !o->blocks || !o->roles || !stream->factors || stream_roles_take(s->g, s->cx->scratch, stream, NULL, o, plan) > 0;
 }
 
 /* Whether there is a kernel for the candidate. */

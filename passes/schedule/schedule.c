@@ -330,7 +330,7 @@ take_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 	const Stream *stream = s->cx->options->blocks ? choose_stream(s, places, t, &whole) : NULL;
 	if (!stream)
 		return 0;
-	unsigned count = stream_roles_take(s->g, s->cx->scratch, stream, s->cx->options, plan);
+	unsigned count = stream_roles_take(s->g, s->cx->scratch, stream, places->stored, s->cx->options, plan);
 	for (unsigned k = 0; k < count; k++) {
 		plan[k].nnode = whole.nnode;
 		memcpy(plan[k].node, whole.node, sizeof whole.node);

@@ -79,11 +79,17 @@ exact(StreamBuild *b, unsigned acc)
 	return sum;
 }
 
+bool
+slots_may_be_none(const StreamBuild *b)
+{
+	return (b->s->ragged || b->s->rest) && !BUG(stream_absent_terms);
+}
+
 ValId
 slots_wide(StreamBuild *b, unsigned acc, ValId v)
 {
 	TirKernel *k = b->l.tir;
-	if ((!b->s->ragged && !b->s->rest) || BUG(stream_absent_terms))
+	if (!slots_may_be_none(b))
 		return v;
 	tir_if(k, tir_unary(k, OP_ISNAN, v));
 	ValId again = exact(b, acc);
@@ -103,26 +109,95 @@ slots_stores(const StreamBuild *b, bool wide)
 	return any;
 }
 
-static void
-store_out(StreamBuild *b, const StreamOut *m)
+/* Of the out that the state at the point has. */
+static ValId
+out_value(StreamBuild *b, const StreamOut *m)
 {
 	Point *l = &b->l;
-	ValId at[TG_MAX_RANK];
-	PointVal v = {.re = point_value(l, m->value, !m->domain).re};
+	ValId v = point_value(l, m->value, !m->domain).re;
 	if (m->domain)
-		v.re = tir_select(l->tir, point_value(l, m->domain, true).re, v.re, point_zero(l, l->g->tensor.at[m->t].dtype).re);
-	for (unsigned a = 0; a < l->g->tensor.at[m->t].rank; a++)
-		at[a] = l->axis[m->axis[a]];
-	point_store(l, m->t, v, at, -1);
+		v = tir_select(l->tir, point_value(l, m->domain, true).re, v, point_zero(l, l->g->tensor.at[m->t].dtype).re);
+	return v;
+}
+
+static void
+out_place(const StreamBuild *b, const StreamOut *m, ValId *at)
+{
+	for (unsigned a = 0; a < b->l.g->tensor.at[m->t].rank; a++)
+		at[a] = b->l.axis[m->axis[a]];
+}
+
+static bool
+is_stored(const StreamBuild *b, unsigned n, bool wide)
+{
+	return b->l.places->stored[b->s->out[n].t] && b->s->out[n].wide == wide;
 }
 
 void
 slots_store_outs(StreamBuild *b, bool wide, ValId column)
 {
+	ValId at[TG_MAX_RANK];
 	uint32_t mark = point_mark(&b->l);
 	stream_place_state(b, b->run, 0, column);
-	for (unsigned n = 0; n < b->s->nout; n++)
-		if (b->l.places->stored[b->s->out[n].t] && b->s->out[n].wide == wide)
-			store_out(b, &b->s->out[n]);
+	for (unsigned n = 0; n < b->s->nout; n++) {
+		if (!is_stored(b, n, wide))
+			continue;
+		out_place(b, &b->s->out[n], at);
+		point_store(&b->l, b->s->out[n].t, (PointVal){.re = out_value(b, &b->s->out[n])}, at, -1);
+	}
 	point_release(&b->l, mark);
+}
+
+bool
+slots_side_by_side(const Graph *g, const Stream *s, const bool *stored)
+{
+	for (unsigned n = 0; n < s->nout; n++) {
+		const StreamOut *m = &s->out[n];
+		const Tensor *t = &g->tensor.at[m->t];
+		unsigned bits = dtype_info[t->dtype].bits;
+		if (stored[m->t] && m->wide && (t->dtype == DT_C64 || bits < 8 || bits > 32 || m->axis[t->rank - 1] != (unsigned)s->wide))
+			return false;
+	}
+	return true;
+}
+
+unsigned
+slots_out_values(StreamBuild *b, unsigned acc, const ValId *v, unsigned side, ValId *to)
+{
+	ValId column = b->l.axis[b->s->wide];
+	unsigned count = 0;
+	for (unsigned c = 0; c < side; c++) {
+		uint32_t mark = point_mark(&b->l);
+		b->l.axis[b->s->wide] = tir_binary(b->l.tir, OP_ADD, column, stream_int(b, c));
+		b->column[acc] = v[c];
+		stream_place_state(b, b->run, 0, b->l.axis[b->s->wide]);
+		count = 0;
+		for (unsigned n = 0; n < b->s->nout; n++)
+			if (is_stored(b, n, true))
+				to[count++ * side + c] = out_value(b, &b->s->out[n]);
+		b->column[acc] = 0;
+		point_release(&b->l, mark);
+	}
+	b->l.axis[b->s->wide] = column;
+	return count;
+}
+
+void
+slots_store_side(StreamBuild *b, const ValId *v, unsigned side)
+{
+	TirKernel *k = b->l.tir;
+	ValId at[TG_MAX_RANK];
+	for (unsigned n = 0; n < b->s->nout; n++) {
+		TensorId t = b->s->out[n].t;
+		const Tensor *tensor = &b->l.g->tensor.at[t];
+		if (!is_stored(b, n, true))
+			continue;
+		out_place(b, &b->s->out[n], at);
+		if (side == 1)
+			point_store(&b->l, t, (PointVal){.re = *v}, at, -1);
+		else
+			tir_store(k, point_tensor(&b->l, t)->data, tir_emit(k, OP_JOIN, tir_vector((DType)tensor->dtype, side), 0, v, side), at, 0,
+			          TIR_LANES_ALONG(tensor->rank - 1));
+		v += side;
+	}
 }

@@ -102,7 +102,7 @@ least_terms(const Stream *s)
 }
 
 unsigned
-stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const PassOptions *o, KernelPlan *plan)
+stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *stored, const PassOptions *o, KernelPlan *plan)
 {
 	StreamElement of[NOF];
 	unsigned n = 0;
@@ -112,7 +112,8 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const PassOpt
 	for (unsigned k = 0; k < STREAM_ROLES_PLANS; k++) {
 		if (!may_be_in(g, terms, least_terms(s), tile[k].terms) || (columns && !may_be_in(g, columns, 1, tile[k].columns)))
 			continue;
-		plan[n++] = (KernelPlan){.tmpl = TMPL_STREAM, .unroll = 1, .threads = (SR_GROUPS + 1) * TIR_GROUP, .group = 1,
+		plan[n++] = (KernelPlan){.tmpl = TMPL_STREAM, .unroll = 1, .threads = (SR_GROUPS + 1) * TIR_GROUP,
+		                         .group = stored && columns && slots_side_by_side(g, s, stored) ? SLOTS_SIDE : 1,
 		                         .resident = 1, .tile_rows = SR_ROWS, .tile_columns = tile[k].terms, .block_rows = SR_ROWS,
 		                         .block_columns = tile[k].columns, .block_terms = tile[k].elements, .block_tasks = 1};
 		if (expr_get(g, terms)->op == OP_CONST && (!columns || expr_get(g, columns)->op == OP_CONST))
@@ -607,6 +608,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	k->group = p->group;
 	k->resident = p->resident;
 	b->vectors = 2;
+	x->side = p->group;
 	x->terms = p->tile_columns;
 	x->columns = b->s->wide < 0 ? 0 : p->block_columns;
 	x->elements = p->block_terms;

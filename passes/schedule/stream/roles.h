@@ -7,8 +7,9 @@
 enum { STREAM_ROLES_PLANS = 4 };
 
 /* The plans of its kernels and how many there are, in the order in which a launch asks for one that suits its sizes and
- * memory; another kernel has to take all others. plan->node says which nodes. */
-unsigned stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const PassOptions *o, KernelPlan *plan);
+ * memory; another kernel has to take all others. plan->node says which nodes. stored: by TensorId; NULL: not known yet, which
+ * changes the plans and not how many. */
+unsigned stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *stored, const PassOptions *o, KernelPlan *plan);
 void stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 
 /* --- for the files of this template --- */
@@ -31,6 +32,7 @@ typedef struct {
 	StreamElement of[NOF];
 	unsigned terms, columns, elements; /* of a tile: as many as its products have; columns 0: none */
 	unsigned acc;              /* the wide accumulator, if there is one */
+	unsigned side;             /* columns that a thread stores at once */
 	ValId view[NOF];
 	ValId thread, group, lane, warp, in_group; /* the thread's number in its group */
 	ValId right;               /* its first element, or column, of a tile's */

@@ -1,6 +1,7 @@
 /* roles_finish.c: what a group makes of the state of its rows (roles.c). The state of rows goes through shared
- * memory; columns do a panel of SR_PANEL at a time, from where the hardware has them to where a lane has one each. A warp's
- * rows stay with the warp. */
+ * memory; columns do a panel of SR_PANEL at a time, from where the hardware has them to where a lane has some side by side,
+ * which it stores at once where the results' memory has them so. A warp's rows stay with the warp; a lane's go side by side,
+ * so that what one waits for is another's time. */
 #include <string.h>
 
 #include "passes/schedule/contract/raster.h"
@@ -132,28 +133,134 @@ finish_narrow(StreamRoles *x, bool asked)
 	tir_end_if(k, NULL, 0);
 }
 
-/* A column of the warp's rows, which a lane has. */
+enum { MOST_ROWS = 8 }; /* of a lane at a time */
+
+typedef struct {
+	ValId first, last; /* the lane's first row, and the warp's last one, in the block */
+	ValId right;       /* the lane's first column in the panel */
+	unsigned side, down; /* columns side by side; from one row of the lane's to its next */
+	bool asked;
+} Own;
+
+static Own
+own_place(StreamRoles *x, bool asked)
+{
+	Own own = {.side = x->side, .down = TIR_WARP / (SR_PANEL / x->side), .asked = asked};
+	ValId warp = sr_op(x, OP_MUL, x->warp, sr_int(x, WARP_ROWS)), below = raster_divide(x->s.b.l.tir, x->lane, sr_int(x, SR_PANEL / x->side), &own.right);
+	own.right = sr_op(x, OP_MUL, own.right, sr_int(x, x->side));
+	own.first = group_row(x, sr_op(x, OP_ADD, warp, below));
+	own.last = group_row(x, sr_op(x, OP_ADD, warp, sr_int(x, WARP_ROWS - 1)));
+	return own;
+}
+
+/* The sums of a row of the lane's, side by side. */
 static void
-finish_panel(StreamRoles *x, ValId panel, bool asked)
+load_sums(StreamRoles *x, const Own *own, ValId row, ValId *sum)
+{
+	TirKernel *k = x->s.b.l.tir;
+	const ValId at[2] = {row, own->right};
+	ValId all = tir_load(k, x->staged, at, 0, own->side > 1 ? TIR_LANES_ALONG(1) : 0, own->side > 1 ? own->side : 0);
+	for (unsigned c = 0; c < own->side; c++)
+		sum[c] = own->side > 1 ? tir_emit(k, OP_LANE, tir_scalar(DT_F32), c, &all, 1) : all;
+}
+
+static ValId
+is_there(StreamRoles *x, ValId row)
+{
+	return sr_op(x, OP_LE, sr_op(x, OP_ADD, x->s.b.row0, row), x->row_last);
+}
+
+/* Whether one of the lane's sums in the panel is no number. */
+static ValId
+some_is_none(StreamRoles *x, const Own *own)
+{
+	TirKernel *k = x->s.b.l.tir;
+	ValId none = 0;
+	for (unsigned i = 0; i < WARP_ROWS; i += own->down) {
+		ValId sum[SLOTS_SIDE];
+		load_sums(x, own, sr_op(x, OP_ADD, own->first, sr_int(x, i)), sum);
+		for (unsigned c = 0; c < own->side; c++) {
+			ValId is = tir_unary(k, OP_ISNAN, sum[c]);
+			none = none ? sr_op(x, OP_OR, none, is) : is;
+		}
+	}
+	return none;
+}
+
+/* Makes those anew, where they are staged. */
+static void
+mend_sums(StreamRoles *x, const Own *own)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	ValId i = tir_for(k, sr_int(x, 0), sr_int(x, WARP_ROWS), sr_int(x, 1), NULL, 0);
-	ValId row = group_row(x, sr_op(x, OP_ADD, i, sr_op(x, OP_MUL, x->warp, sr_int(x, WARP_ROWS))));
-	ValId column = sr_op(x, OP_ADD, sr_op(x, OP_MUL, panel, sr_int(x, SR_PANEL)), x->lane);
-	ValId there = sr_op(x, OP_LE, sr_op(x, OP_ADD, b->row0, row), x->row_last);
-	tir_if(k, sr_op(x, OP_AND, there, sr_op(x, OP_LT, column, point_launch_expr(&b->l, b->columns))));
+	ValId column = b->l.axis[b->s->wide];
+	tir_if(k, some_is_none(x, own));
+	ValId i = tir_for(k, sr_int(x, 0), sr_int(x, WARP_ROWS), sr_int(x, own->down), NULL, 0), row = sr_op(x, OP_ADD, own->first, i);
+	tir_if(k, is_there(x, row));
+	ValId c = tir_for(k, sr_int(x, 0), sr_int(x, own->side), sr_int(x, 1), NULL, 0);
+	const ValId at[2] = {row, sr_op(x, OP_ADD, own->right, c)};
 	uint32_t mark = point_mark(&b->l);
-	enter_row(x, row, asked);
-	b->l.axis[b->s->wide] = column;
-	const ValId at[2] = {row, x->lane};
-	b->column[x->acc] = slots_wide(b, x->acc, tir_load(k, x->staged, at, 0, 0, 0));
-	slots_store_outs(b, true, column);
-	b->column[x->acc] = 0;
+	enter_row(x, row, own->asked);
+	b->l.axis[b->s->wide] = sr_op(x, OP_ADD, column, c);
+	tir_store(k, x->staged, slots_wide(b, x->acc, tir_load(k, x->staged, at, 0, 0, 0)), at, 0, 0);
 	point_release(&b->l, mark);
+	tir_end_for(k, NULL, 0);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	b->l.axis[b->s->wide] = column;
+}
+
+/* So many of the lane's rows from this one on. */
+static void
+finish_rows(StreamRoles *x, const Own *own, ValId row, unsigned n)
+{
+	StreamBuild *b = &x->s.b;
+	ValId at[MOST_ROWS], done[MOST_ROWS][STREAM_MAX_OUT * SLOTS_SIDE];
+	for (unsigned i = 0; i < n; i++) {
+		ValId sum[SLOTS_SIDE], down = sr_op(x, OP_ADD, row, sr_int(x, i * own->down));
+		uint32_t mark = point_mark(&b->l);
+		enter_row(x, down, own->asked);
+		load_sums(x, own, down, sum);
+		slots_out_values(b, x->acc, sum, own->side, done[i]);
+		at[i] = b->row_of[0];
+		point_release(&b->l, mark);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t mark = point_mark(&b->l);
+		b->row_of[0] = at[i];
+		stream_at_vector(b, 0);
+		slots_store_side(b, done[i], own->side);
+		point_release(&b->l, mark);
+	}
+}
+
+static void
+finish_panel(StreamRoles *x, const Own *own, ValId panel)
+{
+	StreamBuild *b = &x->s.b;
+	TirKernel *k = b->l.tir;
+	unsigned all = WARP_ROWS / own->down, n = all < MOST_ROWS ? all : MOST_ROWS;
+	ValId column = sr_op(x, OP_ADD, sr_op(x, OP_MUL, panel, sr_int(x, SR_PANEL)), own->right);
+	b->l.axis[b->s->wide] = column;
+	tir_if(k, sr_op(x, OP_LT, column, point_launch_expr(&b->l, b->columns)));
+	if (slots_may_be_none(b))
+		mend_sums(x, own);
+	tir_if(k, is_there(x, own->last));
+	for (unsigned i = 0; i < all; i += n)
+		finish_rows(x, own, sr_op(x, OP_ADD, own->first, sr_int(x, i * own->down)), n);
+	tir_else(k, NULL, 0);
+	ValId i = tir_for(k, sr_int(x, 0), sr_int(x, WARP_ROWS), sr_int(x, own->down), NULL, 0), row = sr_op(x, OP_ADD, own->first, i);
+	tir_if(k, is_there(x, row));
+	finish_rows(x, own, row, 1);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
 }
 
 void
@@ -168,10 +275,11 @@ sr_finish(StreamRoles *x)
 	if (slots_stores(b, false))
 		finish_narrow(x, asked);
 	if (slots_stores(b, true)) {
+		Own own = own_place(x, asked);
 		ValId panel = tir_for(k, sr_int(x, 0), sr_int(x, panels), sr_int(x, 1), NULL, 0);
 		stage_one_of(x, panel, 0, panels);
 		group_barrier(x);
-		finish_panel(x, panel, asked);
+		finish_panel(x, &own, panel);
 		group_barrier(x);
 		tir_end_for(k, NULL, 0);
 	} else

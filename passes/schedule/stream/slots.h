@@ -54,10 +54,17 @@ bool slots_grow(StreamBuild *b);
 
 /* --- exact.c: of the row at the point, whose state is b.run[..][0] --- */
 /* Wide accumulator acc at the column at the point, of which products gave v: made anew of the row's elements, one after the
- * other, where v is no number, as an absent element's value may be, which products take all the same. */
+ * other, where v is no number, as an absent element's value may be, which products take all the same. Whether that may be. */
 ValId slots_wide(StreamBuild *b, unsigned acc, ValId v);
+bool slots_may_be_none(const StreamBuild *b);
 /* Whether there are results of rows, or of rows and columns; stores those, of which the accumulators are in b.column. */
 bool slots_stores(const StreamBuild *b, bool wide);
 void slots_store_outs(StreamBuild *b, bool wide, ValId column);
+/* Of rows and columns, some columns side by side: whether their memory has them so; those from the point on, of which products
+ * gave v, how many tensors: SLOTS_SIDE values of each at most; and stores these. */
+enum { SLOTS_SIDE = 4 };
+bool slots_side_by_side(const Graph *g, const Stream *s, const bool *stored);
+unsigned slots_out_values(StreamBuild *b, unsigned acc, const ValId *v, unsigned side, ValId *to);
+void slots_store_side(StreamBuild *b, const ValId *v, unsigned side);
 
 #endif

@@ -26,19 +26,23 @@ slots_task_count(StreamBuild *b, unsigned rows, ExprId strips)
 	return n;
 }
 
+/* Where later rows have more elements, the last blocks of all points come first, and the shortest last: who takes every
+ * n-th task has as many elements as anybody. Else a point's blocks follow each other, and find its elements in the cache. */
 ValId
 slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips)
 {
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
+	bool grow = slots_grow(b);
 	ValId strip, block, nblock = point_launch_expr(l, slots_blocks(b, rows)), one = stream_int(b, 1);
 	ValId rest = raster_divide(k, task, point_launch_expr(l, strips), &strip);
-	rest = raster_divide(k, rest, nblock, &block);
+	if (!grow)
+		rest = raster_divide(k, rest, nblock, &block);
 	for (unsigned a = b->s->c.npar; a-- > 0;)
 		if (is_outer(b, a))
 			rest = raster_divide(k, rest, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
-	if (slots_grow(b))
-		block = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, nblock, one), block);
+	if (grow)
+		block = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, nblock, one), rest);
 	b->row0 = tir_binary(k, OP_MUL, block, stream_int(b, rows));
 	b->row1 = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, b->row0, stream_int(b, rows)), point_launch_expr(l, b->rows));
 	return strip;
