@@ -260,7 +260,7 @@ lower_roles(Lower *l, ValId v)
 	LLVMBuildCondBr(l->b, loads, load, multiply);
 	LLVMPositionBuilderAtEnd(l->b, multiply);
 	assembly(l, NULL, arena_text(l->arena, "setmaxnreg.inc.sync.aligned.u32 %u;", roles.registers), "", NULL, 0);
-	if (roles.turns)
+	if (roles.turns || roles.order)
 		first_turn(l);
 	lower_role(l, lower_inst(l, v)->region);
 	LLVMBuildRetVoid(l->b);

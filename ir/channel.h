@@ -12,7 +12,7 @@
  *
  * Groups share every fill: each has its part of the first factor's rows, and releases what all read. Or they take turns
  * (TIR_ROLES_TURNS, two groups): a fill is one group's, which has all its rows and alone releases it; while one multiplies,
- * the other finishes its sums.
+ * the other finishes its sums. Groups that share fills may take turns too (TIR_ROLES_ORDER), which then are an order alone.
  *
  * Blocks of a cluster (tir.h) have channels and accumulators of their own, and take no turns. They meet where their
  * multiplying groups do; their loading roles have then ended, so that a call of such a kernel has one task.
@@ -29,8 +29,8 @@
  *            the one before, to a part that is not turned: its terms are those of the last axis, count as many and step 1, its
  *            rows those of the others, counted through the first ones last. Counts and steps are constants or scalars from 1
  *            on, steps at most TIR_MAX_BOX_STEP, and count * step at most TIR_MAX_PART_ROWS; the rows are the part's.
- *   TURN     with turns; imm = 0: waits until it is the group's turn, the first one's at first; 1: gives it to the next one.
- *            In a turn the group waits for as many fills as are its own, from the first that nobody has waited for
+ *   TURN     with turns or order; imm = 0: waits until it is the group's turn, the first one's at first; 1: gives it to the next
+ *            one. With turns, the group waits in its turn for as many fills as are its own, from the first that nobody has waited for
  *   WAIT     n; imm = channel. Waits until fill n is there. In turn
  *   RELEASE  n, cond (bool); imm = channel. Where cond holds, the group is done with fill n. In turn
  *   MMA      n, more (bool); imm = TIR_MMA(channel, a, b). Begins to add the product of two parts of fill n to the group's
@@ -84,16 +84,18 @@ typedef struct {
 
 #define TIR_ROLES(groups, registers, rest) ((int64_t)(groups) | (int64_t)(registers) << 16 | (int64_t)(rest) << 32)
 #define TIR_ROLES_TURNS (INT64_C(1) << 48)
+#define TIR_ROLES_ORDER (INT64_C(1) << 49) /* two groups, without turns */
 typedef struct {
 	unsigned groups, registers, rest;
-	bool turns;
+	bool turns, order;
 	unsigned shares; /* in how many parts the first factor's rows are */
 } TirRoles;
 static inline TirRoles
 tir_roles(int64_t imm)
 {
 	bool turns = (imm & TIR_ROLES_TURNS) != 0;
-	return (TirRoles){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff, turns, turns ? 1 : imm & 0xffff};
+	return (TirRoles){.groups = imm & 0xffff, .registers = imm >> 16 & 0xffff, .rest = imm >> 32 & 0xffff, .turns = turns,
+	                  .order = (imm & TIR_ROLES_ORDER) != 0, .shares = turns ? 1 : imm & 0xffff};
 }
 
 #define TIR_COPY(channel, part) ((int64_t)(channel) | (int64_t)(part) << 8)

@@ -361,6 +361,8 @@ read_parts(Reader *r, Op op, int64_t *imm)
 	*imm = op == OP_ROLES ? TIR_ROLES(n[0], n[1], n[2]) : TIR_MMA(n[0], n[1], n[2]);
 	if (op == OP_ROLES && take_this_word(r, "turns"))
 		*imm |= TIR_ROLES_TURNS;
+	else if (op == OP_ROLES && take_this_word(r, "order"))
+		*imm |= TIR_ROLES_ORDER;
 	return true;
 }
 

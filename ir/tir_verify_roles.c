@@ -93,7 +93,7 @@ check_roles(Check *x, ValId v, const WalkFrame *f)
 	     "%u and %u registers can't be asked for", r.registers, r.rest);
 	unsigned share = TIR_BLOCK_REGISTERS / (k->threads * (k->resident ? k->resident : 1u)) / 8 * 8;
 	NEED(r.groups * r.registers + r.rest <= (r.groups + 1) * share, "there are %u registers for each thread", share);
-	NEED(!r.turns || (r.groups == 2 && !k->cluster), "%u groups take no turns", r.groups);
+	NEED((!r.turns && !r.order) || (r.groups == 2 && !k->cluster && !(r.turns && r.order)), "%u groups take no turns", r.groups);
 	x->roles = r;
 	x->owner = v;
 	return true;
@@ -225,7 +225,7 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 		return true;
 	}
 	if (p->op == OP_TURN) {
-		NEED(x->roles.turns && (p->imm.i == 0 || p->imm.i == 1), "there is no such turn");
+		NEED((x->roles.turns || x->roles.order) && (p->imm.i == 0 || p->imm.i == 1), "there is no such turn");
 		return true;
 	}
 	if (p->op == OP_PIECE || p->op == OP_PUT) {

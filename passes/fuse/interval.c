@@ -191,7 +191,7 @@ within(Bounds *b, ExprId e, unsigned depth)
 	if (p->op == OP_CAST && dtype_is_float((DType)p->dtype)) {
 		Interval a = within(b, expr_arg(b->g, e, 0), depth + 1);
 		return (Interval){a.lo < 0 ? -INFINITY : a.lo == 0 ? 0 : tg_round((DType)p->dtype, a.lo),
-		                  a.hi > 0 ? INFINITY : 0};
+		                  a.hi > 0 ? tg_round((DType)p->dtype, a.hi) : 0};
 	}
 	if (!dtype_is_float((DType)p->dtype))
 		return of_type((DType)p->dtype);

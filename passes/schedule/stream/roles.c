@@ -427,11 +427,11 @@ move_columns(StreamRoles *x)
 		}
 }
 
+/* Whose turn it is asks for products; so that one group folds while the other's go on. */
 static void
-ask_scores(StreamRoles *x, ValId queries, ValId fill)
+turn(StreamRoles *x, bool gives)
 {
-	wait(x, KEYS, fill);
-	multiply_keys(x, queries, fill);
+	tir_emit(x->s.b.l.tir, OP_TURN, (TirType){0}, gives, NULL, 0);
 }
 
 /* Those are the oldest products; so many may go on. */
@@ -515,9 +515,12 @@ fold_others(StreamRoles *x, ValId queries, ValId *fill, ValId last)
 	carry(x, carried, fill, true);
 	ValId next = sr_op(x, OP_ADD, *fill, one);
 	b->first = sr_op(x, OP_SUB, last, back);
-	ask_scores(x, queries, next);
+	wait(x, KEYS, next);
+	turn(x, false);
+	multiply_keys(x, queries, next);
 	if (x->columns)
 		ask_columns(x, *fill);
+	turn(x, true);
 	take_scores(x, next, x->columns ? x->elements / TIR_PART_TERMS : 0);
 	fold_tile(x, begin, end);
 	if (x->columns) {
@@ -541,7 +544,8 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 	tir_if(k, sr_op(x, OP_LT, b->begin, b->end));
 	uint32_t mark = point_mark(&b->l);
 	b->first = last;
-	ask_scores(x, queries, *fill);
+	wait(x, KEYS, *fill);
+	multiply_keys(x, queries, *fill);
 	take_scores(x, *fill, 0);
 	fold_as(x, BUG(stream_edge_unmasked));
 	if (x->columns)
@@ -617,6 +621,8 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	for (unsigned e = 0; e < x->s.nelement; e++)
 		x->s.offset[e] = 8 * (e / 2) + e % 2;
 	x->s.reciprocal = true;
+	x->s.least = least_terms(b->s);
+	x->s.most = x->terms;
 	x->s.across = 3;
 	if (x->columns)
 		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
@@ -633,7 +639,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	place_thread(x);
 	point_say_same_memory(&b->l);
 	sr_bind_shared(x);
-	tir_open_roles(k, TIR_ROLES(SR_GROUPS, REGISTERS, REST));
+	tir_open_roles(k, TIR_ROLES(SR_GROUPS, REGISTERS, REST) | TIR_ROLES_ORDER);
 	fold(x);
 	tir_other_role(k);
 	load(x);

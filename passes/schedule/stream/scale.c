@@ -4,6 +4,7 @@
  * a normal number, x / u and x * (1 / u) are the same real number rounded once: the same bits. Whether it
  * is one is asked once a call; the branch goes one way for all scores. */
 #include "passes/expr_map.h"
+#include "passes/fuse/interval.h"
 #include "passes/schedule/stream/stream.h"
 
 typedef struct {
@@ -132,6 +133,51 @@ stream_bind_divisors(StreamBuild *b)
 			b->scaled[k] = is_power_of_two(b, point_value(l, b->s->score[k].divisor, true).re);
 		point_release(l, mark);
 	}
+}
+
+/* --- extremes of quotients --- */
+
+static ExprId
+replaced(void *user, Graph *g, ExprId e)
+{
+	(void)g;
+	const ExprId *pair = user;
+	return e == pair[0] ? pair[1] : e;
+}
+
+/* Where the divisor lies if there are so many terms. */
+static Interval
+divisor_with(StreamBuild *b, const StreamScore *s, ExprId terms, int64_t n)
+{
+	ExprId pair[2] = {terms, expr_int(b->l.g, DT_I64, n)};
+	return interval_of(b->l.g, expr_map(b->l.g, b->l.scratch, s->divisor, replaced, pair));
+}
+
+static bool
+divides_by_positive(StreamBuild *b, unsigned score, int64_t least, int64_t most)
+{
+	const Graph *g = b->l.g;
+	const StreamScore *s = &b->s->score[score];
+	const Expr *finish = s->divisor ? expr_get(g, s->node.finish) : NULL;
+	if (!finish || finish->op != OP_FDIV || expr_get(g, expr_arg(g, s->node.finish, 0))->op != OP_ACC)
+		return false;
+	ExprId terms = s->node.axis[s->node.npar].hi;
+	int way = direction_of(g, s->divisor, terms);
+	double lo = divisor_with(b, s, terms, least).lo, hi = divisor_with(b, s, terms, most).hi;
+	return (way == 1 || way == 0) && lo >= 1e-30 && hi <= 1e30;
+}
+
+int
+stream_extreme_of(StreamBuild *b, unsigned acc, int64_t least, int64_t most)
+{
+	const CascadeAcc *a = &b->s->pass->acc[acc];
+	const Expr *term = expr_get(b->l.g, a->term);
+	if ((a->monoid != MON_MAX && a->monoid != MON_MIN) || a->stage || b->s->acc[acc].wide || term->op != OP_READ)
+		return -1;
+	for (unsigned k = 0; k < b->s->nscore; k++)
+		if (term->ref == b->s->score[k].t)
+			return divides_by_positive(b, k, least, most) ? (int)k : -1;
+	return -1;
 }
 
 ValId

@@ -48,6 +48,8 @@ slots_begin(StreamSlots *x)
 	}
 	if (p->seen >= 0)
 		x->joined[p->seen] = true;
+	for (unsigned k = 0; k < p->nacc; k++)
+		x->score_of[k] = x->reciprocal && x->joined[k] ? stream_extreme_of(&x->b, k, x->least, x->most) : -1;
 }
 
 static ValId
@@ -106,7 +108,7 @@ slots_enter(StreamSlots *x, ValId from)
 typedef struct {
 	StreamSlots *x;
 	unsigned stage;
-	ValId score[STREAM_MAX_SCORES][SLOTS_MAX], kept[MAX_ACCS][SLOTS_MAX], keep[SLOTS_MAX];
+	ValId sum[STREAM_MAX_SCORES][SLOTS_MAX], score[STREAM_MAX_SCORES][SLOTS_MAX], kept[MAX_ACCS][SLOTS_MAX], keep[SLOTS_MAX];
 } Fold;
 
 static void
@@ -131,8 +133,10 @@ finish_scores(Fold *f, unsigned k, const Node *node, SlotSum *sum)
 	for (unsigned row = 0; row < x->b.vectors; row++)
 		for (unsigned e = 0; e < x->nelement; e++) {
 			uint32_t mark = point_mark(l);
+			unsigned slot = row * x->nelement + e;
 			enter_slot(x, row, e);
-			f->score[k][row * x->nelement + e] = stream_finished_as(&x->b, node, k, sum(x, k, row, e));
+			f->sum[k][slot] = sum(x, k, row, e);
+			f->score[k][slot] = stream_finished_as(&x->b, node, k, f->sum[k][slot]);
 			point_release(l, mark);
 		}
 }
@@ -219,6 +223,8 @@ take_terms(Fold *f, unsigned row, unsigned slot, ValId (*part)[STREAM_MAX_VECTOR
 		ValId v = point_value(l, a->wide ? a->weight : a->term, !b->masked).re;
 		if (a->kept)
 			f->kept[k][slot] = v;
+		if (x->score_of[k] >= 0)
+			v = f->sum[x->score_of[k]][slot];
 		if (f->keep[slot])
 			v = tir_select(l->tir, f->keep[slot], v, a->wide ? tir_float(l->tir, b->s->type, 0) : stream_unit(b, k));
 		if (a->wide)
@@ -238,6 +244,22 @@ place_slot(Fold *f, unsigned slot)
 			point_place(l, stream_kept(b, k), f->kept[k][slot]);
 	for (unsigned k = 0; k < b->s->nscore; k++)
 		point_tensor(l, b->s->score[k].t)->value[0] = (PointVal){.re = f->score[k][slot]};
+}
+
+/* Of the tile's extreme sums the scores. */
+static void
+finish_extremes(Fold *f, ValId (*part)[STREAM_MAX_VECTORS])
+{
+	StreamSlots *x = f->x;
+	StreamBuild *b = &x->b;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned row = 0; is_narrow_at(b, k, f->stage) && x->score_of[k] >= 0 && row < b->vectors; row++) {
+			uint32_t mark = point_mark(&b->l);
+			unsigned score = (unsigned)x->score_of[k];
+			stream_at_vector(b, row);
+			part[k][row] = stream_finished_as(b, &b->s->score[score].scaled, score, part[k][row]);
+			point_release(&b->l, mark);
+		}
 }
 
 /* Joined accumulators take a tile's terms by themselves, until those of all lanes are together. */
@@ -263,6 +285,7 @@ fold_stage(Fold *f)
 		}
 		point_release(&b->l, of_row);
 	}
+	finish_extremes(f, part);
 	for (unsigned k = 0; k < b->s->pass->nacc; k++)
 		for (unsigned row = 0; is_narrow_at(b, k, f->stage) && row < b->vectors; row++)
 			b->run[k][row] = x->joined[k] ? stream_joined(b, k, over_lanes(x, k, part[k][row]), b->run[k][row]) : part[k][row];

@@ -12,6 +12,8 @@ typedef struct StreamSlots {
 	unsigned nelement;
 	uint32_t across;          /* bits of a thread's number in which threads of the same rows differ */
 	bool reciprocal;          /* scores are multiplied by the reciprocal of what they are divided by */
+	int64_t least, most;      /* then: of how many terms */
+	int score_of[MAX_ACCS];   /* whose sums it folds, and finishes the one that is left (scale.c); -1: the scores themselves */
 	bool joined[MAX_ACCS];    /* narrow: lanes have the sum over all of them; else each its own part until the end */
 	/* of the tile; by row and element: row * nelement + element */
 	ValId from;                        /* element e is from + offset[e] */

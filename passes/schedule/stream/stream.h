@@ -146,6 +146,9 @@ void stream_at_vector(StreamBuild *b, unsigned v);
 ValId stream_vector(StreamBuild *b, ValId v);
 /* --- scale.c --- */
 void stream_bind_divisors(StreamBuild *b);
+/* Which score accumulator acc is the greatest or least of, if finish only divides that by a number above 0 wherever the sums have
+ * least .. most terms: the quotient of the greatest sum is then the greatest quotient; -1: none such. */
+int stream_extreme_of(StreamBuild *b, unsigned acc, int64_t least, int64_t most);
 /* What finish makes of the sum of score k, at the point; as this node of it, where that is known to be right. */
 ValId stream_finished(StreamBuild *b, unsigned k, ValId sum);
 ValId stream_finished_as(StreamBuild *b, const Node *node, unsigned k, ValId sum);
