@@ -192,10 +192,10 @@ place_score(Planning *p, unsigned k)
 	n.body = expr_subst_axes(g, n.body, sub, n.npar + 1u);
 	n.finish = n.finish ? expr_subst_axes(g, n.finish, sub, n.npar) : 0;
 	n.domain = 0; /* it is read where it is defined */
-	ExprId by = stream_take_divisor(g, p->scratch, p->s, p->read[k]);
-	if (by) {
-		ExprId sum = n.finish ? n.finish : expr_make(g, OP_ACC, (DType)expr_get(g, by)->dtype, 0, 0, NULL, 0);
-		n.finish = expr_binary(g, OP_FDIV, sum, by);
+	StreamScale scale = stream_take_scale(g, p->scratch, p->s, p->read[k]);
+	if (scale.by) {
+		ExprId sum = n.finish ? n.finish : expr_make(g, OP_ACC, (DType)expr_get(g, scale.by)->dtype, 0, 0, NULL, 0);
+		n.finish = expr_binary(g, scale.op, sum, scale.by);
 	}
 	score->node = n;
 	stream_find_divisor(g, p->scratch, score);

@@ -45,13 +45,25 @@ multiply(void *user, Graph *g, ExprId e)
 	return expr_binary(g, OP_MUL, x, expr_binary(g, OP_FDIV, expr_float(g, (DType)p.dtype, 1), by));
 }
 
-/* --- divided by who reads it --- */
+/* --- scaled by who reads it --- */
 
 typedef struct {
 	Divisor d;
-	ExprId read, by; /* the score; what all that read it divide it by, 0: not known yet */
+	ExprId read;     /* the score */
+	StreamScale all; /* how all that read it scale it; by 0: not known yet */
 	bool otherwise;
 } Readers;
+
+/* How e, which has the score as its nth argument, scales it; by 0: in no such way. */
+static StreamScale
+scale_of(Readers *r, ExprId e, unsigned n)
+{
+	const Expr *p = expr_get(r->d.g, e);
+	if ((p->op != OP_FDIV || n) && p->op != OP_MUL)
+		return (StreamScale){0};
+	ExprId by = expr_arg(r->d.g, e, 1 - n);
+	return is_known_at_launch(&r->d, by) ? (StreamScale){(Op)p->op, by} : (StreamScale){0};
+}
 
 static void
 note_reader(void *user, ExprId e)
@@ -61,23 +73,26 @@ note_reader(void *user, ExprId e)
 	for (unsigned n = 0; n < p->narg; n++) {
 		if (expr_arg(r->d.g, e, n) != r->read)
 			continue;
-		ExprId by = p->op == OP_FDIV && n == 0 ? expr_arg(r->d.g, e, 1) : 0;
-		if (!by || (r->by && r->by != by) || !is_known_at_launch(&r->d, by))
+		StreamScale own = scale_of(r, e, n);
+		if (!own.by || (r->all.by && (r->all.by != own.by || r->all.op != own.op)))
 			r->otherwise = true;
-		r->by = by;
+		r->all = own;
 	}
 }
 
 static ExprId
-undivided(void *user, Graph *g, ExprId e)
+unscaled(void *user, Graph *g, ExprId e)
 {
-	const Readers *r = user;
+	Readers *r = user;
 	const Expr *p = expr_get(g, e);
-	return p->op == OP_FDIV && expr_arg(g, e, 0) == r->read ? r->read : e;
+	for (unsigned n = 0; n < p->narg; n++)
+		if (expr_arg(g, e, n) == r->read && scale_of(r, e, n).by)
+			return r->read;
+	return e;
 }
 
-ExprId
-stream_take_divisor(Graph *g, Arena *scratch, Stream *s, ExprId read)
+StreamScale
+stream_take_scale(Graph *g, Arena *scratch, Stream *s, ExprId read)
 {
 	Readers r = {.d = {.g = g, .scratch = scratch}, .read = read};
 	CascadePass *pass = &s->c.pass[0];
@@ -85,14 +100,15 @@ stream_take_divisor(Graph *g, Arena *scratch, Stream *s, ExprId read)
 		r.otherwise |= pass->acc[k].term == read;
 		expr_walk(g, scratch, pass->acc[k].term, note_reader, &r);
 	}
+	r.otherwise |= s->c.guard == read;
 	if (s->c.guard)
 		expr_walk(g, scratch, s->c.guard, note_reader, &r);
-	if (!r.by || r.otherwise)
-		return 0;
+	if (!r.all.by || r.otherwise)
+		return (StreamScale){0};
 	for (unsigned k = 0; k < pass->nacc; k++)
-		pass->acc[k].term = expr_map(g, scratch, pass->acc[k].term, undivided, &r);
-	s->c.guard = s->c.guard ? expr_map(g, scratch, s->c.guard, undivided, &r) : 0;
-	return r.by;
+		pass->acc[k].term = expr_map(g, scratch, pass->acc[k].term, unscaled, &r);
+	s->c.guard = s->c.guard ? expr_map(g, scratch, s->c.guard, unscaled, &r) : 0;
+	return r.all;
 }
 
 void
@@ -145,25 +161,25 @@ replaced(void *user, Graph *g, ExprId e)
 	return e == pair[0] ? pair[1] : e;
 }
 
-/* Where the divisor lies if there are so many terms. */
+/* Where `by` lies if there are so many terms. */
 static Interval
-divisor_with(StreamBuild *b, const StreamScore *s, ExprId terms, int64_t n)
+interval_with(StreamBuild *b, ExprId by, ExprId terms, int64_t n)
 {
 	ExprId pair[2] = {terms, expr_int(b->l.g, DT_I64, n)};
-	return interval_of(b->l.g, expr_map(b->l.g, b->l.scratch, s->divisor, replaced, pair));
+	return interval_of(b->l.g, expr_map(b->l.g, b->l.scratch, by, replaced, pair));
 }
 
+/* Whether finish only multiplies or divides the sum, by a number that is far from 0 and from infinity. */
 static bool
-divides_by_positive(StreamBuild *b, unsigned score, int64_t least, int64_t most)
+scales_by_positive(StreamBuild *b, const StreamScore *s, int64_t least, int64_t most)
 {
 	const Graph *g = b->l.g;
-	const StreamScore *s = &b->s->score[score];
-	const Expr *finish = s->divisor ? expr_get(g, s->node.finish) : NULL;
-	if (!finish || finish->op != OP_FDIV || expr_get(g, expr_arg(g, s->node.finish, 0))->op != OP_ACC)
+	const Expr *finish = s->node.finish ? expr_get(g, s->node.finish) : NULL;
+	if (!finish || (finish->op != OP_FDIV && finish->op != OP_MUL) || expr_get(g, expr_arg(g, s->node.finish, 0))->op != OP_ACC)
 		return false;
-	ExprId terms = s->node.axis[s->node.npar].hi;
-	int way = direction_of(g, s->divisor, terms);
-	double lo = divisor_with(b, s, terms, least).lo, hi = divisor_with(b, s, terms, most).hi;
+	ExprId terms = s->node.axis[s->node.npar].hi, by = expr_arg(g, s->node.finish, 1);
+	int way = direction_of(g, by, terms);
+	double lo = interval_with(b, by, terms, least).lo, hi = interval_with(b, by, terms, most).hi;
 	return (way == 1 || way == 0) && lo >= 1e-30 && hi <= 1e30;
 }
 
@@ -176,7 +192,7 @@ stream_extreme_of(StreamBuild *b, unsigned acc, int64_t least, int64_t most)
 		return -1;
 	for (unsigned k = 0; k < b->s->nscore; k++)
 		if (term->ref == b->s->score[k].t)
-			return divides_by_positive(b, k, least, most) ? (int)k : -1;
+			return scales_by_positive(b, &b->s->score[k], least, most) ? (int)k : -1;
 	return -1;
 }
 

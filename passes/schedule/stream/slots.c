@@ -208,14 +208,25 @@ find_present(Fold *f)
 	}
 }
 
+enum { CHAINS = 4 }; /* of a row's slots, each folded one after the other, so that few wait for the one before */
+
+/* 0: of nothing yet. */
+static void
+join_into(StreamBuild *b, unsigned acc, ValId *sum, ValId v)
+{
+	if (v)
+		*sum = *sum ? stream_joined(b, acc, v, *sum) : v;
+}
+
 /* The terms of a slot, which is the point. */
 static void
-take_terms(Fold *f, unsigned row, unsigned slot, ValId (*part)[STREAM_MAX_VECTORS])
+take_terms(Fold *f, unsigned row, unsigned slot, ValId (*part)[STREAM_MAX_VECTORS][CHAINS])
 {
 	StreamSlots *x = f->x;
 	StreamBuild *b = &x->b;
 	Point *l = &b->l;
 	const CascadePass *p = b->s->pass;
+	unsigned chain = slot % x->nelement % CHAINS;
 	for (unsigned k = 0; k < p->nacc; k++) {
 		if (p->acc[k].stage != f->stage)
 			continue;
@@ -230,7 +241,7 @@ take_terms(Fold *f, unsigned row, unsigned slot, ValId (*part)[STREAM_MAX_VECTOR
 		if (a->wide)
 			x->weight[k][slot] = v;
 		else
-			part[k][row] = stream_joined(b, k, v, part[k][row]);
+			join_into(b, k, &part[k][row][chain], v);
 	}
 }
 
@@ -246,9 +257,20 @@ place_slot(Fold *f, unsigned slot)
 		point_tensor(l, b->s->score[k].t)->value[0] = (PointVal){.re = f->score[k][slot]};
 }
 
+static void
+join_chains(Fold *f, ValId (*part)[STREAM_MAX_VECTORS][CHAINS])
+{
+	StreamBuild *b = &f->x->b;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned row = 0; is_narrow_at(b, k, f->stage) && row < b->vectors; row++)
+			for (unsigned n = CHAINS / 2; n; n /= 2)
+				for (unsigned c = 0; c < n; c++)
+					join_into(b, k, &part[k][row][c], part[k][row][c + n]);
+}
+
 /* Of the tile's extreme sums the scores. */
 static void
-finish_extremes(Fold *f, ValId (*part)[STREAM_MAX_VECTORS])
+finish_extremes(Fold *f, ValId (*part)[STREAM_MAX_VECTORS][CHAINS])
 {
 	StreamSlots *x = f->x;
 	StreamBuild *b = &x->b;
@@ -257,7 +279,8 @@ finish_extremes(Fold *f, ValId (*part)[STREAM_MAX_VECTORS])
 			uint32_t mark = point_mark(&b->l);
 			unsigned score = (unsigned)x->score_of[k];
 			stream_at_vector(b, row);
-			part[k][row] = stream_finished_as(b, &b->s->score[score].scaled, score, part[k][row]);
+			const StreamScore *s = &b->s->score[score];
+			part[k][row][0] = stream_finished_as(b, s->divisor ? &s->scaled : &s->node, score, part[k][row][0]);
 			point_release(&b->l, mark);
 		}
 }
@@ -268,10 +291,10 @@ fold_stage(Fold *f)
 {
 	StreamSlots *x = f->x;
 	StreamBuild *b = &x->b;
-	ValId part[MAX_ACCS][STREAM_MAX_VECTORS];
+	ValId part[MAX_ACCS][STREAM_MAX_VECTORS][CHAINS] = {0};
 	for (unsigned k = 0; k < b->s->pass->nacc; k++)
 		for (unsigned row = 0; is_narrow_at(b, k, f->stage) && row < b->vectors; row++)
-			part[k][row] = x->joined[k] ? stream_unit(b, k) : b->run[k][row];
+			part[k][row][0] = x->joined[k] ? stream_unit(b, k) : b->run[k][row];
 	for (unsigned row = 0; row < b->vectors; row++) {
 		uint32_t of_row = point_mark(&b->l);
 		stream_at_vector(b, row);
@@ -285,10 +308,11 @@ fold_stage(Fold *f)
 		}
 		point_release(&b->l, of_row);
 	}
+	join_chains(f, part);
 	finish_extremes(f, part);
 	for (unsigned k = 0; k < b->s->pass->nacc; k++)
 		for (unsigned row = 0; is_narrow_at(b, k, f->stage) && row < b->vectors; row++)
-			b->run[k][row] = x->joined[k] ? stream_joined(b, k, over_lanes(x, k, part[k][row]), b->run[k][row]) : part[k][row];
+			b->run[k][row] = x->joined[k] ? stream_joined(b, k, over_lanes(x, k, part[k][row][0]), b->run[k][row]) : part[k][row][0];
 }
 
 static void

@@ -75,8 +75,13 @@ bool stream_size(const Stream *s, const PassOptions *o, KernelPlan *p);
 bool stream_add_point(Graph *g, Arena *scratch, Stream *s, TensorId t, RemarkId *why);
 void stream_add_member(Graph *g, Stream *s, const CascadeMember *m);
 /* --- scale.c --- */
-/* What the score is divided by, if by this wherever the cascade reads it, which then reads it undivided; else 0. */
-ExprId stream_take_divisor(Graph *g, Arena *scratch, Stream *s, ExprId read);
+/* How the score is scaled, by what is known at launch, if so wherever the cascade reads it, which then reads it unscaled; by 0: it
+ * is not. */
+typedef struct {
+	Op op; /* FDIV or MUL */
+	ExprId by;
+} StreamScale;
+StreamScale stream_take_scale(Graph *g, Arena *scratch, Stream *s, ExprId read);
 /* Finds the divisor of a score whose node is complete. */
 void stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s);
 /* --- range.c --- */
@@ -146,8 +151,8 @@ void stream_at_vector(StreamBuild *b, unsigned v);
 ValId stream_vector(StreamBuild *b, ValId v);
 /* --- scale.c --- */
 void stream_bind_divisors(StreamBuild *b);
-/* Which score accumulator acc is the greatest or least of, if finish only divides that by a number above 0 wherever the sums have
- * least .. most terms: the quotient of the greatest sum is then the greatest quotient; -1: none such. */
+/* Which score accumulator acc is the greatest or least of, if finish only scales the sum by a number above 0 wherever there are
+ * least .. most terms: the greatest sum is then the greatest score's; -1: none such. */
 int stream_extreme_of(StreamBuild *b, unsigned acc, int64_t least, int64_t most);
 /* What finish makes of the sum of score k, at the point; as this node of it, where that is known to be right. */
 ValId stream_finished(StreamBuild *b, unsigned k, ValId sum);
