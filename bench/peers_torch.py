@@ -61,7 +61,7 @@ def flexible_attention(score=None, mask=None):
     def run(q, k, v, *more):
         key = (*q.shape, *(id(m) if torch.is_tensor(m) else m for m in more))
         if mask and key not in blocks:
-            blocks[key] = torch.compile(create_block_mask)(mask(*more), None, None, q.shape[2], k.shape[2], device=q.device.type)
+            blocks[key] = create_block_mask(mask(*more), None, None, q.shape[2], k.shape[2], device=q.device.type)
         if not compiled:
             compiled["f"] = torch.compile(flex_attention, dynamic=False)
         return compiled["f"](q, k, v, score_mod=score(*more) if score else None, block_mask=blocks.get(key),
