@@ -150,8 +150,9 @@ the_text_is_read_back(void **state)
 {
 	Fixture *f = *state;
 	GUARD(f);
-	const char *text[] = {changed(f, "", ""), turning(f, "", ""), by_pairs(f, "", "")};
-	for (unsigned n = 0; n < 3; n++) {
+	const char *in_order = replaced(f, turning(f, "rest 24 turns", "rest 24 order"), "64 by 64 part", "128 by 64 part");
+	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, by_pairs(f, "", "")};
+	for (unsigned n = 0; n < sizeof text / sizeof *text; n++) {
 		TirKernel *k = fixture_read(f, text[n]);
 		fixture_verify(f, k);
 		fixture_round_trip(f, tir_rewrite(k, &f->arena, fixture_copy, NULL)); /* without gaps between ids */
@@ -170,6 +171,7 @@ static const struct {
 	{"by 240 rest 24", "by 240 rest 28", "%30 roles: 240 and 28 registers can't be asked for"},
 	{"by 240 rest 24", "by 248 rest 24", "%30 roles: 248 and 24 registers can't be asked for"},
 	{"rest 24 {", "rest 24 turns {", "%30 roles: 1 groups take no turns"},
+	{"rest 24 {", "rest 24 order {", "%30 roles: 1 groups take no turns"},
 	{"%46 = settle 0", "%46 = turn 0", "%46 turn: there is no such turn"},
 	{"by 240 rest 24", "by 24 rest 24", "%39 mma: accumulators of 8 registers"},
 	{"piece 7", "piece 8", "%95 piece: a thread has 8"},
