@@ -29,6 +29,7 @@ class Case:
     data: dict = field(default_factory=dict)     # input: how it is filled, else `normal`
     touched: dict = field(default_factory=dict)  # input reached through data: elements asked for
     told: tuple = ()        # dims whose extent texo is told when it compiles, as torch.compile is told all
+    multiples: dict = field(default_factory=dict)  # dim: the one that has to divide it
     note: str = ""
     size: str = ""          # in words, where the dims are too many to be a name
 

@@ -239,4 +239,5 @@ def rehearsed(case):
 
 
 def smaller(case, by):
-    return {k: max(3, n // by + k_odd) for k_odd, (k, n) in enumerate(case.dims.items())}
+    dims = {k: max(3, n // by + k_odd) for k_odd, (k, n) in enumerate(case.dims.items())}
+    return {k: 2 * dims[case.multiples[k]] if k in case.multiples else n for k, n in dims.items()}

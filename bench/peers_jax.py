@@ -112,6 +112,72 @@ def convolution(stride=1):
     return run
 
 
+def fused_attention(**how):
+    """By cuDNN where there is a GPU. Heads are the third axis for it."""
+    def run(q, k, v):
+        q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+        library = "cudnn" if jax.default_backend() == "gpu" else "xla"
+        return jax.nn.dot_product_attention(q, k, v, implementation=library, **how).swapaxes(1, 2)
+    return run
+
+
+def scored_attention(q, k, v, score=lambda s, i, j: s, shown=None):
+    """With what is done to scores, by XLA; i and j are the numbers of rows, and of keys."""
+    i, j = jnp.arange(q.shape[2])[:, None], jnp.arange(k.shape[2])
+    s = score(jnp.einsum("bhid,bhjd->bhij", q, k, preferred_element_type=f32) / q.shape[3] ** 0.5, i, j)
+    s = s if shown is None else jnp.where(shown(i, j), s, -jnp.inf)
+    return jnp.einsum("bhij,bhjd->bhid", jax.nn.softmax(s, 3).astype(v.dtype), v)
+
+
+def window_attention(q, k, v, width):
+    return scored_attention(q, k, v, shown=lambda i, j: (j <= i) & (i - j < width))
+
+
+def document_attention(q, k, v, doc):
+    return scored_attention(q, k, v, shown=lambda i, j: (j <= i) & (j >= doc[:, None]))
+
+
+def softcap_attention(q, k, v):
+    return scored_attention(q, k, v, lambda s, i, j: 30 * jnp.tanh(s / 30))
+
+
+def alibi_attention(q, k, v, slope):
+    return scored_attention(q, k, v, lambda s, i, j: s + slope[:, None, None] * (j - i), lambda i, j: j <= i)
+
+
+def bias_attention(q, k, v, bias):
+    return scored_attention(q, k, v, lambda s, i, j: s + bias)
+
+
+def projected_cross_entropy(x, w, y):
+    return cross_entropy_rows(jnp.matmul(x, w.T, preferred_element_type=f32), y)
+
+
+def linear_attention(q, k, v):
+    """In chunks of 64 rows, each on top of the products of those before."""
+    rows = q.shape[2]
+    q, k, v = (jnp.pad(x, ((0, 0), (0, 0), (0, -rows % 64), (0, 0))) for x in (q, k, v))
+    q, k, v = (x.reshape(*x.shape[:2], -1, 64, x.shape[3]) for x in (q, k, v))
+    own = jnp.tril(jnp.matmul(q, k.swapaxes(3, 4), preferred_element_type=f32)) @ v.astype(f32)
+    sums = jnp.matmul(k.swapaxes(3, 4), v, preferred_element_type=f32).cumsum(2)
+    before = jnp.pad(sums, ((0, 0), (0, 0), (1, 0), (0, 0), (0, 0)))[:, :, :-1]
+    o = (own + q.astype(f32) @ before).astype(q.dtype)
+    return o.reshape(*o.shape[:2], -1, o.shape[4])[:, :, :rows]
+
+
+def rbf_vector(x, z, a, gamma):
+    d = sum((x[:, None, c] - z[None, :, c]) ** 2 for c in range(x.shape[1]))
+    return (jnp.exp(-gamma * d) * a).sum(1)
+
+
+def lj_forces(x):
+    i = jnp.arange(x.shape[0])
+    d = [x[:, None, c] - x[None, :, c] for c in range(x.shape[1])]
+    r = 1 / jnp.where(i[:, None] == i, jnp.inf, sum(e * e for e in d))
+    w = 24 * (2 * r ** 7 - r ** 4)
+    return jnp.stack([(w * e).sum(1) for e in d], 1)
+
+
 FORMS = {
     "add_f32": jnp.add,
     "add_f64": jnp.add,
@@ -155,6 +221,19 @@ FORMS = {
     "product_gelu": product_gelu,
     "gated": gated,
     "norm_product": norm_product,
+    "attention": fused_attention(),
+    "attention_causal": fused_attention(is_causal=True),
+    "attention_grouped": fused_attention(),
+    "attention_window": window_attention,
+    "attention_document": document_attention,
+    "attention_softcap": softcap_attention,
+    "attention_alibi": alibi_attention,
+    "attention_bias": bias_attention,
+    "attention_decode": lambda q, k, v: fused_attention()(q[:, :, None], k, v)[:, :, 0],
+    "projected_cross_entropy": projected_cross_entropy,
+    "linear_attention": linear_attention,
+    "rbf_vector": rbf_vector,
+    "lj_forces": lj_forces,
 }
 
 

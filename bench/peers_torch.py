@@ -103,11 +103,12 @@ def projected_cross_entropy(x, w, y):
 
 def linear_attention(q, k, v):
     """In chunks of 64 rows, each on top of the products of those before."""
-    q, k, v = (x.unflatten(2, (-1, 64)) for x in (q, k, v))
+    rows = q.shape[2]
+    q, k, v = (F.pad(x, (0, 0, 0, -rows % 64)).unflatten(2, (-1, 64)) for x in (q, k, v))
     own = (q @ k.transpose(-1, -2)).tril() @ v
     sums = (k.transpose(-1, -2) @ v).float().cumsum(2)
     before = torch.cat([torch.zeros_like(sums[:, :, :1]), sums[:, :, :-1]], 2)
-    return (own.float() + q.float() @ before).to(q.dtype).flatten(2, 3)
+    return (own.float() + q.float() @ before).to(q.dtype).flatten(2, 3)[:, :, :rows]
 
 
 def squared_distance(x, z):

@@ -1,6 +1,7 @@
 """Triton: a kernel written by hand for each case, as somebody would who knows the shapes: rows that fit stay
 in registers, longer ones are read twice, column sums are split over the GPU and added up by a second kernel.
 A form takes one set of inputs and gives the results; it writes an inout in place."""
+import peers_triton_streams as streams
 import torch
 import triton
 import triton.language as tl
@@ -599,6 +600,19 @@ FORMS = {
     "product_gelu": lambda x, w, b, r: product(x, w, b=b, r=r),
     "gated": lambda x, wg, wu: product(x, wg, wu),
     "norm_product": norm_product,
+    "attention": streams.attention,
+    "attention_causal": lambda q, k, v: streams.attention(q, k, v, CAUSAL=True),
+    "attention_grouped": streams.attention,
+    "attention_window": lambda q, k, v, W: streams.attention(q, k, v, W=W, CAUSAL=True, WINDOW=True),
+    "attention_document": lambda q, k, v, doc: streams.attention(q, k, v, doc, CAUSAL=True, DOCUMENT=True),
+    "attention_softcap": lambda q, k, v: streams.attention(q, k, v, SOFTCAP=True),
+    "attention_alibi": lambda q, k, v, slope: streams.attention(q, k, v, slope, CAUSAL=True, ALIBI=True),
+    "attention_bias": lambda q, k, v, bias: streams.attention(q, k, v, bias, BIAS=True),
+    "attention_decode": streams.attention_decode,
+    "projected_cross_entropy": streams.projected_cross_entropy,
+    "linear_attention": streams.linear_attention,
+    "rbf_vector": streams.rbf_vector,
+    "lj_forces": streams.lj_forces,
 }
 
 
