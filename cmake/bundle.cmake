@@ -45,7 +45,7 @@ bundle_target(bundle_shared)
 install(TARGETS bundle_shared bundle_llvm texo_rt COMPONENT bundle EXCLUDE_FROM_ALL LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 
 install(DIRECTORY bench DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL FILES_MATCHING PATTERN "*.py" PATTERN "gpu/*.tex"
-  PATTERN "native" EXCLUDE PATTERN "cpu" EXCLUDE PATTERN "__pycache__" EXCLUDE)
+  PATTERN "gpu_streams/*.tex" PATTERN "cpu/pairs.tex" PATTERN "native" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 
 # The rest lies as in the tree, so that scripts and tests find it.
 foreach(path include/texo.h include/texo_rt.h python/texo.py scripts/gpu-check.sh scripts/gpu-library.py scripts/gpu-products.py scripts/gpu-convolutions.py scripts/gpu-attention.py scripts/gpu-exact.py examples
