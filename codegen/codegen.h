@@ -70,6 +70,7 @@ typedef struct {
 	bool blocks;    /* of threads, which take a task together */
 	uint16_t cluster; /* blocks that can; 0: one */
 	bool roles;     /* of groups of threads, and channels between them (ir/channel.h) */
+	bool warp_mma;  /* TIR's WARP_MMA, LOAD_MATRIX and ASYNC_COPY */
 	bool fma;       /* fused multiply-add */
 	bool scale;     /* TIR's SCALE */
 	bool ex2;       /* TIR's EX2 */

@@ -231,6 +231,8 @@ in_groups(const TirKernel *k, uint32_t b)
 {
 	for (ValId v = 1; v < k->inst.n; v++) {
 		const TirInst *p = tir_inst(k, v);
+		if (p->op == OP_ASYNC_COPY && tir_inst(k, tir_arg(k, tir_arg(k, v, 1), 0))->imm.i == b)
+			return true;
 		if (p->op != OP_LOAD && p->op != OP_STORE)
 			continue;
 		const TirInst *value = p->op == OP_STORE ? tir_inst(k, tir_arg(k, v, 1)) : p;
@@ -271,7 +273,7 @@ put_maps(Writer *w, const TirKernel *k, ImageKernel *to)
 {
 	to->map0 = w->map.n;
 	to->nmap = tir_maps(k);
-	to->shared = k->channel.n ? tir_shared_at(k, k->buffer.n) : 0;
+	to->shared = tir_shared_at_launch(k) ? tir_shared_at(k, k->buffer.n) : 0;
 	to->resident = k->resident;
 	for (ValId v = 1; v < k->inst.n; v++)
 		if (tir_makes_map(k, v))

@@ -310,6 +310,7 @@ lower_value(Lower *l, ValId v)
 	case OP_THREAD: return lower_thread(l);
 	case OP_SHUFFLE: return lower_shuffle(l, v);
 	case OP_WARP_MMA: return lower_warp_mma(l, v);
+	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: return lower_meanwhile(l, v);
 	case OP_RANK: return lower_rank(l);
 	case OP_BARRIER:
 		if (l->k->channel.n)
@@ -323,8 +324,7 @@ lower_value(Lower *l, ValId v)
 	case OP_WAIT: lower_wait(l, v); return NULL;
 	case OP_RELEASE: lower_release(l, v); return NULL;
 	case OP_MMA: lower_mma(l, v); return NULL;
-	case OP_PRODUCT: case OP_KEEP: case OP_PUT: lower_registers(l, v); return NULL;
-	case OP_SETTLE: lower_settle(l, v); return NULL;
+	case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: lower_registers(l, v); return NULL;
 	case OP_TURN: lower_turn(l, v); return NULL;
 	case OP_PIECE: return lower_piece(l, v);
 	case OP_ROLES: lower_roles(l, v); return NULL;

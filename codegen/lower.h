@@ -118,6 +118,8 @@ Val lower_tile_load(Lower *l, ValId v);
 void lower_tile_store(Lower *l, ValId v);
 void lower_fetch(Lower *l, ValId v);
 void lower_fault(Lower *l, ValId v);
+/* The address of an element of a view. */
+Val lower_address(Lower *l, ValId view, const ValId *index);
 /* lower_dot.c: around the body of a kernel; one DOT */
 void lower_tiles_begin(Lower *l);
 void lower_tiles_end(Lower *l);
@@ -147,8 +149,7 @@ void lower_copy(Lower *l, ValId v);
 void lower_wait(Lower *l, ValId v);
 void lower_release(Lower *l, ValId v);
 void lower_mma(Lower *l, ValId v);
-void lower_registers(Lower *l, ValId v); /* PRODUCT, KEEP, PUT */
-void lower_settle(Lower *l, ValId v);
+void lower_registers(Lower *l, ValId v); /* PRODUCT, KEEP, PUT, SETTLE */
 void lower_turn(Lower *l, ValId v);
 Val lower_piece(Lower *l, ValId v);
 void lower_role_barrier(Lower *l, int64_t kind); /* imm of a BARRIER in a role */
@@ -164,6 +165,8 @@ Val lower_shuffle(Lower *l, ValId v);
 /* lower_warp.c */
 Val lower_warp_mma(Lower *l, ValId v);
 void lower_keep_rolled(Lower *l, const TirRegion *body, Val back);
+/* lower_async.c */
+Val lower_meanwhile(Lower *l, ValId v); /* LOAD_MATRIX, ASYNC_COPY, ASYNC_WAIT */
 /* lower_stream.c */
 bool lower_is_stored(const Lower *l, uint32_t b);
 Val lower_load_once(Lower *l, Val p, unsigned bytes);

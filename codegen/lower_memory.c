@@ -176,6 +176,15 @@ access_of(Lower *l, ValId v, unsigned lanes)
 	return at;
 }
 
+Val
+lower_address(Lower *l, ValId view, const ValId *index)
+{
+	uint32_t k = (uint32_t)lower_inst(l, lower_arg_id(l, view, 0))->imm.i;
+	MemAccess x = {.dtype = l->k->buffer.at[k].dtype, .base = l->buffer[k]};
+	set_offset(l, &x, view, index, -1);
+	return address(l, x.dtype, x.base, x.offset);
+}
+
 /* --- under a condition --- */
 
 typedef struct {

@@ -480,6 +480,12 @@ lower_put(Lower *l, ValId v)
 	assembly(l, NULL, arena_text(l->arena, "mov.f32 %s%d, $0;", bank_name((unsigned)(imm >> 16)), (int)(imm & 0xffff)), "f", &arg, 1);
 }
 
+static void
+lower_settle(Lower *l, ValId v)
+{
+	assembly(l, NULL, arena_text(l->arena, "wgmma.wait_group.sync.aligned %d;", (int)lower_inst(l, v)->imm.i), "", NULL, 0);
+}
+
 void
 lower_registers(Lower *l, ValId v)
 {
@@ -487,14 +493,10 @@ lower_registers(Lower *l, ValId v)
 		lower_product(l, v);
 	else if (lower_inst(l, v)->op == OP_KEEP)
 		lower_keep(l, v);
-	else
+	else if (lower_inst(l, v)->op == OP_PUT)
 		lower_put(l, v);
-}
-
-void
-lower_settle(Lower *l, ValId v)
-{
-	assembly(l, NULL, arena_text(l->arena, "wgmma.wait_group.sync.aligned %d;", (int)lower_inst(l, v)->imm.i), "", NULL, 0);
+	else
+		lower_settle(l, v);
 }
 
 Val

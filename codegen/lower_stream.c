@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64, PREFETCH_SM = 90 /* LLVM's */ };
+enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64, PREFETCH_SM = 90 /* LLVM's */, HINT_SM = 90 };
 
 static bool
 streams(const TirInst *p)
@@ -129,7 +129,7 @@ lower_is_stored(const Lower *l, uint32_t b)
 }
 
 /* On a GPU, so many bytes at p as words, past its first cache, which keeps what is read again; nobody stores there. NULL
- * for a number that no access has. */
+ * for a number that no access has, and for GPUs whose text is of a version of PTX that has no such load. */
 Val
 lower_load_once(Lower *l, Val p, unsigned bytes)
 {
@@ -137,7 +137,7 @@ lower_load_once(Lower *l, Val p, unsigned bytes)
 	static const char *const constraints[] = {[1] = "=r,l", [2] = "=r,=r,l", [4] = "=r,=r,=r,=r,l"};
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), at = LLVMTypeOf(p), part[4] = {i32, i32, i32, i32};
 	unsigned words = bytes / 4;
-	if (l->target->arch != ARCH_NVPTX || bytes % 4 || (words != 1 && words != 2 && words != 4))
+	if (l->target->arch != ARCH_NVPTX || l->target->sm < HINT_SM || bytes % 4 || (words != 1 && words != 2 && words != 4))
 		return NULL;
 	const char *text = arena_text(l->arena, "ld.global.nc.L1::no_allocate.L2::128B.%s", code[words]);
 	LLVMTypeRef f = LLVMFunctionType(words > 1 ? LLVMStructTypeInContext(l->ctx, part, words, 0) : i32, &at, 1, 0);

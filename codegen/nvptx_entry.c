@@ -43,6 +43,28 @@ shared_memory(Lower *l, const char *symbol, const TirBuffer *b)
 	return at;
 }
 
+/* The start of what a launch gives the block. */
+static Val
+launch_memory(Lower *l)
+{
+	Val at = LLVMAddGlobalInAddressSpace(l->module, LLVMArrayType2(LLVMInt8TypeInContext(l->ctx), 0), "launch_shared", SHARED);
+	LLVMSetLinkage(at, LLVMExternalLinkage);
+	LLVMSetAlignment(at, 16);
+	return at;
+}
+
+static void
+bind_shared(Lower *l, const char *symbol, unsigned first)
+{
+	const TirKernel *k = l->k;
+	Val memory = !k->channel.n && tir_shared_at_launch(k) ? launch_memory(l) : NULL;
+	for (unsigned b = first; b < k->buffer.n; b++) {
+		Val at = lower_int(l, lower_i64(l), tir_shared_at(k, b));
+		l->buffer[b] = k->channel.n ? lower_role_memory(l, b)
+		               : memory ? LLVMConstGEP2(LLVMInt8TypeInContext(l->ctx), memory, &at, 1) : shared_memory(l, symbol, &k->buffer.at[b]);
+	}
+}
+
 /* How many the schedule counted on in registers of sm_90a. Other GPUs have other assemblers, which are given room where
  * a cluster's blocks would have no register to spare. */
 static unsigned
@@ -79,8 +101,9 @@ new_entry(Lower *l, const char *symbol, unsigned threads)
 	LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, l->fn, ""));
 	if (k->channel.n)
 		lower_begin_roles(l, n);
-	for (unsigned b = 0; b < k->buffer.n; b++)
-		l->buffer[b] = b < nbuffer ? LLVMGetParam(l->fn, b) : k->channel.n ? lower_role_memory(l, b) : shared_memory(l, symbol, &k->buffer.at[b]);
+	for (unsigned b = 0; b < nbuffer; b++)
+		l->buffer[b] = LLVMGetParam(l->fn, b);
+	bind_shared(l, symbol, nbuffer);
 	for (unsigned s = 0; s < k->scalar.n; s++)
 		l->scalar[s] = lower_scalar(l, s, LLVMGetParam(l->fn, nbuffer + s));
 	l->status = LLVMGetParam(l->fn, n - 1);

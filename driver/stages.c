@@ -93,6 +93,7 @@ pass_options_for(const char *cpu, const Host *host, PassOptions *out)
 	out->blocks = offer.blocks;
 	out->cluster = offer.cluster;
 	out->roles = offer.roles;
+	out->warp_mma = offer.warp_mma;
 	out->has_fma = offer.fma;
 	out->has_scale = offer.scale;
 	out->has_ex2 = offer.ex2;

@@ -104,7 +104,7 @@ typedef struct {
 	uint32_t when;                    /* CUDA: IMG_ALWAYS, … */
 	uint32_t cluster;                 /* CUDA: blocks that take a task together; 0: one */
 	uint32_t map0, nmap;              /* CUDA: tensor maps. With any, blocks go from task to task themselves */
-	uint32_t shared, resident;        /* CUDA, with maps: bytes of shared memory that a launch asks for; blocks on each processor */
+	uint32_t shared, resident;        /* CUDA: bytes of shared memory that a launch asks for; with maps: blocks on each processor */
 	uint32_t pitch, pad;              /* CUDA, with maps: launch expression. Where a factor has rows that begin at no multiples of so many
 	                                   * bytes, a launch makes a copy in rows that do, if memory has its last axis side by side.
 	                                   * 0: it makes none, and what maps can't have is another kernel's */

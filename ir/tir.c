@@ -328,6 +328,34 @@ tir_dot(TirKernel *k, int64_t shape, ValId c, ValId a, ValId b, ValId n, const V
 }
 
 ValId
+tir_load_matrix(TirKernel *k, DType t, ValId view, const ValId *index, bool turned)
+{
+	ValId arg[1 + TIR_MAX_RANK] = {view};
+	unsigned rank = view_rank(k, view);
+	for (unsigned a = 0; a < rank; a++)
+		arg[1 + a] = index[a];
+	return tir_emit(k, OP_LOAD_MATRIX, tir_vector(t, TIR_MATRIX), turned, arg, 1 + rank);
+}
+
+void
+tir_async_copy(TirKernel *k, ValId to, const ValId *at, ValId from, const ValId *index, ValId there)
+{
+	ValId arg[3 + 2 * TIR_MAX_RANK] = {to, from, there};
+	unsigned rank = view_rank(k, to), other = view_rank(k, from);
+	for (unsigned a = 0; a < rank; a++)
+		arg[3 + a] = at[a];
+	for (unsigned a = 0; a < other; a++)
+		arg[3 + rank + a] = index[a];
+	tir_emit(k, OP_ASYNC_COPY, (TirType){0}, 0, arg, 3 + rank + other);
+}
+
+void
+tir_async_wait(TirKernel *k, unsigned most)
+{
+	tir_emit(k, OP_ASYNC_WAIT, (TirType){0}, most, NULL, 0);
+}
+
+ValId
 tir_recast(TirKernel *k, DType to, ValId a)
 {
 	const TirInst *p = tir_inst(k, a);

@@ -62,6 +62,17 @@
  *            columns), c and the result (16 rows, 8 columns) say the rows MMA_A16, MMA_B16 and MMA_C of ir/fragments.def. The
  *            products are exact; the sums are of f32, in an order and with a rounding that are the target's (the
  *            interpreter: term after term, by fma), subnormals kept.
+ *   LOAD_MATRIX  view, index[0..rank) (i64 scalars); imm: 1 turned, else 0 -> a vector of 8 bf16 or f16: the threads of each
+ *            warp, which all meet it, load four matrices of 8 by 8 elements from a shared buffer, whatever type it has. Thread
+ *            8 m + r says where row r of matrix m begins, at a multiple of 16 bytes: it goes 16 bytes along the view's last axis.
+ *            Thread t gets, as lanes 2 m and 2 m + 1, elements c and c + 1 of row t div 4 of matrix m or, turned, of its
+ *            column t div 4, where c = 2 (t mod 4)
+ *   ASYNC_COPY  to, from, there (bool), the indices of `to`, those of `from` (i64 scalars): begins to copy 16 bytes to a view of
+ *            a shared buffer, from one of a buffer that nobody writes to, along the last axes of both, whose strides are 1, and from
+ *            multiples of 16 bytes on; or, where `there` does not hold, 16 bytes of 0, and reads nothing. Until the thread has
+ *            waited for it, nobody touches the place. A kernel ends with all of them waited for
+ *   ASYNC_WAIT  imm = k: what the thread has begun to copy since the last one is a group; waits until at most k of its groups
+ *            are on their way. Other threads see what has come after a barrier
  *   BARRIER  all threads of the block, or with imm = 1 of the cluster, arrive before any goes on; what they stored
  *            before is then seen by all of them. With imm = TIR_HANDED(k) those of the block arrive, and go on when every
  *            block of the cluster has stored, since the last barrier of the cluster or such a one, an element for it in the
@@ -87,7 +98,7 @@
 
 typedef uint32_t ValId; /* 0: none */
 
-enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256, TIR_MAX_BLOCK_LANES = 32768, TIR_WARP = 32, TIR_MAX_THREADS = 1024, TIR_MAX_CLUSTER = 8 };
+enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256, TIR_MAX_BLOCK_LANES = 32768, TIR_WARP = 32, TIR_MAX_THREADS = 1024, TIR_MATRIX = 8, TIR_ASYNC_BYTES = 16, TIR_MAX_ASYNC = 8, TIR_MAX_CLUSTER = 8 };
 
 typedef struct {
 	uint32_t dtype : 8;  /* DType; DT_NONE for what has no value */
@@ -226,6 +237,9 @@ ValId tir_load(TirKernel *k, ValId view, const ValId *index, ValId mask, int64_t
 void tir_store(TirKernel *k, ValId view, ValId value, const ValId *index, ValId mask, int64_t flags);
 void tir_fetch(TirKernel *k, ValId view, const ValId *index);
 void tir_fault(TirKernel *k, ValId id);
+ValId tir_load_matrix(TirKernel *k, DType t, ValId view, const ValId *index, bool turned);
+void tir_async_copy(TirKernel *k, ValId to, const ValId *at, ValId from, const ValId *index, ValId there);
+void tir_async_wait(TirKernel *k, unsigned most);
 /* index: the leading indices of c, then a's, then b's. */
 void tir_dot(TirKernel *k, int64_t shape, ValId c, ValId a, ValId b, ValId n, const ValId *index);
 /* a as vectors of another width: all its bits as lanes of `to`. */
@@ -252,6 +266,13 @@ bool tir_makes_map(const TirKernel *k, ValId v);
 unsigned tir_map_of(const TirKernel *k, ValId copy);
 uint32_t tir_ring_bytes(const TirKernel *k);
 uint32_t tir_shared_at(const TirKernel *k, uint32_t b);
+/* Whether a launch gives the block its shared memory: there are channels, or more of it than the code of a kernel may say. */
+enum { TIR_OWN_SHARED = 48 << 10 };
+static inline bool
+tir_shared_at_launch(const TirKernel *k)
+{
+	return k->channel.n || tir_shared_at(k, k->buffer.n) > (uint32_t)TIR_OWN_SHARED;
+}
 void tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index);
 /* With a count and a step for each axis. */
 void tir_copy_box(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index, const ValId *count, const ValId *step);

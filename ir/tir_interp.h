@@ -22,6 +22,9 @@ typedef enum {
 	STEP_SHUFFLE,
 	STEP_BARRIER,
 	STEP_WARP_MMA, /* from: the factors' dtype; src[0]: slots of all operands, side by side */
+	STEP_LOAD_MATRIX, /* access */
+	STEP_ASYNC_COPY,  /* access: to, then from; src[2] the condition */
+	STEP_ASYNC_WAIT,
 	STEP_DOT,     /* access: c, then a, then b; src[0] n */
 	STEP_ACQUIRE, /* of channels: src[0] the fill, target the instruction's number */
 	STEP_BOX,     /* COPY: access, and src[0] the fill */

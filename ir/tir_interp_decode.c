@@ -167,6 +167,36 @@ add_dot(Decode *d, ValId v)
 	add_matrix(d, v, 2, 3, &at);
 }
 
+/* Of operand n, a view, with an index for each axis from operand `at` on. */
+static void
+add_row(Decode *d, ValId v, unsigned n, unsigned at)
+{
+	ValId view = tir_arg(d->k, v, n);
+	unsigned rank = (unsigned)tir_inst(d->k, view)->imm.i;
+	StepAccess a = {.rank = (uint8_t)rank, .dtype = tir_inst(d->k, view)->type.dtype};
+	a.buffer = (uint32_t)tir_inst(d->k, tir_arg(d->k, view, 0))->imm.i;
+	for (unsigned k = 0; k < rank; k++)
+		a.axis[k] = (StepAxis){.extent = d->home[tir_arg(d->k, view, 1 + k)],
+		                       .stride = d->home[tir_arg(d->k, view, 1 + rank + k)],
+		                       .index = d->home[tir_arg(d->k, v, at + k)],
+		                       .along = k + 1 == rank};
+	vec_push(d->scratch, &d->out->access, a);
+}
+
+static void
+decode_meanwhile(Decode *d, ValId v)
+{
+	Op op = (Op)tir_inst(d->k, v)->op;
+	Step *s = add_value(d, op == OP_LOAD_MATRIX ? STEP_LOAD_MATRIX : op == OP_ASYNC_COPY ? STEP_ASYNC_COPY : STEP_ASYNC_WAIT, v);
+	s->access = d->out->access.n;
+	if (op == OP_LOAD_MATRIX)
+		add_row(d, v, 0, 1);
+	if (op == OP_ASYNC_COPY) {
+		add_row(d, v, 0, 3);
+		add_row(d, v, 1, 3 + (unsigned)tir_inst(d->k, tir_arg(d->k, v, 0))->imm.i);
+	}
+}
+
 /* What is copied: its axes begin at the indices. */
 static void
 add_box(Decode *d, ValId v)
@@ -363,8 +393,8 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 		add_value(d, tir_inst(d->k, tir_arg(d->k, v, 0))->type.lanes == p->type.lanes ? STEP_BITCAST : STEP_REGROUP,
 		          v);
 		return;
-	case OP_SPLAT:
-		add_value(d, STEP_SPLAT, v);
+	case OP_SPLAT: case OP_SHUFFLE:
+		add_value(d, p->op == OP_SPLAT ? STEP_SPLAT : STEP_SHUFFLE, v);
 		return;
 	case OP_LANE:
 		add_value(d, STEP_COPY, v)->src[0] += (uint32_t)p->imm.i;
@@ -375,14 +405,14 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_THREAD: case OP_RANK:
 		decode_number(d, v);
 		return;
-	case OP_SHUFFLE:
-		add_value(d, STEP_SHUFFLE, v);
-		return;
 	case OP_BARRIER:
 		add_step(d, STEP_BARRIER, v);
 		return;
 	case OP_JOIN: case OP_WARP_MMA:
 		(p->op == OP_JOIN ? add_join : add_warp_mma)(d, v);
+		return;
+	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT:
+		decode_meanwhile(d, v);
 		return;
 	case OP_HALF: case OP_WEAVE:
 		add_value(d, p->op == OP_HALF ? STEP_HALF : STEP_WEAVE, v)->src[2] = (uint32_t)p->imm.i;

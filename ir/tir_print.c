@@ -134,7 +134,7 @@ print_imm(Text *out, const TirInst *p)
 	}
 	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE: case OP_SLIDE:
 	case OP_HALF: case OP_WEAVE: case OP_SHUFFLE: case OP_ACQUIRE: case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_SETTLE: case OP_PIECE:
-	case OP_PRODUCT: case OP_KEEP: case OP_PUT:
+	case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_LOAD_MATRIX: case OP_ASYNC_WAIT:
 		text_printf(out, " %" PRId64, p->imm.i);
 		return;
 	case OP_NONE: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:
@@ -147,7 +147,7 @@ print_imm(Text *out, const TirInst *p)
 	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_BITCAST: case OP_SHL: case OP_SHR:
 	case OP_BAND: case OP_BOR: case OP_BXOR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP:
 	case OP_SPLAT: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_FOR: case OP_IF:
-	case OP_FETCH: case OP_YIELD: case OP_JOIN: case OP_THREAD: case OP_RANK: case OP_WARP_MMA:
+	case OP_FETCH: case OP_YIELD: case OP_JOIN: case OP_THREAD: case OP_RANK: case OP_WARP_MMA: case OP_ASYNC_COPY:
 		return;
 	}
 }

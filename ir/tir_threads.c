@@ -22,18 +22,6 @@ threads_violation(Block *x, const Step *s, const char *what)
 
 /* --- memory --- */
 
-/* What a step does at one place for one thread. */
-typedef struct {
-	const Step *s;
-	const StepAccess *a;
-	unsigned thread, block;
-	bool writes, shared; /* shared: the memory */
-	bool blocks;         /* there are several */
-	uint32_t since;      /* the last barrier that parts them here */
-	unsigned bits;
-	int64_t count;       /* elements in the memory */
-} Access;
-
 static bool
 race(Block *x, const Access *c, int64_t byte, const char *which)
 {
@@ -68,10 +56,12 @@ parted_at(const Block *x, uint16_t a, uint16_t b)
 	return group_of(a) == group_of(b) && x->group_epoch[group_of(a)] > x->roles_epoch ? x->group_epoch[group_of(a)] : x->roles_epoch;
 }
 
-static bool
-touch(Block *x, const Access *c, int64_t byte, Shadow *h)
+bool
+threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 {
 	uint16_t thread = (uint16_t)c->thread, block = (uint16_t)c->block;
+	if (h->coming)
+		return race(x, c, byte, arena_text(x->scratch, "thread %u copies and has not waited for", h->writer));
 	if (c->shared && !c->writes && !h->filled)
 		return race(x, c, byte, "nobody wrote");
 	if (h->writer != thread && h->wrote_at >= parted_at(x, thread, h->writer))
@@ -96,9 +86,8 @@ touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 	return true;
 }
 
-/* Where lane l of the access lies, in elements. */
-static bool
-locate(Block *x, const Access *c, unsigned l, int64_t *element)
+bool
+threads_locate(Block *x, const Access *c, unsigned l, int64_t *element)
 {
 	const StepAccess *a = c->a;
 	int64_t where = 0;
@@ -129,7 +118,7 @@ touch_all(Block *x, const Access *c, int64_t element)
 	int64_t first = c->bits < 8 ? element / (8 / c->bits) : element * (c->bits / 8), bytes = c->bits < 8 ? 1 : c->bits / 8;
 	Shadow *h = m->shadow + (m->own ? c->block * m->bytes : 0);
 	for (int64_t byte = first; byte < first + bytes; byte++)
-		if (!touch(x, c, byte, &h[byte]))
+		if (!threads_touch(x, c, byte, &h[byte]))
 			return false;
 	return true;
 }
@@ -144,16 +133,23 @@ is_post(Block *x, const Access *c, const uint8_t *data, int64_t element, uint64_
 	return (!there && value) || threads_violation(x, c->s, "posts 0, or once more");
 }
 
+Access
+threads_access(const Block *x, const Step *s, const StepAccess *a, bool writes)
+{
+	Access c = {.s = s, .a = a, .writes = writes, .shared = x->k->buffer.at[a->buffer].shared > 0,
+	            .blocks = x->threads > x->k->threads, .bits = dtype_info[a->dtype].bits};
+	c.count = x->memory[a->buffer].bytes * 8 / c.bits;
+	c.since = x->k->buffer.at[a->buffer].wide && x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
+	return c;
+}
+
 static bool
 run_access(Block *x, const Step *s, const bool *active, bool writes)
 {
 	const StepAccess *a = &x->program->access.at[s->access];
 	const Memory *m = &x->memory[a->buffer];
-	Access c = {.s = s, .a = a, .writes = writes, .shared = x->k->buffer.at[a->buffer].shared > 0,
-	            .blocks = x->threads > x->k->threads, .bits = dtype_info[a->dtype].bits};
+	Access c = threads_access(x, s, a, writes);
 	bool posted = x->k->buffer.at[a->buffer].posted;
-	c.count = m->bytes * 8 / c.bits;
-	c.since = x->k->buffer.at[a->buffer].wide && x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
 	for (unsigned t = x->from; t < x->to; t++) {
 		c.thread = t;
 		c.block = c.blocks ? t / x->k->threads : 0;
@@ -162,7 +158,7 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 			uint64_t *value = &at(x, a->value + l)[t];
 			int64_t element = 0;
 			bool there = !a->mask || at(x, a->mask + l)[t];
-			if (there && (!locate(x, &c, l, &element) ||
+			if (there && (!threads_locate(x, &c, l, &element) ||
 			              !(posted ? is_post(x, &c, data, element, *value) : touch_all(x, &c, element))))
 				return false;
 			if (there && x->k->buffer.at[a->buffer].wide && element / x->k->buffer.at[a->buffer].shared != c.block)
@@ -358,6 +354,9 @@ threads_run(Block *x, const Step *from, const Step *to, const bool *active)
 		case STEP_FAULT: run_fault(x, s, active); break;
 		case STEP_SHUFFLE: case STEP_BARRIER: ok = run_together(x, s, active); break;
 		case STEP_WARP_MMA: ok = all_meet(x, s, active); if (ok) threads_warp_mma(x, s); break;
+		case STEP_LOAD_MATRIX: ok = all_meet(x, s, active) && threads_load_matrix(x, s); break;
+		case STEP_ASYNC_COPY: ok = threads_async_copy(x, s, active); break;
+		case STEP_ASYNC_WAIT: threads_async_wait(x, s, active); break;
 		case STEP_FOR: next = run_for(x, s, active); break;
 		case STEP_IF: next = run_if(x, s, active); break;
 		case STEP_ROLES:
@@ -419,12 +418,13 @@ interp_threads(const TirKernel *k, Arena *scratch, TirRun *run, const StepProgra
 	for (uint32_t n = 0; n < program->rank.n; n++)
 		for (unsigned t = 0; t < x.threads; t++)
 			at(&x, program->rank.at[n])[t] = t / k->threads;
+	x.groups = ARENA_ARRAY(scratch, uint32_t, x.threads);
 	x.memory = ARENA_ARRAY(scratch, Memory, k->buffer.n + 1);
 	for (uint32_t b = 0; b < k->buffer.n; b++)
 		x.memory[b] = memory_of(&x, b);
 	bool *active = ARENA_ARRAY(scratch, bool, x.threads);
 	memset(active, true, x.threads);
-	bool ok = threads_run(&x, program->step.at, program->step.at + program->step.n - 1, active);
+	bool ok = threads_run(&x, program->step.at, program->step.at + program->step.n - 1, active) && threads_async_end(&x);
 	if (!ok)
 		*error = x.error;
 	return ok;

@@ -12,6 +12,7 @@ typedef struct {
 	uint32_t wrote_at, read_at, block_read_at;
 	uint16_t writer, reader, reader_block;
 	bool filled;
+	bool coming; /* the writer copies there, and has not waited for it */
 } Shadow;
 
 typedef struct {
@@ -20,6 +21,14 @@ typedef struct {
 	Shadow *shadow;
 	bool own; /* each block has so many bytes for itself */
 } Memory;
+
+/* What a thread copies meanwhile: to these bytes, in its n-th group. */
+typedef struct {
+	const Step *s;
+	Shadow *place;
+	uint32_t group;
+	uint16_t thread;
+} Coming;
 
 typedef struct {
 	const TirKernel *k;
@@ -34,9 +43,23 @@ typedef struct {
 	unsigned from, to;       /* the threads at work: values are computed for all of them */
 	uint32_t roles_epoch;    /* not 0: the roles began then, or all groups of the cluster met, and groups have barriers of their own: */
 	uint32_t *group_epoch;   /* the last one of each */
+	VEC(Coming) coming;
+	uint32_t *groups;        /* by thread: how many groups of copies it has ended */
 	int64_t left;
 	const char *error;
 } Block;
+
+/* What a step does at one place for one thread. */
+typedef struct {
+	const Step *s;
+	const StepAccess *a;
+	unsigned thread, block;
+	bool writes, shared; /* shared: the memory */
+	bool blocks;         /* there are several */
+	uint32_t since;      /* the last barrier that parts them here */
+	unsigned bits;
+	int64_t count;       /* elements in the memory */
+} Access;
 
 static inline uint64_t *
 at(const Block *x, uint32_t slot)
@@ -44,10 +67,22 @@ at(const Block *x, uint32_t slot)
 	return x->slot + (size_t)slot * x->threads;
 }
 bool threads_violation(Block *x, const Step *s, const char *what);
+/* Of any thread of the first block. */
+Access threads_access(const Block *x, const Step *s, const StepAccess *a, bool writes);
+/* Where lane l of the access lies, in elements. */
+bool threads_locate(Block *x, const Access *c, unsigned l, int64_t *element);
+/* The thread reads or writes this byte, of which h tells. */
+bool threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h);
 /* The steps from .. to; the threads among x->from .. x->to that are active. */
 bool threads_run(Block *x, const Step *from, const Step *to, const bool *active);
 /* tir_warp.c: what all threads of each warp multiply. */
 void threads_warp_mma(Block *x, const Step *s);
+/* tir_async.c */
+bool threads_load_matrix(Block *x, const Step *s);
+bool threads_async_copy(Block *x, const Step *s, const bool *active);
+void threads_async_wait(Block *x, const Step *s, const bool *active);
+/* Whether all copies have been waited for. */
+bool threads_async_end(Block *x);
 void threads_move(Block *x, const Step *s, const bool *active);
 /* tir_roles.c: all of ROLES, whose second role ends at `after`. */
 bool roles_run(Block *x, const Step *s, const Step *after);

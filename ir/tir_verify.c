@@ -467,6 +467,69 @@ check_warp_mma(Verify *x, ValId v)
 	return true;
 }
 
+/* Operand n: a view whose elements are side by side along its last axis, with an index for each axis from operand `at` on. */
+static bool
+check_row(Verify *x, ValId v, unsigned n, unsigned at)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(n < p->narg && operand(x, v, n)->op == OP_VIEW, "operand %u is no view", n);
+	const TirInst *view = operand(x, v, n);
+	NEED(view->imm.i > 0 && is_const(operand(x, tir_arg(x->k, v, n), 2 * (unsigned)view->imm.i), 1), "the last stride of operand %u is not 1", n);
+	NEED(dtype_info[view->type.dtype].bits >= 8, "operand %u has parts of bytes", n);
+	for (unsigned a = 0; a < (unsigned)view->imm.i; a++)
+		NEED(at + a < p->narg && is_index_scalar(operand(x, v, at + a)), "operand %u is no i64 scalar", at + a);
+	return true;
+}
+
+static const TirBuffer *
+buffer_of(const Verify *x, ValId view)
+{
+	return &x->k->buffer.at[operand(x, view, 0)->imm.i];
+}
+
+static bool
+check_load_matrix(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	if (!check_row(x, v, 0, 1))
+		return false;
+	NEED(p->narg == 1 + (uint64_t)operand(x, v, 0)->imm.i, "takes an index for each axis");
+	NEED(buffer_of(x, tir_arg(x->k, v, 0))->shared && !buffer_of(x, tir_arg(x->k, v, 0))->wide, "of no buffer of the block's own");
+	NEED((p->type.dtype == DT_BF16 || p->type.dtype == DT_F16) && p->type.lanes == TIR_MATRIX, "gives no vector of %u bf16 or f16", (unsigned)TIR_MATRIX);
+	NEED(p->imm.i == 0 || p->imm.i == 1, "is turned or not");
+	return true;
+}
+
+static bool
+check_async_copy(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	if (!check_row(x, v, 0, 3) || !check_row(x, v, 1, 3 + (unsigned)operand(x, v, 0)->imm.i))
+		return false;
+	const TirBuffer *to = buffer_of(x, tir_arg(x->k, v, 0)), *from = buffer_of(x, tir_arg(x->k, v, 1));
+	NEED(p->narg == 3 + (uint64_t)operand(x, v, 0)->imm.i + (uint64_t)operand(x, v, 1)->imm.i, "takes an index for each axis");
+	NEED(same_type(operand(x, v, 2)->type, tir_scalar(DT_BOOL)), "the condition is no bool scalar");
+	NEED(to->shared && !to->wide && to->written, "to no buffer of the block's own");
+	NEED(!from->written && !from->shared && !from->same && !from->posted, "of a buffer that is written");
+	NEED(p->imm.i == 0 && p->type.dtype == DT_NONE && p->type.lanes == 0, "has flags or a type");
+	return true;
+}
+
+/* What the threads of a warp load together, and what each copies meanwhile. */
+static bool
+check_meanwhile(Verify *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	NEED(x->k->form == TIR_SPREAD && !x->k->channel.n, "outside a kernel of threads without roles");
+	if (p->op == OP_LOAD_MATRIX)
+		return check_load_matrix(x, v);
+	if (p->op == OP_ASYNC_COPY)
+		return check_async_copy(x, v);
+	NEED(p->imm.i >= 0 && p->imm.i <= TIR_MAX_ASYNC, "waits for all but %u at least", (unsigned)TIR_MAX_ASYNC);
+	NEED(p->type.dtype == DT_NONE && p->type.lanes == 0, "has a type");
+	return true;
+}
+
 static bool
 check_together(Verify *x, ValId v)
 {
@@ -620,6 +683,8 @@ check_inst(Verify *x, const Walk *w)
 		return check_leaf(x, v);
 	case OP_SHUFFLE: case OP_WARP_MMA: case OP_BARRIER:
 		return check_together(x, v);
+	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT:
+		return check_meanwhile(x, v);
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_IDIV: case OP_IMOD: case OP_POW:
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:
 	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2:

@@ -3,9 +3,10 @@
 reductions have (n 2^-24 times the sum of the magnitudes, and the rounding of the result); of small whole numbers to
 the bit. Prints a line for each that fails, and how many did not.
 
-    gpu-products.py [TEXO] [--device=cpu] [--only=REGEX]
+    gpu-products.py [TEXO] [--device=cpu] [--target=cuda:NAME] [--only=REGEX] [--rates]
 
---device=cpu computes there. TEXO is where the library lies beside, as for gpu-library.py. Exit 1 when something fails,
+--device=cpu computes there. --target compiles for another GPU than the one that is there, whose code runs on it: an H100 has
+the products of cuda:sm_80 by mma.sync. --rates times some large products of bf16 and torch's instead, in turn. TEXO is where the library lies beside, as for gpu-library.py. Exit 1 when something fails,
 77 without torch or a GPU."""
 import argparse
 import itertools
@@ -19,7 +20,9 @@ sys.path[:0] = [str(p) for p in (HERE.parent / "python", *HERE.parent.glob("lib/
 OPTIONS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 OPTIONS.add_argument("texo", nargs="?")
 OPTIONS.add_argument("--device", default="cuda")
+OPTIONS.add_argument("--target")
 OPTIONS.add_argument("--only", default="")
+OPTIONS.add_argument("--rates", action="store_true")
 ARGS = OPTIONS.parse_args()
 
 try:
@@ -34,21 +37,26 @@ import texo  # noqa: E402
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 HALF_UNIT = {"f32": 2.0**-24, "bf16": 2.0**-8, "f16": 2.0**-11}
 TINY = {"f32": 2.0**-126, "bf16": 2.0**-126, "f16": 2.0**-24}
-LAYOUTS = ("mk kn", "mk nk", "km kn", "km nk", "bmk bkn", "bmk bnk", "mk bkn")
+LAYOUTS = ("mk kn", "mk nk", "km kn", "km nk", "bmk bkn", "bmk bnk", "mk bkn", "bmk nk", "mjk jkn")
 SHAPES = ((1, 1, 1), (0, 7, 5), (5, 7, 0), (3, 5, 7), (64, 64, 64), (64, 64, 63), (127, 129, 65), (128, 256, 64), (130, 258, 72),
           (256, 512, 1024), (333, 777, 1000), (1000, 1544, 328), (1024, 1024, 4096), (61, 67, 16384), (640, 1024, 16384),
           (2048, 100, 520),
           (1501, 1703, 67), (1536, 1540, 68),
-          (1, 64, 128), (5, 72, 520), (16, 1000, 4096), (13, 4104, 1032), (9, 4100, 2056))
-BATCH = 3
+          (1, 64, 128), (5, 72, 520), (16, 1000, 4096), (13, 4104, 1032), (9, 4100, 2056),
+          (17, 40, 32), (24, 4104, 1032), (48, 72, 4096), (2056, 2048, 520))
+BATCH, PARTS = 3, 2
+TIMES, TURNS = 20, 7
+RATES = ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 512), (512, 4096, 4096),
+         (32, 4096, 4096), (4096, 4096, 4000), (4096, 4100, 4096))
 
 
 def program(layout, dtype, out):
     a, b = layout.split()
     free = "".join(c for c in "bmn" if c in a + b)
+    terms = [c for c in "jk" if c in a]
     index, dims = ", ".join, lambda of: ", ".join(of.upper())
     return (f"graph product(x: {dtype}[{dims(a)}], w: {dtype}[{dims(b)}]) -> (y: {out}[{dims(free)}]) {{\n"
-            f"  y[{index(free)}] = sum[k](f32(x[{index(a)}]) * f32(w[{index(b)}]))\n}}\n")
+            f"  y[{index(free)}] = sum[{index(terms)}](f32(x[{index(a)}]) * f32(w[{index(b)}]))\n}}\n")
 
 
 def tensor(letters, sizes, dtype, fill, seed):
@@ -62,6 +70,10 @@ def tensor(letters, sizes, dtype, fill, seed):
     else:
         x.normal_(generator=generator)
     return x.to(DTYPES[dtype])
+
+
+def compiled(text, **options):
+    return texo.compile(text, target=ARGS.target or ARGS.device, **options)
 
 
 def product(layout, x, w):
@@ -79,7 +91,7 @@ def fault(k, layout, sizes, dtype, out, fill):
     if fill == "whole":
         wrong = (got != want.to(DTYPES[out]).double()).sum().item()
         return f"{wrong} differ" if wrong else None
-    n = sizes["k"]
+    n = sizes["k"] * (sizes["j"] if "j" in a else 1)
     bound = n * 2.0**-24 / (1 - n * 2.0**-24) * product(layout, x.double().abs(), w.double().abs())
     bound = bound + HALF_UNIT[out] * (want.abs() + bound) + TINY[out] if out != "f32" else bound + TINY[out]
     over = torch.nan_to_num((got - want).abs() / bound, nan=torch.inf)
@@ -90,7 +102,7 @@ def fault(k, layout, sizes, dtype, out, fill):
 def guard_bits():
     """How many bits below a significand the hardware keeps of what it aligns, as contract/roles.c takes it: 2. Terms of
     2^-25 beside a 1 are lost with one bit, and with two add up to 2^-23."""
-    k = texo.compile(program("mk nk", "bf16", "f32"), target=ARGS.device).kernel()
+    k = compiled(program("mk nk", "bf16", "f32")).kernel()
     x, w = torch.zeros(128, 64, device=ARGS.device), torch.ones(64, 64, device=ARGS.device)
     x[:, 0], x[:, 1:16] = 1, 2.0**-25
     got = ((k(x.bfloat16(), w.bfloat16()) - 1) * 2.0**23).unique().tolist()
@@ -99,7 +111,37 @@ def guard_bits():
     return right
 
 
+def seconds(run):
+    """Of one of many runs, by the GPU's own clock."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    run()
+    begin.record()
+    for _ in range(TIMES):
+        run()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end) / 1e3 / TIMES
+
+
+def rates():
+    """The median of some turns, texo's beside torch's."""
+    for layout in LAYOUTS[:4]:
+        k = compiled(program(layout, "bf16", "bf16")).kernel()
+        a, b = layout.split()
+        for m, n, terms in RATES:
+            x, w = (tensor(of, {"m": m, "n": n, "k": terms}, "bf16", "normal", seed) for seed, of in ((1, a), (2, b)))
+            y = torch.empty(m, n, device=ARGS.device, dtype=torch.bfloat16)
+            u, v = x if a == "mk" else x.T, w if b == "kn" else w.T
+            launch = k.bind(x, w, out=y)
+            turns = [(seconds(launch), seconds(lambda: torch.matmul(u, v, out=y))) for _ in range(TURNS)]
+            own, peer = (2e-12 * m * n * terms / sorted(t[side] for t in turns)[TURNS // 2] for side in range(2))
+            print(f"{layout} {m}x{n}x{terms}: {own:.0f} TFLOP/s, torch {peer:.0f}: {own / peer:.2f}", flush=True)
+    return 0
+
+
 def main():
+    if ARGS.rates:
+        return rates()
     failed, done = 0, 0
     for layout, dtype, fp in itertools.product(LAYOUTS, ("bf16", "f16", "f32"), ("relaxed", "strict", "fast")):
         if fp != "relaxed" and (layout not in LAYOUTS[:2] or dtype == "f16"):
@@ -110,10 +152,10 @@ def main():
             name = f"{layout} {dtype} {out} {fp}"
             if not re.search(ARGS.only, name):
                 continue
-            k = texo.compile(program(layout, dtype, out), target=ARGS.device, fp=fp).kernel()
+            k = compiled(program(layout, dtype, out), fp=fp).kernel()
             for m, n, terms in SHAPES:
                 for fill in ("normal", "positive", "whole"):
-                    sizes = {"b": BATCH, "m": m, "n": n, "k": terms}
+                    sizes = {"b": BATCH, "m": m, "n": n, "j": PARTS, "k": terms}
                     said = fault(k, layout, sizes, dtype, out, fill)
                     done, failed = done + 1, failed + (said is not None)
                     if said:

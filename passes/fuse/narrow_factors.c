@@ -1,11 +1,11 @@
 /* narrow_factors.c: what is narrowed to be multiplied is stored so, where matrix units take elements alone.
  *
  * in     any graph in relaxed or fast mode
- * out    a factor of a contraction, f32(t(y)) with a computed y and t of 16 bits, where kernels of roles
- *        (schedule/contract_roles.c) would take the contraction if it were an element: y in t is a node of its
+ * out    a factor of a contraction, f32(t(y)) with a computed y and t of 16 bits, where kernels of roles or of warps
+ *        (schedule/contract/roles.c, warps.c) would take the contraction if it were an element: y in t is a node of its
  *        own, over the axes that the factor has, and the factor is its element
  * fp     reassociates: t(y) may be a free cast (narrow_contract.c), which this makes one that rounds
- * tests  tests/passes/contract_roles_test.c
+ * tests  tests/passes/contract_roles_test.c, contract_warps_test.c
  *
  * Products of a stream (stream_group.c) are not asked: weights never leave its kernel.
  *
@@ -18,6 +18,7 @@
 #include "passes/retarget.h"
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/strips.h"
+#include "passes/schedule/contract/warps.h"
 
 enum { LEAST_BITS = 16 };
 
@@ -76,13 +77,14 @@ pass_narrow_factors(Graph *g, PassCtx *cx)
 {
 	uint32_t nnode = g->node.n;
 	VEC(uint32_t) owner = {0};
-	if (cx->options->fuse == FUSE_OFF || !cx->options->roles)
+	if (cx->options->fuse == FUSE_OFF || (!cx->options->roles && !cx->options->warp_mma))
 		return 0;
 	const bool *streamed = stream_members(g, cx);
 	for (uint32_t i = 0; i < nnode; i++) {
 		const Node n = g->node.at[i];
 		ExprId factor[2], body = n.body;
-		if (streamed[n.out] || !contract_roles_would(g, cx->scratch, cx->faulty, n.out, cx->options, factor))
+		if (streamed[n.out] || (!contract_roles_would(g, cx->scratch, cx->faulty, n.out, cx->options, factor) &&
+		                        !contract_warps_would(g, cx->scratch, cx->faulty, n.out, cx->options, factor)))
 			continue;
 		ExprId once = contract_strips_long(g, cx->scratch, cx->faulty, n.out, cx->options);
 		for (unsigned k = 0; k < 2; k++) {

@@ -11,6 +11,7 @@
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/strips.h"
 #include "passes/schedule/contract/threads.h"
+#include "passes/schedule/contract/warps.h"
 #include "passes/schedule/contract/window.h"
 #include "passes/schedule/index/index.h"
 #include "passes/schedule/rows/rows.h"
@@ -297,6 +298,8 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	case TMPL_CONTRACT:
 		if (contract_is_strips(&k->plan))
 			contract_strips_build(s->g, scratch, places, k);
+		else if (contract_is_warps(&k->plan))
+			contract_warps_build(s->g, scratch, places, s->cx->options, k);
 		else if (k->plan.threads && k->plan.lanes)
 			contract_threads_build(s->g, scratch, places, s->cx->options, k);
 		else if (k->plan.threads && contract_window_could(s->g, scratch, places->faulty, t, s->cx->options))
@@ -342,7 +345,7 @@ take_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 static unsigned
 build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
-	KernelPlan plan[STRIPS_MOST_PLANS + ROLES_MOST_PLANS + WINDOW_MOST_PLANS + CONTRACT_THREADS_PLANS];
+	KernelPlan plan[STRIPS_MOST_PLANS + ROLES_MOST_PLANS + WINDOW_MOST_PLANS + WARPS_MOST_PLANS + CONTRACT_THREADS_PLANS];
 	uint32_t n;
 	unsigned count = 0;
 	members(s, &t, &n);
@@ -352,6 +355,7 @@ build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *sc
 		unsigned strips = contract_strips_take(s->g, s->cx->scratch, places, t, s->cx->options, plan);
 		count = strips + contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + strips);
 		count += contract_window_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + count);
+		count += contract_warps_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
 		count += contract_threads_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
 	}
 	for (unsigned k = 0; k < count; k++) {

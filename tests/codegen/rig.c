@@ -70,7 +70,7 @@ rig_program(Rig *r, int64_t ntask)
 	g->name = r->k->name;
 	Kernel k = {.tir = r->k, .ntask = expr_int(g, DT_I64, ntask), .serial = true};
 	k.plan.tmpl = TMPL_NEST;
-	for (uint32_t b = 0; b < r->k->buffer.n; b++)
+	for (uint32_t b = 0; b < r->k->buffer.n && !r->k->buffer.at[b].shared; b++) /* shared ones come last */
 		add_buffer(r, &k, &r->k->buffer.at[b]);
 	for (uint32_t s = 0; s < r->k->scalar.n; s++) {
 		TensorId id = add_param(r, TENSOR_SCALAR, r->k->scalar.at[s].name, r->k->scalar.at[s].dtype, 0, NULL);

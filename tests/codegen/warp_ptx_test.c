@@ -1,5 +1,6 @@
 /* warp_ptx_test.c: what a warp multiplies, in PTX: one instruction, whose words are those that were loaded, at once and past
- * the first cache; whole numbers of 4 bits come by two from where they are half a word apart. */
+ * the first cache, where there is such a load; whole numbers of 4 bits come by two from where they are half a word apart. And
+ * matrices that come from what was copied to shared memory meanwhile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -58,9 +59,18 @@ count(const char *text, const char *word)
 
 typedef struct {
 	Weights weights;
-	const char *load;
+	const char *sm, *load;
 	unsigned conversions, sums, moves; /* to floats; of two at once; of halves */
 } Expected;
+
+static const char *
+text_of(Rig *r, const Program *p, const char *sm)
+{
+	CodegenOptions o = {.cpu = sm, .opt_level = 2, .want_asm = true};
+	if (codegen_cpu(&r->arena, &p, 1, &o, &r->out) != CODEGEN_OK)
+		fail_msg("codegen: %s", r->out.message);
+	return r->out.assembly;
+}
 
 static void
 has(Rig *r, const void *arg)
@@ -68,10 +78,7 @@ has(Rig *r, const void *arg)
 	const Expected *x = arg;
 	build(r, &x->weights);
 	Program *p = rig_program(r, 8);
-	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
-	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
-		fail_msg("codegen: %s", r->out.message);
-	const char *text = r->out.assembly;
+	const char *text = text_of(r, p, x->sm);
 	assert_int_equal(count(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 1);
 	assert_int_equal(count(text, x->load), 1);
 	assert_int_equal(count(text, "cvt.rn."), x->conversions);
@@ -82,16 +89,88 @@ has(Rig *r, const void *arg)
 static void
 words(void **state)
 {
-	static const Expected elements = {{DT_BF16, false}, "ld.global.nc.L1::no_allocate.L2::128B.v4.b32", 0, 0, 0};
-	static const Expected apart = {{DT_I4, true}, "ld.global.nc.L1::no_allocate.L2::128B.b32", 0, WARP_MMA_A / 2, 0};
+	static const Expected elements = {{DT_BF16, false}, "sm_90a", "ld.global.nc.L1::no_allocate.L2::128B.v4.b32", 0, 0, 0};
+	static const Expected older = {{DT_BF16, false}, "sm_80", "ld.global.v4.b32", 0, 0, 0};
+	static const Expected apart = {{DT_I4, true}, "sm_90a", "ld.global.nc.L1::no_allocate.L2::128B.b32", 0, WARP_MMA_A / 2, 0};
 	(void)state;
 	rig_run("k", has, &elements);
+	rig_run("k", has, &older);
 	rig_run("k", has, &apart);
+}
+
+/* --- matrices --- */
+
+/* z[4 i ..] = the warp's product of 16 rows of 16 terms, of w, with the first 8 of them, turned. */
+static void
+build_matrices(Rig *r)
+{
+	TirKernel *k = r->k;
+	ValId arg[WARP_MMA_OPERANDS], one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, 4096), words = tir_int(k, DT_I64, 4);
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = LANES;
+	tir_add_buffer(k, name_cstr(r->names, "w"), DT_BF16, false);
+	tir_add_buffer(k, name_cstr(r->names, "z"), DT_F32, true);
+	unsigned shared = tir_add_buffer(k, 0, DT_F32, true);
+	k->buffer.at[shared].shared = TIR_WARP * 4;
+	ValId from = tir_view(k, 0, 1, &n, &one), to = tir_view(k, 1, 1, &n, &one);
+	ValId rows = tir_view(k, shared, 2, (ValId[]){tir_int(k, DT_I64, TIR_WARP), words}, (ValId[]){words, one});
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId i = tir_for(k, lo, hi, one, NULL, 0), thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	i = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, i, tir_int(k, DT_I64, TIR_WARP)), thread);
+	ValId at[2] = {thread, tir_int(k, DT_I64, 0)}, index = tir_binary(k, OP_MUL, i, tir_int(k, DT_I64, LANES));
+	tir_async_copy(k, rows, at, from, &index, tir_binary(k, OP_LT, index, n));
+	tir_async_wait(k, 0);
+	tir_emit(k, OP_BARRIER, (TirType){0}, 0, NULL, 0);
+	ValId all = tir_load_matrix(k, DT_BF16, rows, at, false), turned = tir_load_matrix(k, DT_BF16, rows, at, true);
+	for (unsigned e = 0; e < WARP_MMA_OPERANDS; e++)
+		arg[e] = e < WARP_MMA_A ? tir_emit(k, OP_LANE, tir_scalar(DT_BF16), e, &all, 1)
+		         : e < WARP_MMA_A + WARP_MMA_B ? tir_emit(k, OP_LANE, tir_scalar(DT_BF16), e - WARP_MMA_A, &turned, 1) : tir_float(k, DT_F32, 0);
+	ValId sum = tir_emit(k, OP_WARP_MMA, tir_vector(DT_F32, WARP_MMA_C), 0, arg, WARP_MMA_OPERANDS);
+	index = tir_binary(k, OP_MUL, i, tir_int(k, DT_I64, WARP_MMA_C));
+	tir_store(k, to, sum, &index, 0, TIR_LANES_ALONG(0));
+	tir_emit(k, OP_BARRIER, (TirType){0}, 0, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}
+
+static void
+has_matrices(Rig *r, const void *arg)
+{
+	build_matrices(r);
+	const char *text = text_of(r, rig_program(r, 8), arg);
+	assert_int_equal(count(text, "cp.async.cg.shared.global"), 1);
+	assert_int_equal(count(text, "cp.async.commit_group"), 1);
+	assert_int_equal(count(text, "cp.async.wait_group"), 1);
+	assert_int_equal(count(text, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
+	assert_int_equal(count(text, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), 1);
+	assert_int_equal(count(text, ".extern .shared"), 0);
+	assert_int_equal(count(text, "prmt"), 0);
+	assert_int_equal(count(text, "mov.b32 \t{"), 0);
+}
+
+/* More shared memory than a kernel's text may say. */
+static void
+has_launch_memory(Rig *r, const void *arg)
+{
+	build_matrices(r);
+	r->k->buffer.at[2].shared = (64 << 10) / 4;
+	const char *text = text_of(r, rig_program(r, 8), arg);
+	assert_int_equal(count(text, ".extern .shared .align 16 .b8 launch_shared[]"), 1);
+}
+
+static void
+matrices(void **state)
+{
+	(void)state;
+	rig_run("k", has_launch_memory, "sm_80");
+	rig_run("k", has_matrices, "sm_80");
+	rig_run("k", has_matrices, "sm_90a");
+	rig_run("k", has_matrices, "sm_120");
 }
 
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(words)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(words), cmocka_unit_test(matrices)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

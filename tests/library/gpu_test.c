@@ -146,16 +146,22 @@ typedef struct {
 } Product;
 
 static void
-product_init(Product *p)
+product_for(Product *p, const char *gpu)
 {
 	texo_options target = TEXO_INIT(texo_options);
 	texo_ctx_options o = fixture_options(&p->heap);
-	target.target = "cuda:sm_90a";
+	target.target = gpu;
 	assert_int_equal(texo_ctx_create(&o, &p->ctx), TEXO_OK);
 	assert_int_equal(texo_compile_string(p->ctx, product, strlen(product), NULL, &target, &p->m), TEXO_OK);
 	assert_int_equal(texo_module_get_kernel(p->m, "product", &p->k), TEXO_OK);
 	factors_init(&p->f);
 	p->workspace = (char *)(uintptr_t)device_memory(1 << 20);
+}
+
+static void
+product_init(Product *p)
+{
+	product_for(p, "cuda:sm_90a");
 }
 
 static void
@@ -205,6 +211,32 @@ products_have_maps(void **state)
 	assert_int_equal(launch_product(&p), 0);
 	assert_int_equal(p.bytes, 300 * 256 + 128);
 	assert_int_equal(fake->early, 1);
+	assert_int_equal(fake->shared, 0);
+	product_free(&p);
+}
+
+/* Without roles: tiles of warps, with more shared memory than their code may say; where rows do not begin at multiples of 16
+ * bytes, of threads. */
+static void
+products_of_warps(void **state)
+{
+	static const int64_t x[2] = {1024, 80}, w[2] = {80, 1024}, y[2] = {1024, 1024};
+	Product p = {0};
+	(void)state;
+	product_for(&p, "cuda:sm_80");
+	memcpy(p.f.x_shape, x, sizeof x);
+	memcpy(p.f.w_shape, w, sizeof w);
+	memcpy(p.f.y_shape, y, sizeof y);
+	p.f.w_stride[0] = 1024;
+	assert_int_equal(launch_product(&p), 0);
+	assert_int_equal(fake->launches, 1);
+	assert_int_equal(fake->early, 0);
+	assert_int_equal(fake->threads, 256);
+	assert_int_equal(fake->blocks, 128); /* tiles of 128 x 64 */
+	assert_int_equal(fake->shared, 3 * (128 + 64) * 64 * 2);
+	p.f.w.byte_offset = 2;
+	assert_int_equal(launch_product(&p), 0);
+	assert_int_equal(fake->threads, 128);
 	assert_int_equal(fake->shared, 0);
 	product_free(&p);
 }
@@ -532,6 +564,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_target, set_up),
 		cmocka_unit_test_setup(products_have_maps, set_up),
+		cmocka_unit_test_setup(products_of_warps, set_up),
 		cmocka_unit_test_setup(products_of_other_rows, set_up),
 		cmocka_unit_test_setup(alignments, set_up),
 		cmocka_unit_test_setup(the_contexts_device, set_up),

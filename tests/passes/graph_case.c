@@ -288,8 +288,14 @@ fetched_views(const TirKernel *k)
 	return n;
 }
 
+/* What a GPU multiplies matrices by, and the only tile that it may have. */
+typedef struct {
+	bool roles, warps;
+	unsigned tile;
+} Matrices;
+
 static void
-run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, CaseRun *out)
+run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, CaseRun *out)
 {
 	Case c = {.arena = a, .g = graph_new(a, names_new(a)), .seed = 42};
 	EvalOutputs want;
@@ -301,8 +307,9 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, 
 	graph_decide(c.g);
 	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
 	text_init(&log, a);
-	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = roles,
-	                 .roles_tile = (uint8_t)tile, .remarks = true, .verify_each = true, .part_terms = c.part_terms,
+	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = by.roles,
+	                 .warp_mma = by.roles || by.warps, .roles_tile = (uint8_t)(by.roles ? by.tile : 0),
+	                 .warps_tile = (uint8_t)(by.roles ? 0 : by.tile), .remarks = true, .verify_each = true, .part_terms = c.part_terms,
 	                 .least_tile = f->least_tile};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpOptions io = f->interp;
@@ -334,7 +341,8 @@ run_config(Arena *a, CaseFn *build, const Config *f, bool roles, unsigned tile, 
 	bool tiles = got.ran && interp_is_tiles(got.ran);
 	out->tile = tiles ? got.ran->plan.tile_rows : 0;
 	out->group = tiles ? got.ran->plan.group : 0;
-	out->warps = got.ran && got.ran->plan.threads && got.ran->plan.pairs;
+	out->strips = tiles && got.ran->plan.pairs && got.ran->plan.lanes;
+	out->warps = tiles && got.ran->plan.pairs && !got.ran->plan.lanes;
 	out->ahead = fetched_views(p->kernel.at[0].tir);
 	for (uint32_t k = 0; k < p->kernel.n; k++)
 		out->roles |= p->kernel.at[k].tir->channel.n > 0;
@@ -351,7 +359,7 @@ const unsigned case_configs = sizeof configs / sizeof *configs;
 void
 case_run_one(Arena *a, CaseFn *build, unsigned k, CaseRun *out)
 {
-	run_config(a, build, &configs[k], false, 0, out);
+	run_config(a, build, &configs[k], (Matrices){0}, out);
 	if (out->mismatches)
 		fail_msg("configuration %u: %s", k, out->message);
 }
@@ -450,9 +458,23 @@ case_try_roles(CaseFn *build, bool split, unsigned tile)
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, split ? &several : &one, true, tile, &out);
+	run_config(&arena, build, split ? &several : &one, (Matrices){true, true, tile}, &out);
 	if (out.mismatches)
 		fail_msg("with roles: %s", out.message);
+	assert_true(out.compared > 0);
+	return out;
+}
+
+CaseRun
+case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned tile)
+{
+	const Config one = {fp, 32, {1, split ? 2 : 0}, true, TIR_NO_DOT, true, least};
+	CaseRun out = {0};
+	if (setjmp(unwind.env))
+		fail_msg("%s", unwind.text);
+	run_config(&arena, build, &one, (Matrices){false, true, tile}, &out);
+	if (out.mismatches)
+		fail_msg("with tiles of warps: %s", out.message);
 	assert_true(out.compared > 0);
 	return out;
 }
@@ -464,7 +486,7 @@ case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split)
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, &one, false, 0, &out);
+	run_config(&arena, build, &one, (Matrices){0}, &out);
 	if (out.mismatches)
 		fail_msg("with tiles of threads: %s", out.message);
 	assert_true(out.compared > 0);

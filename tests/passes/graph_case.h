@@ -51,7 +51,8 @@ typedef struct {
 	bool roles;                /* and whether it has some */
 	bool once;                 /* whether its folds are gone through together */
 	bool posts;                /* whether tasks of a kernel that ran wait for others */
-	bool warps;                /* whether the kernel that ran first multiplies by its warps */
+	bool strips;               /* whether the kernel that ran first is one of strips, or of tiles of warps */
+	bool warps;
 	unsigned threads;          /* of a block of the kernel that ran last */
 	unsigned tile, group;      /* of the kernel that ran first: rows of a tile of threads, elements read at once; 0: none */
 	unsigned ahead;            /* how many of its views are fetched some turns before they are read */
@@ -80,7 +81,10 @@ CaseRun case_try_dot(CaseFn *build, TirDotUnit unit);
 CaseRun case_try_blocks(CaseFn *build);
 /* For a GPU with roles (ir/channel.h); split: its tasks go to several blocks. tile: as PassOptions has it. */
 CaseRun case_try_roles(CaseFn *build, bool split, unsigned tile);
-/* For a GPU without them, in this mode; tiles of threads are for so many rows, columns and terms, 0: for those that are
+/* For a GPU whose warps multiply matrices, and that has no roles, in this mode; least and split as below. tile: as
+ * PassOptions has it. */
+CaseRun case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned tile);
+/* For a GPU without either, in this mode; tiles of threads are for so many rows, columns and terms, 0: for those that are
  * worth it. */
 CaseRun case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split);
 

@@ -104,7 +104,7 @@ batch(Run *r, Gpu *gpu, uint64_t first, unsigned n)
 	CodegenOptions co = {.cpu = gpu->name, .opt_level = 2, .want_asm = true, .no_code = true};
 	CodegenResult out = {0};
 	TargetOffer offer = codegen_target_offer(gpu->name);
-	PassOptions po = {.lanes = offer.lanes, .blocks = offer.blocks, .cluster = offer.cluster, .has_fma = offer.fma,
+	PassOptions po = {.lanes = offer.lanes, .blocks = offer.blocks, .cluster = offer.cluster, .warp_mma = offer.warp_mma, .has_fma = offer.fma,
 	                  .has_scale = offer.scale, .has_fp8 = offer.fp8, .dot = offer.dot, .host = host_default()};
 	Unwind u = {0};
 	Arena a;

@@ -686,6 +686,7 @@ main(int argc, char **argv)
 	r.passes.lanes = offer.lanes;
 	r.passes.blocks = offer.blocks;
 	r.passes.cluster = offer.cluster;
+	r.passes.warp_mma = offer.warp_mma;
 	r.passes.has_fma = offer.fma;
 	r.passes.has_scale = offer.scale;
 	r.passes.has_ex2 = offer.ex2;

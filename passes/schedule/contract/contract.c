@@ -22,6 +22,7 @@
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/strips.h"
 #include "passes/schedule/contract/threads.h"
+#include "passes/schedule/contract/warps.h"
 #include "passes/schedule/contract/window.h"
 
 /* --- factors --- */
@@ -248,6 +249,7 @@ contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId 
 	                                             contract_roles_could(g, scratch, faulty, t, o) ||
 	                                             contract_strips_could(g, scratch, faulty, t, o) ||
 	                                             contract_window_could(g, scratch, faulty, t, o) ||
+	                                             contract_warps_could(g, scratch, faulty, t, o) ||
 	                                             contract_threads_could(g, scratch, faulty, t, o));
 }
 

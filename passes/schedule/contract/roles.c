@@ -114,7 +114,7 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 	unsigned n = 0;
 	for (unsigned k = 0; k < roles_tiles(); k++) {
 		RolesTile tile = roles_tile(k);
-		if ((o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !roles_finish_side(g, tensor_node(g, t), x.column_axis)))
+		if ((o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
 			continue;
 		plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile.groups + 1) * TIR_GROUP), .group = tile.side,
 		                         .cluster = tile.parts, .resident = tile.resident, .tile_rows = tile.rows, .tile_columns = tile.columns,

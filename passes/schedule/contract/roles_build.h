@@ -4,6 +4,7 @@
 
 #include "passes/schedule/contract/contract.h"
 #include "passes/schedule/contract/roles.h"
+#include "passes/schedule/contract/side.h"
 
 /* A factor: an element of a tensor. */
 typedef struct {
@@ -125,30 +126,12 @@ unsigned roles_tile_of(const KernelPlan *p);
 /* Over dims: 1 where the output's columns let tile n be used, and it is predicted to take no longer than those behind it
  * that finish elements in the same way, else 0. `only`: 0, or 1 + the only tile that there is. */
 ExprId roles_tile_suits(Roles *r, unsigned n, unsigned only);
-/* Instructions that finish an element. */
-unsigned roles_finish_cost(Roles *r);
 /* Over dims: Kernel.pitch. */
 ExprId roles_pitch(Roles *r);
 /* How many tiles of this kind the output has. */
 ExprId roles_tile_count(Roles *r, const RolesTile *t);
 
-/* --- elements of a tile side by side, and panels of sums in shared memory (roles_side.c) --- */
-enum { MOST_SIDE = 4, MOST_WIDE = 8 };
-/* Tensors that finish reads along their memory as the column goes on, and by which axes. */
-typedef struct {
-	unsigned n;
-	struct {
-		TensorId tensor;
-		uint8_t axis[TG_MAX_RANK];
-	} at[MOST_WIDE];
-} WideReads;
-void side_find(Roles *r, WideReads *wide);
-/* Elements side by side from here on, of a view. */
-void side_load(Roles *r, ValId view, const ValId *at, unsigned rank, DType t, ValId *to);
-/* Those at the point, finished. */
-void side_finish(Roles *r, const WideReads *wide, const ValId *sum, PointVal *done);
-/* Those as a vector. */
-ValId side_join(Roles *r, const PointVal *done);
+/* --- panels of sums in shared memory (roles_panel.c) --- */
 /* How many times 64 rows a group has. */
 unsigned roles_repeats(const Roles *r);
 /* Stages one of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */
@@ -157,7 +140,5 @@ void roles_stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned f
 /* --- the elements of a tile, of which the group has the sums (roles_finish.c) --- */
 void roles_bind_staged(Roles *r);
 void roles_finish(Roles *r);
-/* Whether several elements side by side of the node's output can be stored at once. */
-bool roles_finish_side(const Graph *g, const Node *n, unsigned column_axis);
 
 #endif

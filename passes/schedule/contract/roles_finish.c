@@ -26,7 +26,7 @@ typedef struct {
 	ValId row0, column; /* the same of the output */
 	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
 	ValId row_end;      /* of the output, or of a tile that ends before */
-	WideReads wide;
+	Side side;
 } Own;
 
 /* Of a row of sums that are staged: of a panel, or where the cluster reaches them. */
@@ -54,32 +54,19 @@ roles_bind_staged(Roles *r)
 
 /* The sums side by side, of a row of those that are staged. */
 static void
-load_sums(Roles *r, ValId row, ValId right, ValId *sum)
+load_sums(Roles *r, const Side *side, ValId row, ValId right, ValId *sum)
 {
 	if (!r->tile.parts) {
-		side_load(r, r->staged, (ValId[]){row, right}, 2, DT_F32, sum);
+		side_load(side, r->staged, (ValId[]){row, right}, 2, DT_F32, sum);
 		return;
 	}
 	ValId at = roles_op(r, OP_ADD, roles_op(r, OP_MUL, row, roles_int(r, pitch(r))), right);
 	for (unsigned p = 0; p < r->tile.parts; p++) {
 		ValId part[MOST_SIDE];
-		side_load(r, r->staged, (ValId[]){roles_int(r, p), at}, 2, DT_F32, part);
+		side_load(side, r->staged, (ValId[]){roles_int(r, p), at}, 2, DT_F32, part);
 		for (unsigned c = 0; c < r->tile.side; c++)
 			sum[c] = p ? roles_op(r, OP_ADD, sum[c], part[c]) : part[c];
 	}
-}
-
-static void
-store_side(Roles *r, const PointVal *done)
-{
-	Point *l = &r->l;
-	const Tensor *out = &l->g->tensor.at[l->node->out];
-	if (r->tile.side == 1) {
-		point_store(l, l->node->out, *done, l->axis, -1);
-		return;
-	}
-	ValId all = side_join(r, done);
-	tir_store(l->tir, point_tensor(l, l->node->out)->data, all, l->axis, 0, TIR_LANES_ALONG(out->rank - 1));
 }
 
 /* --- panels --- */
@@ -95,12 +82,12 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
 		ValId down = roles_op(r, OP_ADD, row, roles_int(r, (int64_t)i * own->down));
 		at[i] = l->axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, down);
 		ValId sum[MOST_SIDE];
-		load_sums(r, roles_op(r, OP_ADD, own->first, down), own->right, sum);
-		side_finish(r, &own->wide, sum, done + i * r->tile.side);
+		load_sums(r, &own->side, roles_op(r, OP_ADD, own->first, down), own->right, sum);
+		side_finish(&own->side, sum, done + i * r->tile.side);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		l->axis[r->of.row_axis] = at[i];
-		store_side(r, done + i * r->tile.side);
+		side_store(&own->side, done + i * r->tile.side);
 	}
 }
 
@@ -128,7 +115,7 @@ static void
 finish_panel(Roles *r, const Own *own)
 {
 	TirKernel *k = r->l.tir;
-	unsigned rows = (roles_finish_cost(r) <= FEW ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
+	unsigned rows = (side_cost(&r->l) <= FEW ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
 	rows = rows < all ? rows : all;
 	ValId step = roles_int(r, (int64_t)rows * own->down);
 	tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
@@ -160,7 +147,7 @@ own_place(Roles *r)
 	if (!r->tile.turns)
 		rest = roles_op(r, OP_ADD, rest, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)roles_repeats(r) * TIR_MMA_ROWS)));
 	own.row0 = roles_op(r, OP_ADD, r->row0, rest);
-	side_find(r, &own.wide);
+	side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
 	return own;
 }
 
@@ -204,7 +191,7 @@ place_of_part(Roles *r)
 	own.down = r->tile.parts * warps * below;
 	own.end = (rows + own.down - 1) / own.down * own.down;
 	own.row_end = roles_op(r, OP_MIN, point_launch_expr(&r->l, r->nrow), roles_op(r, OP_ADD, r->row0, roles_int(r, rows)));
-	side_find(r, &own.wide);
+	side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
 	return own;
 }
 

@@ -11,12 +11,10 @@
  * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are, and are copied
  * where that is predicted to take less than what is lost by reading two sectors for one. */
 #include "passes/schedule/contract/roles_build.h"
-#include "passes/schedule/op_cost.h"
 
 enum {
 	PROCESSORS = 132,     /* of an H100 or H200 with all that they are sold with */
 	LANES_A_CYCLE = 128,
-	PLAIN_ELEMENT = 12,   /* instructions to bring a sum to where it is stored */
 	WIDE_PANEL = 64,
 	WAIT = 17, LONG_WAIT = 36, ALONE_WAIT = 48, /* cycles that those of an element wait: in wide panels, in others, one by one */
 	START = 1500,         /* cycles until the first products go on, and for what is left behind the last */
@@ -82,22 +80,6 @@ roles_tile_count(Roles *r, const RolesTile *t)
 	return count;
 }
 
-static void
-add_cost(void *user, ExprId e)
-{
-	struct { const Graph *g; unsigned cost; } *x = user;
-	x->cost += expr_cost(x->g, e).vector;
-}
-
-unsigned
-roles_finish_cost(Roles *r)
-{
-	struct { const Graph *g; unsigned cost; } x = {r->l.g, PLAIN_ELEMENT};
-	if (r->l.node->finish)
-		expr_walk(r->l.g, r->l.scratch, r->l.node->finish, add_cost, &x);
-	return x.cost;
-}
-
 /* Over dims: cycles, about. */
 static ExprId
 cycles(Roles *r, const RolesTile *t)
@@ -105,7 +87,7 @@ cycles(Roles *r, const RolesTile *t)
 	Graph *g = r->l.g;
 	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
 	unsigned wait = t->side == 1 ? ALONE_WAIT : t->parts || t->panel >= WIDE_PANEL ? WAIT : LONG_WAIT;
-	unsigned finish = lane * (roles_finish_cost(r) + wait);
+	unsigned finish = lane * (side_cost(&r->l) + wait);
 	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
 	finish = t->parts ? finish / parts + MEET : finish;
 	ExprId waves = launch_ceil_div(g, roles_tile_count(r, t), t->parts ? t->clusters : PROCESSORS);

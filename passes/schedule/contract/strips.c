@@ -14,7 +14,7 @@
  *
  * Rows and columns beyond the last one are that one again, and are not stored; terms beyond the last one are 0 in both
  * factors. The order of the sums is the hardware's, in parts of the warps' chunks, which the strict mode does not allow;
- * of its rounding holds what roles.c says. */
+ * of its rounding holds what roles.c and warps.c say: a warp has at most an eighth of the terms, and a chunk. */
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/contract/strips.h"
 
@@ -23,7 +23,7 @@
 
 enum {
 	THREADS = 512,      /* 128 registers each; */
-	FEW_THREADS = 256,  /* 256, for what is computed of weights */
+	FEW_THREADS = 256,  /* 256, for what is computed of weights, and for assemblers of GPUs without roles, who take more */
 	FEW = 16,           /* rows, of two instructions */
 	STRIP = 64,         /* of a warp */
 	LEAST_LONG = 64,
@@ -95,7 +95,7 @@ static bool
 could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, Product *p)
 {
 	const Node *n = tensor_node(g, t);
-	return o->roles && o->blocks && g->fp != FP_STRICT && contract_is_sum_of_products(g, t) &&
+	return o->warp_mma && o->blocks && g->fp != FP_STRICT && contract_is_sum_of_products(g, t) &&
 	       !(n->finish && expr_can_fault(g, scratch, faulty, n->finish)) && find_product(g, scratch, faulty, t, p);
 }
 
@@ -140,7 +140,8 @@ contract_strips_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 	expr_walk(g, scratch, tensor_node(g, t)->body, note_overlap, &overlap);
 	if (overlap.found)
 		return 0;
-	unsigned terms = lane_terms(g, p), threads = expr_get(g, p->side[0].value)->op == OP_READ && !p->scales.n ? THREADS : FEW_THREADS;
+	bool plain = expr_get(g, p->side[0].value)->op == OP_READ && !p->scales.n;
+	unsigned terms = lane_terms(g, p), threads = plain && o->roles ? THREADS : FEW_THREADS;
 	plan[0] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = WARP_MMA_C, .unroll = 1, .pairs = WARP_MMA_TERMS / 2, .threads = (uint16_t)threads,
 	                       .group = (uint16_t)terms, .resident = 1,
 	                       .tile_rows = (uint16_t)(p->few_columns ? STRIP : FEW), .tile_columns = (uint16_t)(p->few_columns ? FEW : STRIP),

@@ -18,7 +18,7 @@ void contract_strips_build(Graph *g, Arena *scratch, const Places *places, Kerne
 static inline bool
 contract_is_strips(const KernelPlan *p)
 {
-	return p->threads && p->pairs;
+	return p->threads && p->pairs && p->lanes;
 }
 
 /* --- for the files of this template --- */

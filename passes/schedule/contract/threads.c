@@ -44,24 +44,6 @@ static const unsigned stage_after[2] = {0, 3};
 
 /* --- whether --- */
 
-/* Whether so many indices may be at least `least`: they are, or are not known. */
-static bool
-may_reach(const Graph *g, const Node *n, uint32_t axes, int64_t least)
-{
-	int64_t count = 1;
-	for (unsigned a = 0; a < TG_MAX_AXES; a++) {
-		if (!(axes >> a & 1))
-			continue;
-		const Expr *hi = expr_get(g, a < n->npar ? g->tensor.at[n->out].extent[a] : n->axis[a].hi);
-		const Expr *lo = a < n->npar ? NULL : expr_get(g, n->axis[a].lo);
-		if (hi->op != OP_CONST || (lo && lo->op != OP_CONST))
-			return true;
-		int64_t extent = hi->imm.i - (lo ? lo->imm.i : 0);
-		count = extent <= 0 ? 0 : count > least ? count : count * (extent < least ? extent : least);
-	}
-	return count >= least;
-}
-
 static int64_t
 least_of(const PassOptions *o, int64_t otherwise)
 {
@@ -91,12 +73,12 @@ contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, Tenso
 		return false;
 	const Node *n = tensor_node(g, t);
 	uint32_t terms = ((UINT32_C(1) << n->nred) - 1) << n->npar;
-	return may_reach(g, n, f.row_axes, least_of(o, LEAST)) && may_reach(g, n, f.column_axes, least_of(o, LEAST)) &&
-	       may_reach(g, n, terms, least_terms(o));
+	return indices_may_reach(g, n, f.row_axes, least_of(o, LEAST)) && indices_may_reach(g, n, f.column_axes, least_of(o, LEAST)) &&
+	       indices_may_reach(g, n, terms, least_terms(o));
 }
 
 unsigned
-contract_threads_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, bool roles,
+contract_threads_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, bool matrices,
                       KernelPlan *p)
 {
 	Factors f;
@@ -107,7 +89,7 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
 	const Node *node = tensor_node(g, t);
 	panel_find(g, scratch, node, &f, false, &rows);
 	panel_find(g, scratch, node, &f, true, &columns);
-	bool groups = !roles && (rows.group > 1 || columns.group > 1), wide = dtype_info[reduction_type(g, node)].bits > 32;
+	bool groups = !matrices && (rows.group > 1 || columns.group > 1), wide = dtype_info[reduction_type(g, node)].bits > 32;
 	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
 		if ((shapes[n].groups && !groups) || (shapes[n].large && wide))
 			continue;
@@ -119,53 +101,6 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
 		                          .nnode = 1, .node = {t}};
 	}
 	return count;
-}
-
-/* --- indices --- */
-
-void
-threads_indices_at(Threads *x, const Indices *s, ValId i)
-{
-	Point *l = &x->l;
-	for (unsigned k = s->naxis; k-- > 0;) {
-		ValId at = i;
-		if (k)
-			i = raster_divide(l->tir, i, s->extent[k], &at);
-		l->axis[s->axis[k]] = s->from[k] ? threads_op(x, OP_ADD, s->from[k], at) : at;
-	}
-}
-
-static void
-add_axis(Threads *x, Indices *s, unsigned a)
-{
-	Graph *g = x->l.g;
-	const Node *n = x->l.node;
-	ExprId count = a < n->npar ? g->tensor.at[n->out].extent[a] : n->axis[a].hi;
-	if (a >= n->npar) {
-		const Expr *lo = expr_get(g, n->axis[a].lo);
-		if (lo->op != OP_CONST || lo->imm.i != 0) {
-			s->from[s->naxis] = point_launch_expr(&x->l, n->axis[a].lo);
-			count = expr_binary(g, OP_SUB, count, n->axis[a].lo);
-		}
-		count = expr_binary(g, OP_MAX, count, expr_int(g, DT_I64, 0));
-	}
-	s->extent[s->naxis] = point_launch_expr(&x->l, count);
-	s->axis[s->naxis++] = (uint8_t)a;
-	s->count = s->naxis > 1 ? expr_binary(g, OP_MUL, s->count, count) : count;
-	s->inner = count;
-}
-
-static void
-bind_indices(Threads *x, const Factors *f)
-{
-	const Node *n = x->l.node;
-	Indices *const all[] = {&x->batch, &x->rows, &x->columns, &x->terms};
-	for (unsigned a = 0; a < (unsigned)n->npar + n->nred; a++) {
-		bool row = f->row_axes >> a & 1, column = f->column_axes >> a & 1;
-		add_axis(x, a >= n->npar ? &x->terms : row ? &x->rows : column ? &x->columns : &x->batch, a);
-	}
-	for (unsigned k = 0; k < 4; k++)
-		all[k]->all = all[k]->naxis ? point_launch_expr(&x->l, all[k]->count) : 0;
 }
 
 /* --- the launch --- */
@@ -389,7 +324,7 @@ build_tasks(Threads *x)
 	RasterTile tile = raster_tile(k, tir_for(k, lo, hi, threads_int(x, 1), NULL, 0), x->row_tiles, x->column_tiles);
 	x->row0 = first_index(k, tile.row, x->plan->tile_rows);
 	x->column0 = first_index(k, tile.column, x->plan->tile_columns);
-	threads_indices_at(x, &x->batch, tile.batch);
+	indices_at(&x->l, &x->batch, tile.batch);
 	panel_enter(x, &x->panel[0], x->row0);
 	panel_enter(x, &x->panel[1], x->column0);
 	add_terms(x, acc);
@@ -417,7 +352,7 @@ contract_threads_build(Graph *g, Arena *scratch, const Places *places, const Pas
 		bug(g->arena, "%%%u is no contraction for threads", t);
 	x->fold = reduction_begin(l);
 	declare_panels(x, &f);
-	bind_indices(x, &f);
+	indices_bind(l, &f, &x->batch, &x->rows, &x->columns, &x->terms);
 	count_tasks(x, o, kernel);
 	place_threads(x);
 	point_say_same_memory(l);

@@ -3,15 +3,17 @@
 #define TEXO_PASSES_SCHEDULE_CONTRACT_THREADS_H
 
 #include "passes/schedule/contract/contract.h"
+#include "passes/schedule/contract/indices.h"
 #include "passes/schedule/point/early_reads.h"
 
 /* Whether node t is of that kind, wherever its tensors will live, and its sizes may be worth a tile. */
 bool contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 enum { CONTRACT_THREADS_PLANS = 3 };
 /* The plans of its kernels, and how many there are, in the order in which a launch asks for one that suits its sizes and
- * memory; another kernel has to take all others. roles: kernels of roles, which want groups as well, are asked before. */
+ * memory; another kernel has to take all others. matrices: kernels of roles or of
+ * warps, which want groups as well, are asked before. */
 unsigned contract_threads_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o,
-                               bool roles, KernelPlan *p);
+                               bool matrices, KernelPlan *p);
 void contract_threads_build(Graph *g, Arena *scratch, const Places *places, const PassOptions *o, Kernel *kernel);
 
 /* --- for the files of this template --- */
@@ -24,15 +26,6 @@ enum {
 	THREADS_GROUPS = 8, /* of a panel that a thread brings, at most */
 	THREADS_RAW = EARLY_READS * THREADS_GROUPS * QUAD
 };
-
-/* The indices of some axes, counted through as if they were one. */
-typedef struct {
-	unsigned naxis;
-	uint8_t axis[TG_MAX_AXES];                      /* of the node, outermost first */
-	ExprId count;                                   /* how many there are */
-	ExprId inner;                                   /* of the innermost axis */
-	ValId extent[TG_MAX_AXES], from[TG_MAX_AXES], all; /* from: 0 where the first index is 0 */
-} Indices;
 
 /* A factor, and its panel in shared memory. Each thread brings some groups of it. */
 typedef struct {
@@ -88,8 +81,6 @@ threads_rows(const KernelPlan *p)
 {
 	return (unsigned)p->tile_rows * p->tile_columns / p->threads / threads_columns(p);
 }
-/* Sets the axes to index i. */
-void threads_indices_at(Threads *x, const Indices *s, ValId i);
 void threads_barrier(Threads *x);
 
 /* --- panels (threads_panel.c) --- */

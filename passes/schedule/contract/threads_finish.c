@@ -80,7 +80,7 @@ finish_element(const Finish *f, ValId row, ValId column)
 	uint32_t mark = point_mark(l);
 	const ValId at[2] = {row, column};
 	PointVal sum = {.re = tir_load(l->tir, x->staged, at, 0, 0, 0)};
-	threads_indices_at(x, &x->columns, threads_op(x, OP_ADD, x->column0, column));
+	indices_at(&x->l, &x->columns, threads_op(x, OP_ADD, x->column0, column));
 	point_store(l, l->node->out, element_finish(l, sum, tir_int(l->tir, DT_BOOL, 1), true), l->axis, -1);
 	point_release(l, mark);
 }
@@ -98,7 +98,7 @@ finish_rows(const Finish *f, bool whole)
 	bool masked = !whole && !BUG(thread_tiles_unmasked);
 	if (masked)
 		tir_if(k, threads_op(x, OP_LT, i, x->rows.all));
-	threads_indices_at(x, &x->rows, i);
+	indices_at(&x->l, &x->rows, i);
 	for (unsigned c = 0; c < x->plan->tile_columns; c += TIR_WARP) {
 		ValId column = threads_op(x, OP_ADD, x->lane, threads_int(x, c));
 		if (masked)

@@ -114,7 +114,7 @@ panel_enter(Threads *x, Panel *p, ValId first)
 	ValId own = threads_op(x, OP_ADD, first, p->own_at);
 	for (unsigned n = 0; n < (p->along_terms ? p->ngroup : 1); n++) {
 		ValId i = threads_op(x, OP_ADD, own, threads_int(x, n * p->step));
-		threads_indices_at(x, p->indices, threads_op(x, OP_MIN, i, last));
+		indices_at(&x->l, p->indices, threads_op(x, OP_MIN, i, last));
 		for (unsigned k = 0; k < p->indices->naxis; k++)
 			p->at[n][k] = l->axis[p->indices->axis[k]];
 	}
@@ -135,7 +135,7 @@ enter_element(Threads *x, const Panel *p, unsigned n, unsigned j, ValId term, bo
 		t = tir_cast(k, DT_I64, tir_select(k, there, t, tir_int(k, DT_U32, 0)));
 	} else /* so that terms' addresses are seen to be a stride apart */
 		t = threads_op(x, OP_ADD, tir_cast(k, DT_I64, t), threads_int(x, more));
-	threads_indices_at(x, &x->terms, t);
+	indices_at(&x->l, &x->terms, t);
 	for (unsigned i = 0; i < p->indices->naxis; i++)
 		l->axis[p->indices->axis[i]] = p->at[p->along_terms ? n : 0][i];
 	if (j && p->whole)

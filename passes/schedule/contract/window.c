@@ -196,7 +196,7 @@ contract_window_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 	unsigned n = 0;
 	for (unsigned k = 0; k < contract_window_tiles(); k++) {
 		RolesTile tile = tiles[k];
-		if ((o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !roles_finish_side(g, tensor_node(g, t), of.column_axis)))
+		if ((o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !side_possible(g, tensor_node(g, t), of.column_axis)))
 			continue;
 		plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile.groups + 1) * TIR_GROUP), .group = tile.side,
 		                         .resident = tile.resident, .tile_rows = tile.rows, .tile_columns = tile.columns,
@@ -245,7 +245,7 @@ cycles(Roles *r, const Extents *e, const RolesTile *t)
 {
 	Graph *g = r->l.g;
 	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
-	ExprId finish = expr_int(g, DT_I64, lane * roles_finish_cost(r) * WAITING / 4 + TILE_START);
+	ExprId finish = expr_int(g, DT_I64, lane * side_cost(&r->l) * WAITING / 4 + TILE_START);
 	ExprId count = launch_ceil_div(g, extents(r, e->rows), t->rows);
 	count = expr_binary(g, OP_MUL, count, launch_ceil_div(g, r->ncolumn, t->columns));
 	count = expr_binary(g, OP_MUL, count, extents(r, e->batch));

@@ -24,7 +24,7 @@ typedef struct {
 	unsigned down;      /* rows from one of the lane's to its next */
 	bool placed;        /* where these rows of the output begin: */
 	ValId offset[WARP_ROWS];
-	WideReads wide;
+	Side side;
 } Own;
 
 void
@@ -45,7 +45,7 @@ load_sums(Roles *r, const Own *own, const ValId *down, unsigned n, ValId *to)
 {
 	for (unsigned i = 0; i < n; i++) {
 		ValId from[2] = {roles_op(r, OP_ADD, own->first, down[i]), own->right};
-		side_load(r, r->staged, from, 2, DT_F32, to + i * r->tile.side);
+		side_load(&own->side, r->staged, from, 2, DT_F32, to + i * r->tile.side);
 	}
 }
 
@@ -53,17 +53,10 @@ load_sums(Roles *r, const Own *own, const ValId *down, unsigned n, ValId *to)
 static void
 store_side(Roles *r, const Own *own, unsigned i, const PointVal *done)
 {
-	Point *l = &r->l;
-	const Tensor *out = &l->g->tensor.at[l->node->out];
-	if (r->tile.side == 1) {
-		point_store(l, l->node->out, *done, l->axis, -1);
-		return;
-	}
-	ValId all = side_join(r, done);
-	if (own->placed)
-		tir_store(l->tir, r->flat, all, (ValId[]){own->offset[i], own->column}, 0, TIR_LANES_ALONG(1));
+	if (own->placed && r->tile.side > 1)
+		tir_store(r->l.tir, r->flat, side_join(&own->side, done), (ValId[]){own->offset[i], own->column}, 0, TIR_LANES_ALONG(1));
 	else
-		tir_store(l->tir, point_tensor(l, l->node->out)->data, all, l->axis, 0, TIR_LANES_ALONG(out->rank - 1));
+		side_store(&own->side, done);
 }
 
 /* --- rows --- */
@@ -159,7 +152,7 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
 		mend_sums(r, own, down, n, sum);
 	for (unsigned i = 0; i < n; i++) {
 		window_enter_row(r, roles_op(r, OP_ADD, own->row0, down[i]));
-		side_finish(r, &own->wide, sum + i * r->tile.side, done + i * r->tile.side);
+		side_finish(&own->side, sum + i * r->tile.side, done + i * r->tile.side);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		window_enter_row(r, roles_op(r, OP_ADD, own->row0, down[i]));
@@ -185,7 +178,7 @@ finish_last_rows(Roles *r, const Own *own, ValId first, ValId end)
 static unsigned
 rows_at_once(Roles *r)
 {
-	return (roles_finish_cost(r) <= FEW ? MOST_AT_ONCE : AT_ONCE) / r->tile.side;
+	return (side_cost(&r->l) <= FEW ? MOST_AT_ONCE : AT_ONCE) / r->tile.side;
 }
 
 /* Where the lane's rows begin in the output, once for all panels side by side: with several axes that takes long. */
@@ -239,7 +232,7 @@ own_place(Roles *r)
 	if (!r->tile.turns)
 		rest = roles_op(r, OP_ADD, rest, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)roles_repeats(r) * TIR_MMA_ROWS)));
 	own.row0 = roles_op(r, OP_ADD, r->row0, rest);
-	side_find(r, &own.wide);
+	side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
 	return own;
 }
 

@@ -1,0 +1,44 @@
+/* roles_panel.c: how the two ways to finish a tile of sums stage panels of them in shared memory (roles_finish.c,
+ * window_finish.c). */
+#include "passes/schedule/contract/roles_build.h"
+
+unsigned
+roles_repeats(const Roles *r)
+{
+	return r->tile.rows / (unsigned)TIR_MMA_ROWS / (r->tile.turns ? 1 : r->tile.groups);
+}
+
+/* What the lanes hold of a panel, to where its rows are: two elements side by side at a time. */
+static void
+stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
+{
+	TirKernel *k = r->l.tir;
+	unsigned columns = r->tile.columns;
+	ValId quad, row = roles_op(r, OP_ADD, first, roles_divide(r, lane, roles_int(r, 4), &quad));
+	ValId column = roles_op(r, OP_MUL, quad, roles_int(r, 2));
+	for (unsigned n = 0; n < r->tile.panel / 2; n += 2) {
+		unsigned piece = panel * r->tile.panel / 2 + n;
+		ValId pair[2];
+		for (unsigned i = 0; i < 2; i++)
+			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece + i, NULL, 0);
+		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
+		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % r->tile.panel;
+		const ValId at[2] = {roles_op(r, OP_ADD, row, roles_int(r, down)), roles_op(r, OP_ADD, column, roles_int(r, right))};
+		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
+	}
+}
+
+void
+roles_stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned first, unsigned n)
+{
+	TirKernel *k = r->l.tir;
+	if (n == 1) {
+		stage_panel(r, lane, row, first);
+		return;
+	}
+	tir_if(k, roles_op(r, OP_LT, panel, roles_int(r, first + n / 2)));
+	roles_stage_one_of(r, lane, row, panel, first, n / 2);
+	tir_else(k, NULL, 0);
+	roles_stage_one_of(r, lane, row, panel, first + n / 2, n - n / 2);
+	tir_end_if(k, NULL, 0);
+}

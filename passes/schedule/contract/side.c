@@ -1,0 +1,144 @@
+/* side.c: see side.h. */
+#include "passes/schedule/contract/side.h"
+
+#include "passes/expr_map.h"
+#include "passes/schedule/op_cost.h"
+
+static bool
+is_wide(const Graph *g, TensorId t)
+{
+	DType dtype = (DType)g->tensor.at[t].dtype;
+	return dtype != DT_C64 && dtype_info[dtype].bits >= 8 && dtype_info[dtype].bits <= 32;
+}
+
+/* A tensor that is read along its memory as the column goes on. */
+static void
+note_wide(void *user, ExprId e)
+{
+	Side *s = user;
+	const Graph *g = s->l->g;
+	const Expr *p = expr_get(g, e);
+	if (p->op != OP_READ || p->access || !p->narg || g->tensor.at[p->ref].kind == TENSOR_SCALAR || !is_wide(g, p->ref) ||
+	    s->n == MOST_WIDE)
+		return;
+	for (unsigned k = 0; k < s->n; k++)
+		if (s->at[k].tensor == p->ref)
+			return;
+	for (unsigned a = 0; a < p->narg; a++) {
+		const Expr *sub = expr_get(g, expr_arg(g, e, a));
+		if (sub->op != OP_AXIS || (sub->ref == s->column_axis) != (a + 1u == p->narg))
+			return;
+		s->at[s->n].axis[a] = (uint8_t)sub->ref;
+	}
+	s->at[s->n++].tensor = p->ref;
+}
+
+void
+side_begin(Side *s, Point *l, unsigned side, unsigned column_axis)
+{
+	*s = (Side){.l = l, .side = side, .column_axis = column_axis};
+	if (side > 1 && l->node->finish)
+		expr_walk(l->g, l->scratch, l->node->finish, note_wide, s);
+}
+
+void
+side_load(const Side *s, ValId view, const ValId *at, unsigned rank, DType t, ValId *to)
+{
+	TirKernel *k = s->l->tir;
+	unsigned side = s->side;
+	ValId x = tir_load(k, view, at, 0, side > 1 ? TIR_LANES_ALONG(rank - 1) : 0, side > 1 ? side : 0);
+	for (unsigned c = 0; c < side; c++)
+		to[c] = side > 1 ? tir_emit(k, OP_LANE, tir_scalar(t), c, &x, 1) : x;
+}
+
+/* The values of the wide tensors at the point, a copy for each of the elements side by side. */
+static void
+load_wide(const Side *s)
+{
+	Point *l = s->l;
+	for (unsigned n = 0; n < s->n; n++) {
+		TensorArg *arg = point_tensor(l, s->at[n].tensor);
+		unsigned rank = l->g->tensor.at[arg->tensor].rank;
+		ValId at[TG_MAX_RANK], value[MOST_SIDE];
+		for (unsigned a = 0; a < rank; a++) {
+			arg->point_axis[a] = s->at[n].axis[a];
+			at[a] = l->axis[s->at[n].axis[a]];
+		}
+		side_load(s, arg->data, at, rank, (DType)l->g->tensor.at[arg->tensor].dtype, value);
+		for (unsigned c = 0; c < s->side; c++)
+			arg->value[c] = (PointVal){.re = value[c]};
+	}
+}
+
+static void
+say_where(const Side *s, bool value)
+{
+	for (unsigned n = 0; n < s->n; n++) {
+		TensorArg *arg = point_tensor(s->l, s->at[n].tensor);
+		arg->where = value ? IN_VALUE : IN_MEMORY;
+		arg->steps = value;
+	}
+}
+
+void
+side_finish(const Side *s, const ValId *sum, PointVal *done)
+{
+	Point *l = s->l;
+	ValId column = l->axis[s->column_axis];
+	load_wide(s);
+	say_where(s, true);
+	for (l->copy = 0; l->copy < s->side; l->copy++) {
+		uint32_t mark = point_mark(l);
+		l->axis[s->column_axis] = l->copy ? tir_binary(l->tir, OP_ADD, column, tir_int(l->tir, DT_I64, l->copy)) : column;
+		done[l->copy] = element_finish(l, (PointVal){.re = sum[l->copy]}, tir_int(l->tir, DT_BOOL, 1), true);
+		point_release(l, mark);
+	}
+	say_where(s, false);
+	l->copy = 0;
+	l->axis[s->column_axis] = column;
+}
+
+ValId
+side_join(const Side *s, const PointVal *done)
+{
+	ValId value[MOST_SIDE];
+	for (unsigned c = 0; c < s->side; c++)
+		value[c] = done[c].re;
+	DType t = (DType)s->l->g->tensor.at[s->l->node->out].dtype;
+	return tir_emit(s->l->tir, OP_JOIN, tir_vector(t, s->side), 0, value, s->side);
+}
+
+void
+side_store(const Side *s, const PointVal *done)
+{
+	Point *l = s->l;
+	if (s->side == 1) {
+		point_store(l, l->node->out, *done, l->axis, -1);
+		return;
+	}
+	unsigned rank = l->g->tensor.at[l->node->out].rank;
+	tir_store(l->tir, point_tensor(l, l->node->out)->data, side_join(s, done), l->axis, 0, TIR_LANES_ALONG(rank - 1));
+}
+
+static void
+add_cost(void *user, ExprId e)
+{
+	struct { const Graph *g; unsigned cost; } *x = user;
+	x->cost += expr_cost(x->g, e).vector;
+}
+
+unsigned
+side_cost(Point *l)
+{
+	enum { PLAIN_ELEMENT = 12 }; /* to bring a sum to where it is stored */
+	struct { const Graph *g; unsigned cost; } x = {l->g, PLAIN_ELEMENT};
+	if (l->node->finish)
+		expr_walk(l->g, l->scratch, l->node->finish, add_cost, &x);
+	return x.cost;
+}
+
+bool
+side_possible(const Graph *g, const Node *n, unsigned column_axis)
+{
+	return is_wide(g, n->out) && column_axis + 1 == g->tensor.at[n->out].rank;
+}

@@ -1,0 +1,35 @@
+/* side.h: elements of a contraction's output side by side, which a lane finishes: it reads and stores them at once. */
+#ifndef TEXO_PASSES_SCHEDULE_CONTRACT_SIDE_H
+#define TEXO_PASSES_SCHEDULE_CONTRACT_SIDE_H
+
+#include "passes/schedule/schedule.h"
+
+enum { MOST_SIDE = 4, MOST_WIDE = 8 };
+
+typedef struct {
+	Point *l;
+	unsigned side, column_axis; /* so many elements along this axis of the node */
+	/* Tensors that finish reads along their memory as the column goes on, and by which axes. */
+	unsigned n;
+	struct {
+		TensorId tensor;
+		uint8_t axis[TG_MAX_RANK];
+	} at[MOST_WIDE];
+} Side;
+
+/* Of the node entered. */
+void side_begin(Side *s, Point *l, unsigned side, unsigned column_axis);
+/* Elements side by side from here on, of a view. */
+void side_load(const Side *s, ValId view, const ValId *at, unsigned rank, DType t, ValId *to);
+/* Those at the point, finished. */
+void side_finish(const Side *s, const ValId *sum, PointVal *done);
+/* Those as a vector. */
+ValId side_join(const Side *s, const PointVal *done);
+/* Stores those at the point. */
+void side_store(const Side *s, const PointVal *done);
+/* Instructions that finish an element of the node entered. */
+unsigned side_cost(Point *l);
+/* Whether several elements side by side of the node's output can be stored at once. */
+bool side_possible(const Graph *g, const Node *n, unsigned column_axis);
+
+#endif

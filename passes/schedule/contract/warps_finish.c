@@ -1,0 +1,192 @@
+/* warps_finish.c: what is made of a tile's sums (warps.c). They go through shared memory, where those of both slices are
+ * added up: a lane then has elements side by side of the output's rows, which it reads and stores at once, and finishes
+ * several rows' together, what they read before what they store, so that their reads wait together. */
+#include "passes/schedule/contract/raster.h"
+#include "passes/schedule/contract/side.h"
+#include "passes/schedule/contract/warps.h"
+
+#include "ir/bugs.h"
+
+enum {
+	GAP = 8,      /* between rows in shared memory: pairs of 8 lanes meet all banks */
+	AT_ONCE = 8, ROWS = 4, /* elements of a lane that are finished together, at most, of so many rows, */
+	MOST_AT_ONCE = 32, MOST_ROWS = 8, /* and where that takes few instructions: */
+	FEW = 24
+};
+
+typedef struct {
+	Warps *x;
+	Side side;
+	ValId row, right;       /* where the lane's first element is in the tile, */
+	unsigned down, end;     /* rows to its next, below which all of them are; */
+	unsigned across;        /* and columns of the lanes of a row */
+} Finish;
+
+void
+warps_bind_staged(Warps *x, unsigned buffer)
+{
+	ValId pitch = warps_int(x, x->plan->tile_columns + GAP);
+	x->staged = tir_view(x->l.tir, buffer, 2, (ValId[]){warps_int(x, x->plan->tile_rows), pitch}, (ValId[]){pitch, warps_int(x, 1)});
+}
+
+/* --- both slices' sums --- */
+
+/* Two sums side by side, at this place of the tile: put there, or added to what the other slice's warp has put. */
+static void
+stage_pair(Warps *x, const ValId *sum, const ValId *at, bool add)
+{
+	TirKernel *k = x->l.tir;
+	ValId pair[2] = {sum[0], sum[1]};
+	if (add) {
+		ValId other = tir_load(k, x->staged, at, 0, TIR_LANES_ALONG(1), 2);
+		for (unsigned e = 0; e < 2; e++)
+			pair[e] = warps_op(x, OP_ADD, sum[e], tir_emit(k, OP_LANE, tir_scalar(DT_F32), e, &other, 1));
+	}
+	tir_store(k, x->staged, tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2), at, 0, TIR_LANES_ALONG(1));
+}
+
+/* Those of some blocks of the warp's rows. */
+static void
+stage_blocks(Warps *x, unsigned first, unsigned n, const ValId *acc, bool add)
+{
+	unsigned tiles = 2 * warps_blocks(&x->side[1]);
+	ValId quad, row = raster_divide(x->l.tir, x->lane, warps_int(x, 4), &quad);
+	row = warps_op(x, OP_ADD, row, warps_op(x, OP_MUL, x->down, warps_int(x, x->plan->tile_rows / WARPS_ACROSS)));
+	ValId column = warps_op(x, OP_MUL, x->across, warps_int(x, x->plan->tile_columns / WARPS_ACROSS));
+	column = warps_op(x, OP_ADD, column, warps_op(x, OP_MUL, quad, warps_int(x, 2)));
+	for (unsigned b = first; b < first + n; b++)
+		for (unsigned j = 0; j < tiles; j++)
+			for (unsigned e = 0; e < WARP_MMA_C; e += 2) {
+				ValId down = warps_int(x, b * WARPS_BLOCK + warp_mma_row(e, 0)), right = warps_int(x, j * WARP_MMA_COLUMNS);
+				const ValId at[2] = {warps_op(x, OP_ADD, row, down), warps_op(x, OP_ADD, column, right)};
+				stage_pair(x, acc + (b * tiles + j) * WARP_MMA_C + e, at, add);
+			}
+}
+
+_Static_assert(WARPS_SLICES == 2, "each has a half of the rows");
+
+/* Each slice's warps put one half of their rows where the other slice's have the same ones, and then add their own to the
+ * half that those put. */
+static void
+stage_halves(Warps *x, const ValId *acc, bool add)
+{
+	TirKernel *k = x->l.tir;
+	unsigned half = warps_blocks(&x->side[0]) / 2;
+	tir_if(k, warps_op(x, OP_EQ, x->slice, warps_int(x, 0)));
+	stage_blocks(x, add ? 0 : half, half, acc, add);
+	tir_else(k, NULL, 0);
+	stage_blocks(x, add ? half : 0, half, acc, add);
+	tir_end_if(k, NULL, 0);
+}
+
+/* --- rows --- */
+
+/* The elements at so many of the lane's rows, from this one on. */
+static void
+finish_rows(const Finish *f, ValId row, unsigned n)
+{
+	Warps *x = f->x;
+	PointVal done[MOST_AT_ONCE];
+	row = warps_op(x, OP_ADD, f->row, row);
+	for (unsigned i = 0; i < n; i++) {
+		ValId at[2] = {warps_op(x, OP_ADD, row, warps_int(x, i * f->down)), f->right}, sum[MOST_SIDE];
+		indices_at(&x->l, &x->rows, warps_op(x, OP_ADD, x->row0, at[0]));
+		side_load(&f->side, x->staged, at, 2, DT_F32, sum);
+		side_finish(&f->side, sum, done + i * f->side.side);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		indices_at(&x->l, &x->rows, warps_op(x, OP_ADD, x->row0, warps_op(x, OP_ADD, row, warps_int(x, i * f->down))));
+		side_store(&f->side, done + i * f->side.side);
+	}
+}
+
+static ValId
+below(const Finish *f, ValId i, ValId end)
+{
+	return BUG(warp_tiles_unmasked) ? tir_int(f->x->l.tir, DT_BOOL, 1) : warps_op(f->x, OP_LT, i, end);
+}
+
+static ValId
+has_row(const Finish *f, ValId row)
+{
+	return below(f, warps_op(f->x, OP_ADD, f->x->row0, warps_op(f->x, OP_ADD, f->row, row)), f->x->rows.all);
+}
+
+/* Those of the rows from `first` to `end` that the output has, one after the other. */
+static void
+finish_last_rows(const Finish *f, ValId first, ValId end)
+{
+	TirKernel *k = f->x->l.tir;
+	ValId row = tir_for(k, first, end, warps_int(f->x, f->down), NULL, 0);
+	tir_if(k, has_row(f, row));
+	finish_rows(f, row, 1);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}
+
+/* The lane's rows, several at a time, as many as the output has. */
+static void
+finish_columns(const Finish *f)
+{
+	Warps *x = f->x;
+	TirKernel *k = x->l.tir;
+	bool few = side_cost(&x->l) <= FEW;
+	unsigned rows = (few ? MOST_AT_ONCE : AT_ONCE) / f->side.side, most = few ? MOST_ROWS : ROWS, all = f->end / f->down;
+	most = most < all ? most : all;
+	rows = rows < most ? rows : most;
+	ValId step = warps_int(x, rows * f->down), from = tir_for(k, warps_int(x, 0), warps_int(x, f->end), step, NULL, 0);
+	tir_if(k, has_row(f, warps_op(x, OP_ADD, from, warps_int(x, (rows - 1) * f->down))));
+	finish_rows(f, from, rows);
+	tir_else(k, NULL, 0);
+	finish_last_rows(f, from, warps_op(x, OP_ADD, from, step));
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}
+
+/* --- the tile --- */
+
+/* A warp's lanes are side by side along as many rows as they fill; each has every so manieth column. */
+static void
+place_lanes(Finish *f)
+{
+	Warps *x = f->x;
+	unsigned side = f->side.side, lanes = x->plan->tile_columns / side < TIR_WARP ? x->plan->tile_columns / side : TIR_WARP;
+	ValId right, below = raster_divide(x->l.tir, x->lane, warps_int(x, lanes), &right);
+	f->across = lanes * side;
+	f->down = TIR_WARP / lanes;
+	f->end = x->plan->tile_rows / (WARPS_THREADS / TIR_WARP);
+	f->row = warps_op(x, OP_ADD, warps_op(x, OP_MUL, x->warp, warps_int(x, f->end)), below);
+	f->right = warps_op(x, OP_MUL, right, warps_int(x, side));
+}
+
+/* The tile by as many columns at a time as a row's lanes have. */
+static void
+finish_tile(Finish *f)
+{
+	Warps *x = f->x;
+	TirKernel *k = x->l.tir;
+	ValId right = f->right, pass = tir_for(k, warps_int(x, 0), warps_int(x, x->plan->tile_columns), warps_int(x, f->across), NULL, 0);
+	f->right = warps_op(x, OP_ADD, right, pass);
+	ValId column = warps_op(x, OP_ADD, x->column0, f->right);
+	tir_if(k, below(f, column, x->columns.all));
+	indices_at(&x->l, &x->columns, column);
+	finish_columns(f);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}
+
+void
+warps_finish(Warps *x, const ValId *acc)
+{
+	Finish f = {.x = x};
+	side_begin(&f.side, &x->l, x->plan->group, x->columns.axis[x->columns.naxis - 1]);
+	place_lanes(&f);
+	stage_halves(x, acc, false);
+	warps_barrier(x);
+	stage_halves(x, acc, true);
+	warps_barrier(x);
+	finish_tile(&f);
+	warps_barrier(x);
+}

@@ -1,0 +1,286 @@
+/* contract_warps_test.c: usage: contract_warps_test [[-]PATTERN]: the tests of such names, or all others. Products by tiles of a GPU's warps (schedule/contract/warps.c), run by the tile interpreter, which finds
+ * races and copies that nobody waits for, and compared with the oracle. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph_case.h"
+#include "passes/schedule/contract/warps.h"
+
+#define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
+
+/* BACKWARDS: rows of a are met from the last to the first. RANGE: terms from 8 on. SHORT: but for the last 8. UNEVEN: from 3 on.
+ * COMPUTED: a is narrowed from what is computed. LAZY: a is read for even rows alone. WHOLE: of whole numbers. */
+typedef enum { PLAIN, EPILOGUE, OLD, BACKWARDS, RANGE, SHORT, UNEVEN, COMPUTED, LAZY, WHOLE } Form;
+
+/* Operands and output by their indices; those that the output has not are the terms'. */
+typedef struct {
+	const char *a, *b, *out, *terms;
+	int64_t size[26]; /* by letter */
+	DType in, to;
+	Form form;
+	unsigned least, tile, side; /* PassOptions.least_tile; rows of the tile that takes it, and elements that a lane finishes at once */
+	bool split;
+} Product;
+
+static const Product *now;
+
+static ExprId
+extent(Case *c, char letter)
+{
+	return case_dim(c, (char[]){(char)(letter - 'a' + 'A'), 0}, now->size[letter - 'a']);
+}
+
+static unsigned
+extents(Case *c, const char *letters, ExprId *e)
+{
+	unsigned n = 0;
+	for (; letters[n]; n++)
+		e[n] = extent(c, letters[n]);
+	return n;
+}
+
+static ExprId
+index_of(Case *c, char letter)
+{
+	const char *at = strchr(now->out, letter);
+	return ax(c, at ? (unsigned)(at - now->out) : (unsigned)(strlen(now->out) + (size_t)(strchr(now->terms, letter) - now->terms)));
+}
+
+static ExprId
+element(Case *c, TensorId t, const char *letters, bool backwards)
+{
+	ExprId sub[TG_MAX_RANK];
+	unsigned n = 0;
+	for (; letters[n]; n++)
+		sub[n] = index_of(c, letters[n]);
+	if (backwards)
+		sub[0] = BIN(SUB, BIN(SUB, extent(c, letters[0]), case_int(c, 1)), sub[0]);
+	return expr_cast(c->g, dtype_info[c->g->tensor.at[t].dtype].arith, expr_read(c->g, t, sub, n, 0));
+}
+
+/* Small whole numbers, whose sums are exact in any order. */
+static const void *
+whole_numbers(Case *c, const char *letters)
+{
+	int64_t count = 1;
+	for (const char *l = letters; *l; l++)
+		count *= now->size[*l - 'a'];
+	uint16_t *x = arena_alloc(c->arena, (size_t)count * sizeof *x);
+	for (int64_t i = 0; i < count; i++)
+		eval_store(now->in, x, i, (EvalValue){.re = (double)((uint32_t)(i + *letters) * 2654435761u >> 29) - 3});
+	return x;
+}
+
+static TensorId
+operand(Case *c, const char *letters, const char *name, DType t)
+{
+	ExprId e[TG_MAX_RANK];
+	unsigned n = extents(c, letters, e);
+	TensorId x = case_input(c, TENSOR_INPUT, name, t, n, e);
+	if (now->form == WHOLE)
+		case_given(c, x, whole_numbers(c, letters));
+	return x;
+}
+
+static ExprId
+row_factor(Case *c)
+{
+	ExprId x = element(c, operand(c, now->a, "a", now->in), now->a, now->form == BACKWARDS);
+	if (now->form == COMPUTED)
+		return expr_cast(c->g, DT_F32, expr_cast(c->g, now->in, BIN(MUL, x, BIN(ADD, x, expr_float(c->g, DT_F32, 1)))));
+	if (now->form == LAZY) {
+		ExprId even = BIN(EQ, BIN(IMOD, index_of(c, now->a[1]), case_int(c, 2)), case_int(c, 0));
+		return expr_select(c->g, even, x, expr_float(c->g, DT_F32, 0.5));
+	}
+	return x;
+}
+
+static void
+reduce(Case *c, Node *n)
+{
+	for (const char *k = now->terms; *k; k++) {
+		ExprId end = extent(c, *k);
+		int64_t lo = now->form == RANGE ? 8 : now->form == UNEVEN ? 3 : 0;
+		case_reduce(n, MON_SUM, case_int(c, lo), now->form == SHORT ? BIN(SUB, end, case_int(c, 8)) : end);
+	}
+}
+
+static void
+build_product(Case *c)
+{
+	ExprId e[TG_MAX_RANK], row = row_factor(c), column = element(c, operand(c, now->b, "b", now->in), now->b, false);
+	unsigned rank = extents(c, now->out, e);
+	TensorId old = 0;
+	Node n = case_node(rank, BIN(MUL, row, column));
+	reduce(c, &n);
+	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
+	if (now->form == OLD) {
+		old = case_input(c, TENSOR_INOUT, "old", now->to, rank, e);
+		acc = BIN(ADD, element(c, old, now->out, false), acc);
+	}
+	if (now->form == EPILOGUE) {
+		const char *last = now->out + rank - 1;
+		TensorId bias = operand(c, last, "bias", now->in), rest = operand(c, now->out, "rest", DT_F32);
+		acc = BIN(MUL, BIN(ADD, acc, element(c, bias, last, false)), element(c, rest, now->out, false));
+	}
+	n.finish = expr_cast(c->g, now->to, acc);
+	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
+}
+
+#define SIZE(letter) [letter - 'a']
+#define SIZES(m, n, k) {SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
+
+static const Product products[] = {
+	/* what a launch takes: small tiles, as there are few */
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 64, 4, false},
+	{"mk", "nk", "mn", "k", SIZES(70, 33, 96), DT_BF16, DT_BF16, EPILOGUE, 0, 64, 1, true},
+	{"km", "kn", "mn", "k", SIZES(16, 16, 64), DT_F16, DT_F32, PLAIN, 0, 64, 4, false},
+	{"mk", "nk", "mn", "k", SIZES(15, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 56), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
+	/* rows of factors that do not end at multiples of 16 bytes */
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 68), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "kn", "mn", "k", SIZES(64, 68, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
+	{"km", "nk", "mn", "k", SIZES(62, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 64), DT_BF16, DT_F32, UNEVEN, 0, 0, 0, false},
+	/* each way to lie, of whole numbers */
+	{"mk", "kn", "mn", "k", SIZES(132, 136, 40), DT_BF16, DT_F32, WHOLE, 1, 64, 4, true},
+	{"mk", "nk", "mn", "k", SIZES(127, 129, 104), DT_F16, DT_F32, WHOLE, 1, 64, 1, false},
+	{"km", "kn", "mn", "k", SIZES(128, 8, 13), DT_BF16, DT_BF16, WHOLE, 1, 64, 4, false},
+	{"km", "nk", "mn", "k", SIZES(104, 7, 8), DT_BF16, DT_F32, WHOLE, 1, 64, 1, false},
+	/* and of others */
+	{"mk", "kn", "mn", "k", SIZES(1, 8, 200), DT_BF16, DT_F32, EPILOGUE, 1, 64, 4, false},
+	{"km", "kn", "mn", "k", SIZES(72, 72, 33), DT_BF16, DT_F16, OLD, 1, 64, 4, true},
+	{"mk", "nk", "mn", "k", SIZES(65, 66, 72), DT_F16, DT_F16, OLD, 1, 64, 1, false},
+	/* batches, several rows' and contracted indices, ranges that do not begin at 0 */
+	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 12, SIZE('k') = 40}, DT_BF16, DT_F32, PLAIN, 1, 64, 4, true},
+	{"bmk", "nk", "bmn", "k", {SIZE('b') = 3, SIZE('m') = 47, SIZE('n') = 68, SIZE('k') = 64}, DT_BF16, DT_BF16, EPILOGUE, 0, 64, 4, true},
+	{"mk", "bkn", "bmn", "k", {SIZE('b') = 2, SIZE('m') = 20, SIZE('n') = 24, SIZE('k') = 72}, DT_BF16, DT_F32, PLAIN, 0, 64, 4, false},
+	{"bmk", "jkn", "bmjn", "k", {SIZE('b') = 3, SIZE('m') = 7, SIZE('n') = 16, SIZE('k') = 8, SIZE('j') = 3}, DT_BF16, DT_F32, PLAIN, 1, 64, 4, false},
+	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 16, SIZE('j') = 5}, DT_F16, DT_F32, WHOLE, 0, 64, 4, false},
+	{"jmk", "nkj", "nm", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 16, SIZE('j') = 8}, DT_F16, DT_F32, PLAIN, 0, 0, 0, false},
+	{"kma", "kn", "amn", "k", {SIZE('a') = 8, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 37}, DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
+	{"kma", "kn", "man", "k", {SIZE('a') = 8, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 71}, DT_BF16, DT_F32, WHOLE, 0, 64, 4, true},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 72), DT_BF16, DT_F32, RANGE, 0, 64, 4, false},
+	{"mk", "kn", "mn", "k", SIZES(40, 48, 72), DT_BF16, DT_F32, SHORT, 0, 64, 4, false},
+	{"km", "kn", "mn", "k", SIZES(40, 48, 79), DT_BF16, DT_F32, UNEVEN, 0, 64, 4, false},
+	/* factors that are more than elements */
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_BF16, DT_F32, BACKWARDS, 0, 64, 4, false},
+	{"amk", "nk", "amn", "k", {SIZE('a') = 2, SIZE('m') = 21, SIZE('n') = 32, SIZE('k') = 64}, DT_BF16, DT_F32, LAZY, 0, 0, 0, false},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+};
+
+static void
+run_product(const Product *p, FpMode mode, unsigned tile)
+{
+	now = p;
+	CaseRun r = case_try_warps(build_product, mode, now->least, now->split, tile);
+	if (r.warps != (now->tile > 0) || (r.warps && !tile && (r.tile != now->tile || r.group != now->side)))
+		fail_msg("%s by %s, %lld terms, is taken by %s of %u rows and groups of %u: %s", p->a, p->b, (long long)p->size['k' - 'a'],
+		         r.warps ? "warps" : "others", r.tile, r.group, r.remarks);
+}
+
+static void
+products_are_right(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < sizeof products / sizeof *products; n++)
+		run_product(&products[n], n % 2 ? FP_FAST : FP_RELAXED, 0);
+}
+
+/* A product in each way to lie, in each tile: two tiles of either side, and an end of each. */
+static void
+many_tiles_are_right(void **state)
+{
+	static const Product ways[] = {
+		{"mk", "kn", "mn", "k", SIZES(140, 136, 72), DT_BF16, DT_F32, WHOLE, 1, 1, 4, false},
+		{"mk", "nk", "mn", "k", SIZES(129, 132, 40), DT_BF16, DT_BF16, EPILOGUE, 1, 1, 4, true},
+		{"km", "kn", "mn", "k", SIZES(136, 144, 50), DT_F16, DT_F32, OLD, 1, 1, 4, false},
+		{"km", "nk", "mn", "k", SIZES(144, 140, 104), DT_BF16, DT_F32, WHOLE, 1, 1, 4, true},
+	};
+	(void)state;
+	for (unsigned tile = 1; tile <= contract_warps_tiles(); tile++)
+		for (unsigned way = 0; way < sizeof ways / sizeof *ways; way++)
+			run_product(&ways[way], FP_RELAXED, tile);
+}
+
+/* A narrowed factor that is computed is stored first. */
+static void
+computed_factors_are_stored(void **state)
+{
+	static const Product computed = {"amk", "nk", "amn", "k", {SIZE('a') = 2, SIZE('m') = 21, SIZE('n') = 32, SIZE('k') = 64}, DT_BF16, DT_F32, COMPUTED, 0, 64, 4, false};
+	(void)state;
+	now = &computed;
+	CaseRun r = case_try_warps(build_product, FP_RELAXED, 0, false, 0);
+	assert_int_equal(r.tmpl, TMPL_MAP);
+}
+
+static void
+strict_sums_are_others(void **state)
+{
+	(void)state;
+	now = &products[0];
+	assert_false(case_try_warps(build_product, FP_STRICT, 0, false, 0).warps);
+}
+
+/* --- any products --- */
+
+static uint32_t
+below(uint64_t *rng, uint32_t n)
+{
+	*rng = *rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(*rng >> 33) % n;
+}
+
+static Product
+random_product(uint64_t *rng)
+{
+	static const struct {
+		const char *a, *b, *out, *terms;
+	} ways[] = {{"mk", "kn", "mn", "k"}, {"km", "kn", "mn", "k"}, {"mk", "nk", "mn", "k"}, {"km", "nk", "nm", "k"},
+	            {"bmk", "bkn", "bmn", "k"}, {"mbk", "nk", "bmn", "k"}, {"mjk", "njk", "mn", "jk"}, {"jmk", "njk", "nm", "jk"}};
+	static const DType to[] = {DT_F32, DT_BF16, DT_F16, DT_F32};
+	static const Form forms[] = {PLAIN, WHOLE, EPILOGUE, OLD, BACKWARDS};
+	unsigned way = below(rng, sizeof ways / sizeof *ways), type = below(rng, sizeof to / sizeof *to);
+	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = below(rng, 2) ? DT_BF16 : DT_F16,
+	             .to = to[type], .form = forms[below(rng, sizeof forms / sizeof *forms)], .least = 1, .tile = 1, .split = below(rng, 2)};
+	p.size['m' - 'a'] = (3 + below(rng, below(rng, 4) ? 10 : 18)) * 8;
+	p.size['n' - 'a'] = (3 + below(rng, 10)) * 8;
+	p.size['k' - 'a'] = (1 + below(rng, 16)) * 8;
+	p.size['b' - 'a'] = 1 + below(rng, 3);
+	p.size['j' - 'a'] = 1 + below(rng, 3);
+	return p;
+}
+
+static void
+many_products_are_right(void **state)
+{
+	enum { COUNT = 40 };
+	uint64_t rng = 11;
+	(void)state;
+	for (unsigned n = 0; n < COUNT; n++) {
+		Product p = random_product(&rng);
+		run_product(&p, n % 2 ? FP_FAST : FP_RELAXED, 1 + below(&rng, contract_warps_tiles()));
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(many_tiles_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(computed_factors_are_stored, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(strict_sums_are_others, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(many_products_are_right, case_setup, case_teardown),
+	};
+	if (argc > 1 && *argv[1] == '-')
+		cmocka_set_skip_filter(argv[1] + 1);
+	else if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
