@@ -54,6 +54,7 @@ UNITS = {
     "passes/schedule/rows/tile": (("passes/tile_test",),),
     "passes/schedule/index/scatter": (("passes/scatter_lists_test",),),
     "passes/schedule/stream": (("fuse/stream_pairs_test",),),
+    "passes/schedule/stream/tasks": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), "thirds"),),
     "passes/fuse": (("fuse/phases_test",),),
     "passes/fuse/split": (("passes/pass_graphs",),),
     "passes": (("passes/manager_test",), ("passes/pass_bodies",), ("passes/pass_graphs",)),
@@ -85,7 +86,7 @@ def ladder(root, build):
     rungs.append(((), "random programs", 40, (t / "random/random_test", "--seed", 1000, "--count", 40, "--cpu")))
     for unit in dict.fromkeys(unit for units in UNITS.values() for unit in units):
         areas = tuple(area for area, units in UNITS.items() if unit in units)
-        rungs.append((areas, " ".join(map(str, unit)), 0, (t / unit[0], *unit[1:])))
+        rungs.append((areas, " ".join(map(str, unit)), 0, (t / unit[0], *(root / a if isinstance(a, Path) else a for a in unit[1:]))))
     for f in sorted((root / "examples").glob("*.tex")):
         rungs.append(((), f"example {f.stem}", 1, (texo, "test", "--device=cpu", f)))
     rungs.append(((), "more random programs", 300,

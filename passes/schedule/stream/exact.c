@@ -82,7 +82,7 @@ exact(StreamBuild *b, unsigned acc)
 bool
 slots_may_be_none(const StreamBuild *b)
 {
-	return (b->s->ragged || b->s->rest) && !BUG(stream_absent_terms);
+	return (b->s->ragged || b->s->rest || b->beyond) && !BUG(stream_absent_terms);
 }
 
 ValId

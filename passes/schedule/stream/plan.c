@@ -4,8 +4,7 @@
  * out    the cascade in one pass; each accumulator is narrow, of a row, or wide, of a row and a column, and
  *        then its terms are products of a weight (row, element) and a value (element, column)
  *
- * Vectors run along an axis of the rows that neither the elements' factors nor the values have: so all
- * of a vector's rows meet the same elements, which are read as scalars. */
+ * Rows that meet the same elements are taken together: lane.c says which. */
 #include <string.h>
 
 #include "passes/expr_map.h"
@@ -417,26 +416,18 @@ check_outs(Planning *p)
 
 /* --- axes --- */
 
+/* Whether queries are of rows, and keys of elements and not of columns. */
 static bool
-choose_lane(Planning *p)
+check_sides(Planning *p)
 {
-	Stream *s = p->s;
-	uint32_t free = s->base, stream = 1u << s->stream, column = s->wide < 0 ? 0 : 1u << s->wide;
+	const Stream *s = p->s;
+	uint32_t stream = 1u << s->stream, column = s->wide < 0 ? 0 : 1u << s->wide;
 	for (unsigned k = 0; k < s->nscore; k++) {
 		const StreamScore *x = &s->score[k];
 		uint32_t q = axes_of(p, x->query), key = axes_of(p, x->key);
 		if (q & (stream | column) || !(key & stream) || key & column || (DType)expr_get(p->g, x->node.body)->dtype != s->type)
 			return refuse(p, REMARK_stream_sides);
-		free &= q & ~key;
 	}
-	for (unsigned k = 0; k < s->pass->nacc; k++)
-		if (s->acc[k].wide)
-			free &= ~axes_of(p, s->acc[k].value);
-	if (!free)
-		return refuse(p, REMARK_stream_sides);
-	for (unsigned a = 0; a < s->c.npar; a++)
-		if (free >> a & 1)
-			s->lane = a;
 	return true;
 }
 
@@ -571,14 +562,17 @@ stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *no
 		find_base(&p);
 		ok = s->type == DT_F32 || s->type == DT_F64 ? true : refuse(&p, REMARK_stream_type);
 	}
-	ok = ok && find_columns(&p) && check_accs(&p) && add_outs(&p, node, n) && check_outs(&p) && choose_lane(&p);
+	ok = ok && find_columns(&p) && check_accs(&p) && add_outs(&p, node, n) && check_outs(&p) && check_sides(&p);
+	if (ok) {
+		find_factors(&p);
+		s->factors = factors_type(&p);
+		s->narrow = s->factors == DT_BF16;
+		ok = stream_choose_lane(g, scratch, facts, s) ? true : refuse(&p, REMARK_stream_sides);
+	}
 	if (ok && can_fault(&p))
 		ok = refuse(&p, REMARK_contract_checked);
 	if (ok) {
 		keep_terms(&p);
-		find_factors(&p);
-		s->factors = factors_type(&p);
-		s->narrow = s->factors == DT_BF16;
 		stream_ranges(g, scratch, s);
 		if (s->rest)
 			expr_walk(g, scratch, s->rest, note_again, &p);

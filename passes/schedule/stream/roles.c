@@ -36,6 +36,7 @@ static const struct {
 static bool
 find_element(const Graph *g, Arena *scratch, const Stream *s, ExprId e, unsigned own, unsigned term, StreamElement *to)
 {
+	bool grouped = s->group && own != s->lane;
 	const Expr *cast = expr_get(g, e);
 	if (cast->op != OP_CAST || cast->dtype != DT_F32)
 		return false;
@@ -43,7 +44,7 @@ find_element(const Graph *g, Arena *scratch, const Stream *s, ExprId e, unsigned
 	const Expr *p = expr_get(g, read);
 	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5 || (DType)p->dtype != s->factors || g->tensor.at[p->ref].kind == TENSOR_SCALAR)
 		return false;
-	uint32_t task = s->base & ~(1u << s->lane);
+	uint32_t task = grouped ? s->base : s->base & ~(1u << s->lane);
 	*to = (StreamElement){.tensor = p->ref, .dtype = s->factors, .rank = p->narg, .own = TG_MAX_RANK, .term = TG_MAX_RANK};
 	for (unsigned n = 0; n < p->narg; n++) {
 		to->sub[n] = expr_arg(g, read, n);
@@ -189,6 +190,8 @@ copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId
 	unsigned order[TG_MAX_RANK];
 	ValId at[TG_MAX_RANK];
 	uint32_t mark = point_mark(l);
+	if (which != OF_QUERY)
+		stream_at_group(&x->s.b);
 	axes_in_order(e, order);
 	for (unsigned n = 0; n < e->rank; n++)
 		at[n] = order[n] == e->own ? own0 : order[n] == e->term ? term : point_value(l, e->sub[order[n]], true).re;
@@ -626,11 +629,10 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	x->s.across = 3;
 	if (x->columns)
 		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
+	b->beyond = x->columns && index_norm(g, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term]) != b->s->hi;
 	slots_begin(&x->s);
 	stream_bind_sizes(b);
-	point_launch_expr(&b->l, slots_blocks(b, SR_ROWS)); /* so that both roles see them */
-	point_launch_expr(&b->l, one_strip(b));
-	point_launch_expr(&b->l, b->rows);
+	slots_bind_tasks(b, SR_ROWS, one_strip(b));
 	stream_bind_launch(b);
 	count_tasks(x, kernel);
 	add_channels(x);

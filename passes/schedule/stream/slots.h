@@ -41,6 +41,8 @@ unsigned slots_carry(StreamSlots *x, ValId *carried, bool back);
 
 /* --- tasks.c: a task is so many rows of one point of the outer axes, and of one of some strips --- */
 ExprId slots_blocks(StreamBuild *b, unsigned rows);
+/* Binds the launch expressions that opening a task takes, where all of a kernel's roles see them. */
+void slots_bind_tasks(StreamBuild *b, unsigned rows, ExprId strips);
 ExprId slots_task_count(StreamBuild *b, unsigned rows, ExprId strips);
 /* Makes the task the one at work: row0, row1 and the outer axes. Which strip it is. Those of most elements come first. */
 ValId slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips);

@@ -43,6 +43,13 @@ stream_at_vector(StreamBuild *b, unsigned v)
 	l->mask = tir_binary(k, OP_LT, tir_binary(k, OP_ADD, row, iota), b->row1);
 }
 
+void
+stream_at_group(StreamBuild *b)
+{
+	if (b->s->group)
+		b->l.axis[b->s->lane] = b->row0;
+}
+
 /* --- ranges --- */
 
 typedef enum { LEAST_LO, MOST_HI, MOST_LO, LEAST_HI, NHULL } Hull;
@@ -368,7 +375,7 @@ stream_begin(StreamBuild *b, Graph *g, Arena *scratch, const Places *places, Ker
 	Stream *s = ARENA_NEW(scratch, Stream);
 	const KernelPlan *p = &kernel->plan;
 	RemarkId why = REMARK_NONE;
-	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty};
+	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .blocks = p->threads > 0};
 	if (!stream_plan(g, scratch, &facts, p->node, p->nnode, s, &why))
 		bug(g->arena, "stream: %%%u %s", p->node[0], remark_info[why].text);
 	*b = (StreamBuild){.s = s, .plan = p};

@@ -46,6 +46,7 @@ typedef struct {
 	Cascade c;
 	const CascadePass *pass;
 	unsigned stream, lane, last_stage; /* axes: streamed; along the vectors. The largest stage of an accumulator */
+	ExprId group;             /* of the rows along `lane`, so many one after the other have the same elements; 0: all have */
 	uint32_t base;            /* the axes of a row, as bits */
 	int wide;                 /* the axis of columns; -1: none */
 	DType type;               /* in which scores and columns are summed */
@@ -70,6 +71,9 @@ bool stream_reads_source(const Graph *g, Arena *scratch, TensorId t, TensorId so
 /* Tiles for such a kernel; false: the target has no vectors for it. */
 bool stream_size(const Stream *s, const PassOptions *o, KernelPlan *p);
 
+/* --- lane.c --- */
+/* Chooses lane and group, of a stream that has its scores, accumulators and factors; false: rows have nothing in common. */
+bool stream_choose_lane(Graph *g, Arena *scratch, const RowsFacts *facts, Stream *s);
 /* --- out.c --- */
 /* Adds the pointwise node t, which reads what is there already. */
 bool stream_add_point(Graph *g, Arena *scratch, Stream *s, TensorId t, RemarkId *why);
@@ -98,6 +102,8 @@ typedef struct {
 	bool masked;              /* some terms may be absent in the tile at work */
 	/* sizes as launch expressions */
 	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
+	bool beyond;              /* products take values behind a row's last element, with a weight of 0 */
+	ExprId group;             /* rows of a group, at least 1; 0: all have the same elements */
 	/* views of scratch memory */
 	ValId query[STREAM_MAX_SCORES]; /* (strip, term, row) */
 	ValId unturned[STREAM_MAX_SCORES]; /* of a strip (row, term), where memory has it so; 0: it has not */
@@ -147,6 +153,8 @@ void stream_bind_launch(StreamBuild *b);
 /* Vectors along the rows again; the v-th of the strip: sets the row axis and the mask. */
 void stream_by_rows(StreamBuild *b);
 void stream_at_vector(StreamBuild *b, unsigned v);
+/* Elements are those of the task's group of rows, if they are any group's. */
+void stream_at_group(StreamBuild *b);
 /* A vector of the type, whatever it is. */
 ValId stream_vector(StreamBuild *b, ValId v);
 /* --- scale.c --- */

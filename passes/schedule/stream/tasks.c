@@ -2,6 +2,8 @@
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/stream/slots.h"
 
+#include "ir/bugs.h"
+
 /* Axes of rows but for the lanes', each value of which has blocks of its own. */
 static bool
 is_outer(const StreamBuild *b, unsigned a)
@@ -9,10 +11,33 @@ is_outer(const StreamBuild *b, unsigned a)
 	return a != b->s->lane && b->s->base >> a & 1;
 }
 
+/* Of a group, of which there is one at least. */
+static ExprId
+blocks_of_group(StreamBuild *b, unsigned rows)
+{
+	return launch_ceil_div(b->l.g, b->group, rows);
+}
+
 ExprId
 slots_blocks(StreamBuild *b, unsigned rows)
 {
-	return launch_ceil_div(b->l.g, b->rows, rows);
+	Graph *g = b->l.g;
+	if (!b->group)
+		return launch_ceil_div(g, b->rows, rows);
+	ExprId one = expr_int(g, DT_I64, 1), more = expr_binary(g, OP_SUB, expr_binary(g, OP_ADD, b->rows, b->group), one);
+	return expr_binary(g, OP_MUL, expr_binary(g, OP_IDIV, more, b->group), blocks_of_group(b, rows));
+}
+
+void
+slots_bind_tasks(StreamBuild *b, unsigned rows, ExprId strips)
+{
+	point_launch_expr(&b->l, slots_blocks(b, rows));
+	point_launch_expr(&b->l, strips);
+	point_launch_expr(&b->l, b->rows);
+	if (b->group) {
+		point_launch_expr(&b->l, b->group);
+		point_launch_expr(&b->l, blocks_of_group(b, rows));
+	}
 }
 
 ExprId
@@ -24,6 +49,26 @@ slots_task_count(StreamBuild *b, unsigned rows, ExprId strips)
 		if (is_outer(b, a))
 			n = expr_binary(g, OP_MUL, n, b->s->c.extent[a]);
 	return n;
+}
+
+/* The last group may have fewer rows; a block of it that has none takes its last row once more. */
+static void
+open_rows(StreamBuild *b, ValId block, unsigned rows)
+{
+	Point *l = &b->l;
+	TirKernel *k = l->tir;
+	ValId end = point_launch_expr(l, b->rows), size = stream_int(b, rows), of_group = block;
+	if (b->group && !BUG(stream_group_crossed)) {
+		ValId group = point_launch_expr(l, b->group);
+		ValId first = raster_divide(k, block, point_launch_expr(l, blocks_of_group(b, rows)), &of_group);
+		first = tir_binary(k, OP_MUL, first, group);
+		end = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, first, group), end);
+		b->row0 = tir_binary(k, OP_ADD, first, tir_binary(k, OP_MUL, of_group, size));
+		b->row0 = tir_binary(k, OP_MIN, b->row0, tir_binary(k, OP_SUB, end, stream_int(b, 1)));
+	} else {
+		b->row0 = tir_binary(k, OP_MUL, block, size);
+	}
+	b->row1 = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, b->row0, size), end);
 }
 
 /* Where later rows have more elements, the last blocks of all points come first, and the shortest last: who takes every
@@ -43,7 +88,6 @@ slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips)
 			rest = raster_divide(k, rest, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
 	if (grow)
 		block = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, nblock, one), rest);
-	b->row0 = tir_binary(k, OP_MUL, block, stream_int(b, rows));
-	b->row1 = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, b->row0, stream_int(b, rows)), point_launch_expr(l, b->rows));
+	open_rows(b, block, rows);
 	return strip;
 }

@@ -266,9 +266,7 @@ stream_threads_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 		x->s.offset[e] = e;
 	slots_begin(&x->s);
 	stream_bind_sizes(b);
-	point_launch_expr(&b->l, slots_blocks(b, ST_ROWS));
-	point_launch_expr(&b->l, strips(b));
-	point_launch_expr(&b->l, b->rows);
+	slots_bind_tasks(b, ST_ROWS, strips(b));
 	stream_bind_launch(b);
 	kernel->ntask = slots_task_count(b, ST_ROWS, strips(b));
 	stream_bind_divisors(b);

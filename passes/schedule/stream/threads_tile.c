@@ -67,6 +67,7 @@ stage_factor(StreamThreads *x, const Factor *f, unsigned score, ValId term, unsi
 	unsigned inner = along ? ST_TERMS : f->size, step = ST_THREADS / inner, n = f->size * ST_TERMS / ST_THREADS;
 	ValId value[ST_ROWS * ST_TERMS / ST_THREADS], at[ST_ROWS * ST_TERMS / ST_THREADS], place;
 	ValId outer = raster_divide(k, x->thread, st_int(x, inner), &place), terms = point_launch_expr(l, b->terms[score]);
+	stream_at_group(b);
 	for (unsigned i = 0; i < n; i++) {
 		ValId down = st_op(x, OP_ADD, outer, st_int(x, i * step));
 		ValId own = along ? down : place, t = along ? place : down, from = st_op(x, OP_ADD, term, t);
@@ -183,6 +184,7 @@ stage_values(StreamThreads *x, unsigned acc)
 	ValId last = st_op(x, OP_SUB, b->end, one), last_column = st_op(x, OP_SUB, point_launch_expr(l, b->columns), one);
 	ValId turn = tir_for(k, st_int(x, 0), st_int(x, n), st_int(x, UNROLL), NULL, 0), value[UNROLL], at[UNROLL];
 	uint32_t mark = point_mark(l);
+	stream_at_group(b);
 	for (unsigned i = 0; i < UNROLL; i++) {
 		ValId down = st_op(x, OP_ADD, outer, st_op(x, OP_MUL, st_op(x, OP_ADD, turn, st_int(x, i)), st_int(x, step)));
 		ValId element = along ? down : place, column = along ? place : down, j = st_op(x, OP_ADD, b->first, element);
