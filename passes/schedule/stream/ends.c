@@ -71,14 +71,10 @@ slots_hull(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, V
 }
 
 void
-slots_core(StreamBuild *b, ValId first, ValId last, ValId *begin, ValId *end)
+slots_core(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, ValId *begin, ValId *end)
 {
-	Course lo = course_of(b->l.g, b->l.scratch, b->s->lo, b->s->lane), hi = course_of(b->l.g, b->l.scratch, b->s->hi, b->s->lane);
-	*begin = *end = 0;
-	if (lo == EITHER || hi == EITHER || b->s->rest)
-		return;
-	*begin = end_at(b, b->s->lo, lo == GROWS ? last : first);
-	*end = end_at(b, b->s->hi, hi == GROWS ? first : last);
+	*begin = b->s->rest ? 0 : end_of(b, b->s->lo, true, first, last, rows, lane);
+	*end = b->s->rest ? 0 : end_of(b, b->s->hi, false, first, last, rows, lane);
 }
 
 bool

@@ -4,7 +4,8 @@
  * so tiles without any element are never visited, and only tiles across an end need a mask. What is left
  * of the guard is asked for each element.
  *
- * Ends are i64 arithmetic that must not wrap: of indices, dims and data of 32 bits or less. */
+ * Ends are i64 arithmetic that must not wrap: of indices, dims and data of 32 bits or less; or whatever the index itself is
+ * compared with, as far as it lies in the range. */
 #include "passes/expr_map.h"
 #include "passes/schedule/stream/stream.h"
 
@@ -57,6 +58,15 @@ is_tame(const Graph *g, Arena *scratch, ExprId e)
 	return !t.wild;
 }
 
+/* Any number as one of those that bound the range as it does: the range's own elements, and one at either side. */
+static ExprId
+near(Graph *g, const Stream *s, ExprId e)
+{
+	const Axis *x = &s->c.axis[s->stream];
+	ExprId before = expr_binary(g, OP_SUB, x->lo, expr_int(g, DT_I64, 1));
+	return expr_binary(g, OP_MAX, expr_binary(g, OP_MIN, e, x->hi), before);
+}
+
 /* Takes a condition as an end of the range; false: it is none. */
 static bool
 take_end(Graph *g, Arena *scratch, Stream *s, ExprId cond)
@@ -66,9 +76,14 @@ take_end(Graph *g, Arena *scratch, Stream *s, ExprId cond)
 	if (p.op != OP_LE && p.op != OP_LT)
 		return false;
 	ExprId x = expr_arg(g, cond, 0), y = expr_arg(g, cond, 1);
-	if (expr_get(g, x)->dtype != DT_I64 || !is_tame(g, scratch, cond) || !linear(g, scratch, x, s->stream, &a) ||
-	    !linear(g, scratch, y, s->stream, &b))
+	if (expr_get(g, x)->dtype != DT_I64 || !linear(g, scratch, x, s->stream, &a) || !linear(g, scratch, y, s->stream, &b))
 		return false;
+	if (!is_tame(g, scratch, cond)) {
+		if (expr_get(g, a.coef ? x : y)->op != OP_AXIS || (a.coef && b.coef))
+			return false;
+		ExprId *other = a.coef ? &b.rest : &a.rest;
+		*other = near(g, s, *other);
+	}
 	/* 0 <= coef * j + slack */
 	int64_t coef = b.coef - a.coef;
 	ExprId slack = expr_binary(g, OP_SUB, b.rest, a.rest), one = expr_int(g, DT_I64, 1);

@@ -512,7 +512,7 @@ fold_others(StreamRoles *x, ValId queries, ValId *fill, ValId last)
 	TirKernel *k = b->l.tir;
 	ValId carried[CARRIED], begin, end, one = sr_int(x, 1);
 	unsigned n = carry(x, carried, fill, false);
-	slots_core(b, b->row0, x->row_last, &begin, &end);
+	slots_core(b, b->row0, x->row_last, SR_ROWS, x->lane, &begin, &end);
 	ValId back = tir_for(k, sr_int(x, x->elements), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), carried, n);
 	uint32_t mark = point_mark(&b->l);
 	carry(x, carried, fill, true);

@@ -52,7 +52,7 @@ ValId slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips);
  * all ask; else for one alone. */
 void slots_hull(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, ValId *begin, ValId *end);
 /* The same of elements that all of these rows have; 0: it is not known. */
-void slots_core(StreamBuild *b, ValId first, ValId last, ValId *begin, ValId *end);
+void slots_core(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, ValId *begin, ValId *end);
 /* Whether later rows have more elements. */
 bool slots_grow(StreamBuild *b);
 
