@@ -178,8 +178,10 @@ json_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 	text_json(out, a, strlen(a));
 	text_printf(out, ",\"to\":");
 	text_json(out, b, strlen(b));
-	text_printf(out, ",\"code\":\"%s\",\"reason\":\"%s\",\"line\":%u}", edge_of(x, from, to)->code, edge_of(x, from, to)->reason,
-	            edge_line(x, to));
+	const UnfusedEdge *edge = edge_of(x, from, to);
+	text_printf(out, ",\"code\":\"%s\",\"reason\":", edge->code);
+	text_json(out, edge->reason, strlen(edge->reason));
+	text_printf(out, ",\"line\":%u}", edge_line(x, to));
 }
 
 static void

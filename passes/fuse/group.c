@@ -20,6 +20,7 @@ typedef struct {
 	Groups out;
 	Regions r;
 	RemarkId *alone;  /* by TensorId: why it has a kernel of its own */
+	Unstreamed *unstreamed; /* by TensorId */
 	bool *open;       /* by TensorId: it may share a kernel by rows */
 	uint32_t *linked; /* by TensorId of an open node: another that is linked with it, on the way to the first of all */
 } Grouping;
@@ -278,17 +279,28 @@ unmerged(Grouping *s, TensorId from, TensorId to)
 	return u;
 }
 
+/* Why a node has a kernel of its own, in words where the stream that it is not in has some. */
+static const char *
+alone_text(const Grouping *s, TensorId t)
+{
+	return s->alone[t] == s->unstreamed[t].why ? s->unstreamed[t].text : NULL;
+}
+
 static Unfused
 why_unfused(Grouping *s, TensorId from, TensorId to)
 {
 	Unfused u = {.from = from, .to = to, .why = REMARK_group_other};
+	TensorId source = s->unstreamed[to].source;
 	if (s->cx->options->fuse == FUSE_OFF)
 		u.why = REMARK_group_off;
-	else if (s->alone[to])
-		u.why = s->alone[to];
-	else if (s->alone[from])
-		u.why = s->alone[from];
-	else if (s->open[from] && s->open[to])
+	else if (source && source == s->unstreamed[from].source && !(s->open[from] && s->open[to])) {
+		u.why = s->unstreamed[to].why;
+		u.text = s->unstreamed[to].text;
+	} else if (s->alone[to] || s->alone[from]) {
+		TensorId t = s->alone[to] ? to : from;
+		u.why = s->alone[t];
+		u.text = alone_text(s, t);
+	} else if (s->open[from] && s->open[to])
 		u = unmerged(s, from, to);
 	return u;
 }
@@ -317,7 +329,7 @@ note_edges(Grouping *s, TensorId t)
 const char *
 unfused_text(Arena *a, const Unfused *u)
 {
-	const char *text = remark_info[u->why].text;
+	const char *text = u->text ? arena_text(a, "%s", u->text) : remark_info[u->why].text;
 	return u->why == REMARK_group_cost ? arena_text(a, "%s: %.3g us together, %.3g apart", text, u->together, u->apart) : text;
 }
 
@@ -454,7 +466,10 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 	s.alone = ARENA_ARRAY(cx->scratch, RemarkId, g->tensor.n);
 	s.open = ARENA_ARRAY(cx->scratch, bool, g->tensor.n);
 	s.linked = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
-	group_streams(g, cx, faulty, results, &s.out, s.alone);
+	s.unstreamed = ARENA_ARRAY(cx->scratch, Unstreamed, g->tensor.n);
+	group_streams(g, cx, faulty, results, &s.out, s.unstreamed);
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		s.alone[t] = s.unstreamed[t].source == t ? s.unstreamed[t].why : REMARK_NONE;
 	regions_init(&s.r, g, cx, &facts, &s.out);
 	const bool *live = find_live(&s, results);
 	for (uint32_t i = 0; i < g->node.n; i++) {
@@ -475,7 +490,7 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 		if (!streamed)
 			note_missed_scan(&s, t);
 		if (s.alone[t] && !s.open[t] && !streamed && s.alone[t] != REMARK_group_contraction)
-			note(&s, t, s.alone[t], NULL);
+			note(&s, t, s.alone[t], alone_text(&s, t));
 		note_edges(&s, t);
 	}
 	return s.out;

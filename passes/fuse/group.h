@@ -14,6 +14,7 @@ typedef struct {
 	TensorId from, to;
 	RemarkId why;
 	double together, apart; /* microseconds, where these are why */
+	const char *text;       /* what there is to say beyond why; NULL: nothing */
 } Unfused;
 
 /* What keeps the edge, after the name of what is not fused. */
@@ -34,9 +35,15 @@ typedef struct {
 	uint32_t *of;         /* by TensorId: 1 + its group; 0: a kernel of its own, of another template */
 } Groups;
 
-/* Adds the groups that are streamed (stream_group.c), before there are others; alone[t]: why t, which looked
- * like it, is in none. */
-void group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, RemarkId *alone);
+/* A node that looked as if it could be streamed, and is not. */
+typedef struct {
+	TensorId source; /* the sum of products that it would have been streamed with; 0: it did not look like it */
+	RemarkId why;
+	const char *text;
+} Unstreamed;
+
+/* Adds the groups that are streamed (stream_group.c), before there are others; unstreamed: by TensorId. */
+void group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, Unstreamed *unstreamed);
 
 /* By TensorId: the nodes that are streamed if they are grouped as they stand; needs FACT_FAULTS. */
 const bool *stream_members(Graph *g, PassCtx *cx);

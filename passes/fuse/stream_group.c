@@ -279,19 +279,20 @@ keeps_units(const Streams *s, const Stream *stream)
 
 /* Whether there is a kernel for the candidate. */
 static bool
-has_kernel(const Streams *s, const Candidate *c, RemarkId *why)
+has_kernel(const Streams *s, const Candidate *c, Refusal *why)
 {
 	Stream *stream = ARENA_NEW(s->cx->scratch, Stream);
 	KernelPlan plan = {0};
+	*why = (Refusal){.why = REMARK_NONE};
 	if (!is_convex(s, c))
-		*why = REMARK_group_order;
+		why->why = REMARK_group_order;
 	else if (stream_plan(s->g, s->cx->scratch, &s->facts, c->member, c->n, stream, why)) {
 		if (!stream_size(stream, s->cx->options, &plan))
-			*why = REMARK_stream_type;
+			why->why = REMARK_stream_type;
 		else if (!keeps_units(s, stream))
-			*why = REMARK_stream_units;
+			why->why = REMARK_stream_units;
 	}
-	return *why == REMARK_NONE;
+	return why->why == REMARK_NONE;
 }
 
 /* Pointwise nodes behind what is reduced, one by one. */
@@ -301,10 +302,26 @@ add_behind(const Streams *s, Candidate *c)
 	for (uint32_t i = 0; i < s->g->node.n; i++) {
 		TensorId t = s->g->node.at[i].out;
 		Candidate more = *c;
-		RemarkId why = REMARK_NONE;
+		Refusal why;
 		if (is_free_point(s, c, t) && reads_inside(s, c, t) && add(s, &more, t) && has_kernel(s, &more, &why))
 			*c = more;
 	}
+}
+
+/* Says of all members why they are not streamed; the operator in the way, where there is one. */
+static void
+note_refusal(const Streams *s, const Candidate *c, TensorId source, const Refusal *why, Unstreamed *out)
+{
+	Text text;
+	text_init(&text, s->cx->scratch);
+	if (why->member) {
+		text_printf(&text, "is not folded as it comes: ");
+		refusal_print(s->g, why, &text);
+	} else
+		text_printf(&text, "%s", remark_info[why->why].text);
+	for (unsigned k = 0; k < c->n; k++)
+		if (!out[c->member[k]].source || c->member[k] == source)
+			out[c->member[k]] = (Unstreamed){source, why->why, text_get(&text)};
 }
 
 const bool *
@@ -314,14 +331,14 @@ stream_members(Graph *g, PassCtx *cx)
 	Groups groups = {.of = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n)};
 	for (uint32_t r = 0; r < g->result.n; r++)
 		results[g->result.at[r].tensor] = true;
-	group_streams(g, cx, cx->faulty, results, &groups, ARENA_ARRAY(cx->scratch, RemarkId, g->tensor.n));
+	group_streams(g, cx, cx->faulty, results, &groups, ARENA_ARRAY(cx->scratch, Unstreamed, g->tensor.n));
 	for (uint32_t t = 0; t < g->tensor.n; t++)
 		in[t] = groups.of[t] != 0;
 	return in;
 }
 
 void
-group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, RemarkId *alone)
+group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, Unstreamed *unstreamed)
 {
 	Streams s = {.g = g, .cx = cx, .out = out, .results = results};
 	s.facts = (RowsFacts){.stored = results, .faulty = faulty, .lanes = cx->options->lanes, .blocks = cx->options->blocks};
@@ -330,12 +347,12 @@ group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Gr
 	find_neighbours(&s);
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		TensorId t = g->node.at[i].out;
-		RemarkId why = REMARK_NONE;
+		Refusal why;
 		Candidate c;
 		if (!may_be_score(&s, t) || !gather(&s, t, &c) || !add_between(&s, &c))
 			continue;
 		if (!has_kernel(&s, &c, &why)) {
-			alone[t] = why;
+			note_refusal(&s, &c, t, &why, unstreamed);
 			continue;
 		}
 		add_behind(&s, &c);

@@ -242,7 +242,7 @@ choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan, Blo
 static Stream *
 choose_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 {
-	RemarkId why = REMARK_NONE;
+	Refusal why;
 	uint32_t group = t < s->ngrouped ? s->groups.of[t] : 0;
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .lanes = s->cx->options->lanes, .blocks = s->cx->options->blocks};
 	if (!group || !s->groups.group.at[group - 1].stream)

@@ -17,14 +17,14 @@ typedef struct {
 	const RowsFacts *facts;
 	Stream *s;
 	ExprId read[STREAM_MAX_SCORES]; /* how the cascade reads each score */
-	RemarkId why;
+	Refusal why;
 } Planning;
 
 static bool
 refuse(Planning *p, RemarkId why)
 {
-	if (!p->why)
-		p->why = why;
+	if (!p->why.why)
+		p->why = (Refusal){.why = why};
 	return false;
 }
 
@@ -529,11 +529,16 @@ derive(Planning *p, const TensorId *member, unsigned n)
 {
 	Stream *s = p->s;
 	Refusal no;
-	if (!cascade_derive(p->g, p->scratch, member, n, NULL, &s->c, &no))
-		return refuse(p, no.why);
-	for (unsigned k = 0; k < n; k++)
-		if (s->c.member[k].late.why)
-			return refuse(p, s->c.member[k].late.why);
+	bool ok = cascade_derive(p->g, p->scratch, member, n, NULL, &s->c, &no);
+	for (unsigned k = 0; ok && k < n; k++) {
+		no = s->c.member[k].late;
+		ok = no.why == REMARK_NONE;
+	}
+	if (!ok) {
+		if (!p->why.why)
+			p->why = no;
+		return false;
+	}
 	s->pass = &s->c.pass[0];
 	s->stream = s->c.npar;
 	if (s->c.npass != 1 || s->c.nred != 1 || s->pass->ordered)
@@ -544,11 +549,11 @@ derive(Planning *p, const TensorId *member, unsigned n)
 		expr_walk(p->g, p->scratch, s->pass->acc[k].term, note_score, p);
 	if (s->c.guard)
 		expr_walk(p->g, p->scratch, s->c.guard, note_score, p);
-	return !p->why;
+	return !p->why.why;
 }
 
 bool
-stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Stream *s, RemarkId *why)
+stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Stream *s, Refusal *why)
 {
 	Planning p = {.g = g, .scratch = scratch, .facts = facts, .s = s};
 	TensorId member[MAX_MEMBERS];

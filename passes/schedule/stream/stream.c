@@ -374,10 +374,10 @@ stream_begin(StreamBuild *b, Graph *g, Arena *scratch, const Places *places, Ker
 {
 	Stream *s = ARENA_NEW(scratch, Stream);
 	const KernelPlan *p = &kernel->plan;
-	RemarkId why = REMARK_NONE;
+	Refusal why;
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .blocks = p->threads > 0};
 	if (!stream_plan(g, scratch, &facts, p->node, p->nnode, s, &why))
-		bug(g->arena, "stream: %%%u %s", p->node[0], remark_info[why].text);
+		bug(g->arena, "stream: %%%u %s", p->node[0], remark_info[why.why].text);
 	*b = (StreamBuild){.s = s, .plan = p};
 	Point *l = &b->l;
 	point_begin(l, g, scratch, places, kernel);

@@ -65,7 +65,7 @@ typedef struct {
 /* Plans the kernel of these nodes, in topological order: sums of products and pointwise nodes of them that are
  * scores, reductions that read these, pointwise nodes of what is reduced; false with the reason. */
 bool stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Stream *out,
-                 RemarkId *why);
+                 Refusal *why);
 /* Whether t is a pointwise node that reads source at its own point alone. */
 bool stream_reads_source(const Graph *g, Arena *scratch, TensorId t, TensorId source);
 /* Tiles for such a kernel; false: the target has no vectors for it. */
