@@ -50,9 +50,9 @@ const bool *stream_members(Graph *g, PassCtx *cx);
 
 /* Whether a pointwise node n may be computed where it is read instead (inline_points.c). */
 bool point_may_move(const Graph *g, const Node *n);
-/* Computes pointwise nodes anew in other groups that read them, where moving them is what takes longer; how many.
- * Groups are then to be found again (recompute.c). */
-uint32_t recompute_points(Graph *g, PassCtx *cx, const Groups *groups, const bool *results);
+/* Computes pointwise nodes anew in other groups that read them, and inside of their own, where moving them is what
+ * takes longer; how many. Groups are then to be found again (recompute.c). */
+uint32_t recompute_points(Graph *g, PassCtx *cx, const Groups *groups, const bool *results, bool inside);
 
 /* Groups the nodes of g that the STREAM and ROWS templates take; results[t]: t is a result. In cx->scratch. */
 Groups group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results);

@@ -2,7 +2,8 @@
  * than to store it and to read it back.
  *
  * in     groups of nodes, each a kernel by rows (group.c)
- * out    no plain read of the node by an open node of another group; the nodes stay, perhaps unused
+ * out    no plain read of the node by an open node of another group, or, inside, by any open node; the nodes stay,
+ *        perhaps unused
  * fp     exact: an element is the same expression, rounded to the same type, wherever it is computed
  * tests  tests/text/explain_cost.tex, tests/fuse/kernels.tex, tests/random
  *
@@ -10,7 +11,8 @@
  * nothing whatever shares a kernel. Here it is known what does: the elements are computed once more for each
  * kernel, by the operations of op_cost.h at the machine's rate, and neither written nor read, at its rate to
  * memory. What else the kernels read then is not counted here: who asks compares the divisions before and
- * after. Three kernels or more read what is stored. */
+ * after. Three kernels or more read what is stored. Inside, the nodes of its own kernel compute it again as well: a
+ * kernel that has no room to keep it between its phases could not take in the readers otherwise. */
 #include "passes/cost/cost.h"
 #include "passes/expr_map.h"
 #include "passes/fuse/group.h"
@@ -26,6 +28,7 @@ typedef struct {
 	bool *chosen;      /* by TensorId */
 	bool *checked;     /* by TensorId: some read of it is not a plain one, or not by an open node */
 	uint32_t *kernel[MAX_KERNELS + 1]; /* by TensorId: other groups that read it, 0: none */
+	bool inside;
 	uint32_t group;    /* of the node at work */
 	uint32_t size, units;
 } Recompute;
@@ -37,9 +40,13 @@ note_read(void *user, ExprId e)
 {
 	Recompute *s = user;
 	const Expr *p = expr_get(s->g, e);
-	if (p->op != OP_READ || s->g->tensor.at[p->ref].kind != TENSOR_NODE || s->groups->of[p->ref] == s->group)
+	if (p->op != OP_READ || s->g->tensor.at[p->ref].kind != TENSOR_NODE)
 		return;
-	s->checked[p->ref] |= p->access != 0 || s->group == 0;
+	bool own = s->groups->of[p->ref] == s->group;
+	if (!own || s->inside)
+		s->checked[p->ref] |= p->access != 0 || s->group == 0;
+	if (own)
+		return;
 	unsigned k = 0;
 	while (k < MAX_KERNELS && s->kernel[k][p->ref] && s->kernel[k][p->ref] != s->group)
 		k++;
@@ -106,7 +113,7 @@ replace_read(void *user, Graph *g, ExprId e)
 	const Recompute *s = user;
 	const Expr p = *expr_get(g, e);
 	ExprId sub[TG_MAX_RANK];
-	if (p.op != OP_READ || !s->chosen[p.ref] || s->groups->of[p.ref] == s->group)
+	if (p.op != OP_READ || !s->chosen[p.ref] || (s->groups->of[p.ref] == s->group && !s->inside))
 		return e;
 	for (unsigned k = 0; k < p.narg; k++)
 		sub[k] = expr_arg(g, e, k);
@@ -126,23 +133,23 @@ rewrite_node(Recompute *s, uint32_t i)
 }
 
 uint32_t
-recompute_points(Graph *g, PassCtx *cx, const Groups *groups, const bool *results)
+recompute_points(Graph *g, PassCtx *cx, const Groups *groups, const bool *results, bool inside)
 {
 	uint32_t done = 0;
-	Recompute s = {.g = g, .cx = cx, .groups = groups};
+	Recompute s = {.g = g, .cx = cx, .groups = groups, .inside = inside};
 	s.chosen = ARENA_ARRAY(cx->scratch, bool, g->tensor.n);
 	s.checked = ARENA_ARRAY(cx->scratch, bool, g->tensor.n);
 	for (unsigned k = 0; k <= MAX_KERNELS; k++)
 		s.kernel[k] = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n);
 	find_readers(&s);
-	for (uint32_t i = 0; i < g->node.n; i++) {
+	for (uint32_t i = 0; i < g->node.n; i++) { /* in order, so that what is chosen has taken in what it reads */
+		if (done)
+			rewrite_node(&s, i);
 		const Node *n = &g->node.at[i];
 		if (results[n->out] || !may_choose(&s, n) || !pays(&s, n->out) || !spend(cx))
 			continue;
 		s.chosen[n->out] = true;
 		done++;
 	}
-	for (uint32_t i = 0; done && i < g->node.n; i++)
-		rewrite_node(&s, i);
 	return done;
 }

@@ -433,13 +433,13 @@ find_results(const Schedule *s)
 
 /* Computes nodes in several kernels, if these are then predicted to take less; what is not used is deleted. */
 static bool
-recompute(Schedule *s, const bool *results)
+recompute(Schedule *s, const bool *results, bool inside)
 {
 	Graph *g = s->g;
 	Node *before = ARENA_ARRAY(s->cx->scratch, Node, g->node.n);
 	for (uint32_t i = 0; i < g->node.n; i++)
 		before[i] = g->node.at[i];
-	if (recompute_points(g, s->cx, &s->groups, results) == 0)
+	if (recompute_points(g, s->cx, &s->groups, results, inside) == 0)
 		return false;
 	Groups after = group_nodes(g, s->cx, graph_may_fault(g, s->cx->scratch), results);
 	if (after.us < s->groups.us * (1 - 1e-9)) {
@@ -457,7 +457,7 @@ group(Schedule *s)
 	Arena *scratch = s->cx->scratch;
 	const bool *faulty = graph_may_fault(s->g, scratch), *results = find_results(s);
 	s->groups = group_nodes(s->g, s->cx, faulty, results);
-	if (s->cx->options->fuse == FUSE_ALL && recompute(s, results)) {
+	if (s->cx->options->fuse == FUSE_ALL && (recompute(s, results, false) || recompute(s, results, true))) {
 		faulty = graph_may_fault(s->g, scratch);
 		results = find_results(s);
 		s->groups = group_nodes(s->g, s->cx, faulty, results);
