@@ -44,6 +44,8 @@ endfunction()
 
 texo_library(texo_rt texo-rt texo_runtime)
 target_link_libraries(texo_rt PRIVATE m)
+# Whoever ships it ships little: debug information, four times its size, stays in the archive.
+target_link_options(texo_rt PRIVATE $<$<NOT:$<CONFIG:Debug>>:-Wl,--strip-debug>)
 install(FILES ${PROJECT_SOURCE_DIR}/include/texo_rt.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 set(packages texo-rt)
 if(TARGET texo_codegen)

@@ -72,9 +72,8 @@ def check_libraries(prefix):
     assert set(needed(texo)) <= system | {"libtexo-rt.so.0"}, needed(texo)
     for library, name in ((rt, "libtexo-rt.so.0"), (texo, "libtexo.so.0")):
         assert f"[{name}]" in run("readelf", "-d", library)
-    run("strip", "-o", prefix / "stripped", rt)
-    assert (prefix / "stripped").stat().st_size < 300_000
-    return (prefix / "stripped").stat().st_size
+    assert rt.stat().st_size < 300_000, rt.stat().st_size # as it is installed
+    return rt.stat().st_size
 
 
 def check_texts(prefix):
@@ -170,7 +169,7 @@ def main():
         with_archives(prefix, folder)
         with_cmake(prefix, folder)
         with_python(prefix, folder)
-    print(f"libtexo-rt.so: {size} bytes stripped; built with pkg-config, with the archives, with CMake; run from Python")
+    print(f"libtexo-rt.so: {size} bytes; built with pkg-config, with the archives, with CMake; run from Python")
 
 
 main()
