@@ -33,7 +33,7 @@ typedef struct {
 static const FileForm file_forms[] = {
 	{"obj", ".o", false, false},        {"header", ".h", true, false}, {"lib", ".a", false, false},
 	{"so", ".so", false, false},        {"manifest", ".json", true, false},
-	{"ptx", ".ptx", false, true}, {"cubin", ".cubin", false, true},
+	{"deps", ".d", false, false},       {"ptx", ".ptx", false, true},  {"cubin", ".cubin", false, true},
 };
 
 enum { FILE_FORMS = sizeof file_forms / sizeof *file_forms };
@@ -198,6 +198,35 @@ generate(Build *b)
 
 /* --- files --- */
 
+/* A path as a rule of make has it. */
+static void
+print_make_path(const char *path, Text *out)
+{
+	for (const char *c = path; *c; c++)
+		text_printf(out, "%s%c", *c == '$' ? "$" : strchr(" #", *c) ? "\\" : "", *c);
+}
+
+/* The rule that the first of the files written beside it, PATH.d, depends on all texts that were read. */
+static void
+print_deps(const Build *b, const char *path, Text *out)
+{
+	const Diags *d = &b->unit.diags;
+	const FileForm *first = &file_forms[0];
+	size_t stem = strlen(path) - strlen(".d");
+	for (unsigned k = FILE_FORMS; k-- > 0;)
+		if (wants(b, &file_forms[k]) && !file_forms[k].of_gpu && strcmp(file_forms[k].form, "deps") != 0)
+			first = &file_forms[k];
+	print_make_path(arena_text(&b->s->arena, "%.*s%s", (int)stem, path, first->ending), out);
+	text_printf(out, ":");
+	for (uint32_t k = 0; k < d->files.n; k++) {
+		if (d->files.at[k].text == std_text)
+			continue;
+		text_printf(out, " \\\n  ");
+		print_make_path(d->files.at[k].path, out);
+	}
+	text_printf(out, "\n");
+}
+
 static bool
 add_file(Build *b, const FileForm *f, const char *path)
 {
@@ -217,6 +246,8 @@ add_file(Build *b, const FileForm *f, const char *path)
 	}
 	if (strcmp(f->form, "lib") == 0)
 		archive_write(r->object, r->size, r->symbol, r->nsymbol, &text);
+	else if (strcmp(f->form, "deps") == 0)
+		print_deps(b, path, &text);
 	else
 		text_printf(&text, "%s", strcmp(f->form, "header") == 0 ? r->header : r->manifest);
 	if (strcmp(path, "-") == 0)
@@ -327,7 +358,7 @@ check_forms(Build *b, bool *files)
 	*files = nfile > ngpu || (nfile && target && strchr(target, ','));
 	if (*files && nfile != n)
 		return problem(&b->s->problem, EXIT_USAGE,
-		               "--emit lists obj, header, lib, so, manifest, ptx, cubin, or other forms, not both");
+		               "--emit lists obj, header, lib, so, manifest, deps, ptx, cubin, or other forms, not both");
 	return true;
 }
 

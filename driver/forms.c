@@ -14,7 +14,7 @@ static const struct {
 	{"tokens", NEEDS_TEXT},  {"ast", NEEDS_TEXT},   {"tg", NEEDS_GRAPH},  {"dot", NEEDS_GRAPH},
 	{"plan", NEEDS_PROGRAM}, {"tir", NEEDS_PROGRAM}, {"llvm", NEEDS_CODE}, {"asm", NEEDS_CODE},
 	{"ptx", NEEDS_CODE},     {"cubin", NEEDS_CODE}, {"obj", NEEDS_BUILD}, {"lib", NEEDS_BUILD},
-	{"so", NEEDS_BUILD},     {"header", NEEDS_BUILD}, {"manifest", NEEDS_BUILD},
+	{"so", NEEDS_BUILD},     {"header", NEEDS_BUILD}, {"manifest", NEEDS_BUILD}, {"deps", NEEDS_BUILD},
 };
 
 enum { NFORM = sizeof forms / sizeof forms[0] };

@@ -123,6 +123,18 @@ def test_nothing_is_left(folder):
     assert set(contents(out)) == {"p.o", "p.h"} and contents(out)["p.o"] != b"old"
 
 
+def test_deps(folder):
+    """A rule of make for what was read: the program and what it uses, but not what texo brings along."""
+    (folder / "a b$.tex").write_text("fn twice(x) = 2 * x\n")
+    text = 'use "std"\nuse "a b$.tex"\ngraph f(x: f32[N]) -> (y: f32[N]) { y[i] = relu(twice(x[i])) }\n'
+    program(folder, text)
+    run(TEXO, "build", "p.tex", "--emit=obj,header,deps", "-o", "o#t", cwd=folder)
+    assert (folder / "o#t.d").read_text() == "o\\#t.o: \\\n  p.tex \\\n  a\\ b$$.tex\n", (folder / "o#t.d").read_text()
+    run(TEXO, "build", "p.tex", "--emit=manifest,deps", "-o", "p", cwd=folder)
+    assert (folder / "p.d").read_text().startswith("p.json: ")
+    run(TEXO, "build", "p.tex", "--emit=deps", cwd=folder, code=2, words=["needs -o PATH"])
+
+
 def test_same_bytes(folder):
     """Two folders, two environments, graphs by the hundred."""
     files = [f for d in ("examples", "tests/run/programs", "tests/lang/rules") for f in sorted((ROOT / d).glob("*.tex"))]

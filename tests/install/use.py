@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 ROOT, BUILD, CMAKE, CC = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
@@ -22,6 +23,22 @@ int unit_check(void) { return 4; }
 """
 
 
+# A program whose text uses another file.
+AGAIN = {
+    "CMakeLists.txt": """cmake_minimum_required(VERSION 3.16)
+project(again LANGUAGES C)
+find_package(texo REQUIRED)
+add_executable(again main.c)
+texo_add_kernels(again SOURCES kernel.tex OPTIONS --threads=1)
+""",
+    "kernel.tex": """use "scale.tex"
+graph g(x: f32[N]) -> (y: f32[N]) { y[i] = scaled(x[i]) }
+""",
+    "main.c": """#include <stdio.h>
+#include "kernel.h"
+int main(void) { float x = 3, y; int s = g(&x, &y, 1, NULL); printf("%g\\n", y); return s; }
+""",
+}
 # The worker is found beside the library.
 WORKER = """#include <stdio.h>
 #include <string.h>
@@ -146,6 +163,24 @@ def with_cmake(prefix, folder):
     assert not [n for n in needed(folder / "build/aot_softmax") if n == "libtexo.so.0"]
 
 
+def with_cmake_again(prefix, folder):
+    """Kernels are made again when a file that their text uses changes."""
+    project = folder / "again"
+    project.mkdir()
+    for name, text in AGAIN.items():
+        (project / name).write_text(text, encoding="utf-8")
+    for generator in ("Ninja", "Unix Makefiles"):
+        (project / "scale.tex").write_text("fn scaled(x) = 2 * x\n", encoding="utf-8")
+        build = project / generator.split()[-1]
+        run(CMAKE, "-G", generator, "-S", project, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}")
+        run(CMAKE, "--build", build)
+        assert run(build / "again") == "6\n"
+        time.sleep(0.1)  # what is newer is told by the file's time
+        (project / "scale.tex").write_text("fn scaled(x) = 5 * x\n", encoding="utf-8")
+        run(CMAKE, "--build", build)
+        assert run(build / "again") == "15\n", generator
+
+
 def with_python(prefix, folder):
     env = {**os.environ, "PYTHONPATH": str(prefix / "share/texo"), "PYTHONDONTWRITEBYTECODE": "1"}
     env.pop("TEXO_LIBRARY", None)
@@ -168,6 +203,7 @@ def main():
         with_object(prefix, folder)
         with_archives(prefix, folder)
         with_cmake(prefix, folder)
+        with_cmake_again(prefix, folder)
         with_python(prefix, folder)
     print(f"libtexo-rt.so: {size} bytes; built with pkg-config, with the archives, with CMake; run from Python")
 
