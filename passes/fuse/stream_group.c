@@ -324,6 +324,25 @@ note_refusal(const Streams *s, const Candidate *c, TensorId source, const Refusa
 			out[c->member[k]] = (Unstreamed){source, why->why, text_get(&text)};
 }
 
+/* Of a sum of products that some readers fold: one that keeps the others from it, as it does anything else. */
+static void
+note_other_reader(const Streams *s, TensorId source, Unstreamed *out)
+{
+	const Neighbours *r = &s->readers[score_of(s, source)];
+	Candidate c = {.member = {source}, .n = 1};
+	TensorId other = 0;
+	for (uint32_t k = 0; k < r->list.n && c.n < MAX_GROUP; k++) {
+		if (!is_reduction(s, r->list.at[k]))
+			other = r->list.at[k];
+		add(s, &c, r->list.at[k]);
+	}
+	bool folded = false;
+	for (unsigned k = 0; k < c.n; k++)
+		folded |= c.member[k] != source && is_reduction(s, c.member[k]);
+	if (other && folded)
+		note_refusal(s, &c, source, &(Refusal){.why = REMARK_stream_reader, .member = other}, out);
+}
+
 const bool *
 stream_members(Graph *g, PassCtx *cx)
 {
@@ -349,8 +368,12 @@ group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Gr
 		TensorId t = g->node.at[i].out;
 		Refusal why;
 		Candidate c;
-		if (!may_be_score(&s, t) || !gather(&s, t, &c) || !add_between(&s, &c))
+		if (!may_be_score(&s, t))
 			continue;
+		if (!gather(&s, t, &c) || !add_between(&s, &c)) {
+			note_other_reader(&s, t, unstreamed);
+			continue;
+		}
 		if (!has_kernel(&s, &c, &why)) {
 			note_refusal(&s, &c, t, &why, unstreamed);
 			continue;
