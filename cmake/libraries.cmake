@@ -8,14 +8,13 @@ if(TEXO_SANITIZE)
   return()
 endif()
 include(GNUInstallDirs)
-set(abi 0) # raised when a release breaks programs that were linked with the last one
 
 # name: of the file without lib; ARGN: the archives it is made of
 function(texo_shared_library target name)
   list(TRANSFORM ARGN REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>" OUTPUT_VARIABLE objects)
   set(script ${PROJECT_SOURCE_DIR}/cmake/lib${name}.map)
   add_library(${target} SHARED ${objects})
-  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${abi}
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${TEXO_ABI}
     LINKER_LANGUAGE C LINK_DEPENDS ${script} INSTALL_RPATH "$ORIGIN" BUILD_RPATH_USE_ORIGIN ON
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   target_link_options(${target} PRIVATE -Wl,--version-script=${script} -Wl,--exclude-libs,ALL -Wl,-z,defs

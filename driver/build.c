@@ -242,7 +242,7 @@ add_file(Build *b, const FileForm *f, const char *path)
 	if (strcmp(f->form, "so") == 0) {
 		const char *aside;
 		return output_add(files, path, "", 0, &s->problem) && (aside = output_aside(path)) != NULL &&
-		       shared_object_link(files, r->object, r->size, option_value(s->options, OPT_POOL) != NULL, aside, &s->problem);
+		       shared_object_link(files, r->object, r->size, option_value(s->options, OPT_POOL) == NULL, aside, &s->problem);
 	}
 	if (strcmp(f->form, "lib") == 0)
 		archive_write(r->object, r->size, r->symbol, r->nsymbol, &text);

@@ -4,9 +4,9 @@
 
 #include "driver/problem.h"
 
-/* Links the n bytes of object, and libm where with_libm says so, into the file at path, which exists and is
- * replaced. EXIT_DEVICE when there is no cc. */
-bool shared_object_link(const HostFiles *files, const void *object, size_t n, bool with_libm, const char *path,
+/* Links the n bytes of object and libm into the file at path, which exists and is replaced; it needs libtexo-rt too
+ * where with_runtime says so. EXIT_DEVICE when there is no cc. */
+bool shared_object_link(const HostFiles *files, const void *object, size_t n, bool with_runtime, const char *path,
                         Problem *p);
 
 #endif

@@ -12,5 +12,7 @@ typedef struct {
 
 /* Ends with one of 0 bytes. */
 extern const RuntimeBitcode runtime_bitcode[];
+/* A shared library that is empty and has libtexo-rt's name: what is linked with it needs libtexo-rt when it is loaded. */
+extern const RuntimeBitcode runtime_needed;
 
 #endif

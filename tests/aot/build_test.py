@@ -135,6 +135,29 @@ def test_deps(folder):
     run(TEXO, "build", "p.tex", "--emit=deps", cwd=folder, code=2, words=["needs -o PATH"])
 
 
+LOAD = """import ctypes, sys
+y = (ctypes.c_float * 3)()
+assert ctypes.CDLL(sys.argv[1]).f((ctypes.c_float * 3)(1, 2, 3), y, ctypes.c_int64(3), None) == 0
+print(*y)
+"""
+
+
+def test_shared(folder):
+    """A shared library brings what it needs along, by name, and has the same bytes in every folder."""
+    text = "graph f(x: f32[N]) -> (y: f32[N]) { y[i] = exp(x[i]) - exp(x[i]) + 2 * x[i] }\n"
+    libraries = {}
+    for options, needs in (((), {"libtexo-rt.so.0"}), (("--threads=1",), set())):
+        for place in (folder / "a", folder / "another place"):
+            place.mkdir(exist_ok=True)
+            run(TEXO, "build", program(place, text), *options, "--emit=so", "-o", place / "p")
+            libraries[place.name] = (place / "p.so").read_bytes()
+        assert libraries["a"] == libraries["another place"] and str(folder).encode() not in libraries["a"]
+        found = re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", folder / "a/p.so"))
+        assert set(found) == {"libm.so.6", "libc.so.6"} | needs, found
+        where = {} if not needs else {"LD_LIBRARY_PATH": str(pathlib.Path(TEXO).resolve().parents[1] / "lib")}
+        assert run(sys.executable, "-c", LOAD, folder / "a/p.so", env={**os.environ, **where}) == "2.0 4.0 6.0\n"
+
+
 def test_same_bytes(folder):
     """Two folders, two environments, graphs by the hundred."""
     files = [f for d in ("examples", "tests/run/programs", "tests/lang/rules") for f in sorted((ROOT / d).glob("*.tex"))]
