@@ -291,7 +291,8 @@ check_path(Build *b, const char **path)
 		return problem_help(&b->s->problem, "-o build/mlp writes build/mlp.o and build/mlp.h");
 	}
 	*path = is_stdout ? "-" : *path;
-	if ((*path)[strlen(*path) - 1] != '/')
+	const char *slash = strrchr(*path, '/'), *last = slash ? slash + 1 : *path;
+	if (*last && strcmp(last, ".") != 0 && strcmp(last, "..") != 0)
 		return true;
 	problem(&b->s->problem, EXIT_USAGE, "-o %s is a folder; it names what the files begin with", *path);
 	return problem_help(&b->s->problem, "-o build/mlp writes build/mlp.o and build/mlp.h");

@@ -98,7 +98,8 @@ def test_usage_errors(folder):
     expect(texo("build", AXPY), 2, "needs -o PATH")
     expect(texo("build", AXPY, "--emit=obj,header", "-o", "-"), 2, "needs -o PATH")
     expect(texo("build", AXPY, "--emit=obj,tg", "-o", "x"), 2, "not both")
-    expect(texo("build", AXPY, "-o", "x/"), 2, "is a folder")
+    for path in ("x/", ".", "..", "x/..", "/"):
+        expect(texo("build", AXPY, "-o", path), 2, f"-o {path} is a folder")
     expect(texo("run", AXPY, "--emit=obj"), 2, "is for texo build")
     expect(texo("build", AXPY, "--threads=2", "-o", "x"), 2, "--threads is one of 1")
     expect(texo("build", AXPY, "--emit=asm", "--target=cpu:pdp11"), 2, "no such processor", "x86-64-v3")
