@@ -10,8 +10,9 @@
  * demand, so value and fault are the same (fold_views.c). A result is stored anyway and is read back. A
  * read checked as it runs is left: it is checked against the extents of what it names.
  *
- * What is computed again must cost no more than storing it and reading it back (op_cost.h), or have one
- * reader that evaluates each element once, because every index it runs over appears in the subscripts. In
+ * What is computed again must cost no more than storing it and reading it back (op_cost.h), or be read at one place,
+ * by a reader that evaluates each element once, because every index it runs over appears in the subscripts: a chain of
+ * nodes that each read the last at two places would be computed twice as often with each. In
  * strict mode a sum takes one fma a term when its body is a product: a body that is just the read must not
  * become one. */
 #include "passes/expr_map.h"
@@ -29,8 +30,8 @@ typedef struct {
 typedef struct {
 	PassCtx *cx;
 	BodyCost *cost;    /* by TensorId, of the nodes that may be inlined; size 0: none such */
-	uint32_t *readers; /* by TensorId: nodes that read it */
-	uint32_t *last;    /* by TensorId: 1 + the node counted last */
+	uint32_t *reads;   /* by TensorId: places that nodes read it at; the same one of two nodes is two */
+	uint32_t *last;    /* by ExprId of a read: 1 + the node counted last */
 	bool *refused;     /* by TensorId: without fuel */
 	bool *counted;
 	uint32_t reader;   /* index of the node at work */
@@ -79,10 +80,10 @@ note_read(void *user, ExprId e)
 {
 	Inline *in = user;
 	const Expr *p = expr_get(in->cx->graph, e);
-	if (p->op != OP_READ || in->last[p->ref] == in->reader + 1)
+	if (p->op != OP_READ || in->last[e] == in->reader + 1)
 		return;
-	in->last[p->ref] = in->reader + 1;
-	in->readers[p->ref]++;
+	in->last[e] = in->reader + 1;
+	in->reads[p->ref]++;
 }
 
 static void
@@ -94,7 +95,7 @@ note_root(void *user, Graph *g, ExprId *root)
 }
 
 static void
-count_readers(Inline *in, Graph *g)
+count_reads(Inline *in, Graph *g)
 {
 	for (in->reader = 0; in->reader < g->node.n; in->reader++) {
 		Node n = g->node.at[in->reader];
@@ -114,7 +115,7 @@ pays(const Inline *in, Graph *g, ExprId read)
 	uint32_t axes = 0;
 	for (unsigned k = 0; k < p.narg; k++)
 		axes |= expr_axes(g, in->cx->scratch, expr_arg(g, read, k));
-	return in->readers[p.ref] == 1 && (in->over & ~axes) == 0;
+	return in->reads[p.ref] == 1 && (in->over & ~axes) == 0;
 }
 
 static bool
@@ -190,15 +191,15 @@ pass_inline_points(Graph *g, PassCtx *cx)
 {
 	Arena *a = cx->scratch;
 	uint32_t nt = g->tensor.n;
-	Inline in = {.cx = cx, .cost = ARENA_ARRAY(a, BodyCost, nt), .readers = ARENA_ARRAY(a, uint32_t, nt),
-	             .last = ARENA_ARRAY(a, uint32_t, nt), .refused = ARENA_ARRAY(a, bool, nt),
+	Inline in = {.cx = cx, .cost = ARENA_ARRAY(a, BodyCost, nt), .reads = ARENA_ARRAY(a, uint32_t, nt),
+	             .last = ARENA_ARRAY(a, uint32_t, g->expr.n), .refused = ARENA_ARRAY(a, bool, nt),
 	             .counted = ARENA_ARRAY(a, bool, nt)};
 	if (cx->options->fuse == FUSE_OFF)
 		return 0;
 	bool *result = ARENA_ARRAY(a, bool, nt);
 	for (uint32_t r = 0; r < g->result.n; r++)
 		result[g->result.at[r].tensor] = true;
-	count_readers(&in, g);
+	count_reads(&in, g);
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		inline_node(&in, g, i);
 		const Node *n = &g->node.at[i];
