@@ -28,6 +28,8 @@ is_reserved(const char *name, bool for_function)
 #define IMPORT(id, summary) {#id, true},
 #include "ir/image_imports.def"
 	};
+	if (for_function && strncmp(name, "texo_", strlen("texo_")) == 0) /* libtexo-rt's */
+		return true;
 	for (unsigned k = 0; k < sizeof word / sizeof *word; k++)
 		if (strcmp(name, word[k].text) == 0 && (for_function || !word[k].is_function))
 			return true;

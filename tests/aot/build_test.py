@@ -72,6 +72,16 @@ def test_header(folder):
         assert prototype in header, prototype
 
 
+def test_header_after_macros(folder):
+    """Names that are fine in the language, and that a program may have as macros when it comes to the header."""
+    text = "graph g(stdin: f32[I, EOF], NAN: f32) -> (errno: f32[I]) { errno[i] = sum[j](stdin[i, j]) * NAN }\n"
+    run(TEXO, "build", program(folder, text), "--emit=header", "-o", folder / "p")
+    assert "int g(const float *stdin_, float NAN_, float *errno_, int64_t I_, int64_t EOF_, void *workspace);" in (folder / "p.h").read_text()
+    for flags in (["-std=c99", "-x", "c"], ["-x", "c++"]):
+        run(CC, *flags, "-Wall", "-Werror", "-fsyntax-only", "-I", folder, "-",
+            input="#include <complex.h>\n#include <errno.h>\n#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include \"p.h\"\n")
+
+
 def test_order_of_dims(folder):
     text = "graph g(x: f32[2 * K, B], y: f32[B, K], n: i64, z: f32[A]) -> (r: f32[n]) {\n" \
            "  r[i] = x?[i, 0] ?? y?[i, 0] ?? z?[i] ?? 0\n}\n"
@@ -108,6 +118,7 @@ def test_nothing_is_left(folder):
     fine = "graph f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }\n"
     for text, code, words in ((fine.replace("f(", "class("), 1, "no C function can be called 'class'"),
                               (fine.replace("f(", "memcpy("), 1, "no C function can be called 'memcpy'"),
+                              (fine.replace("f(", "texo_rt_create("), 1, "no C function can be called 'texo_rt_create'"),
                               (fine + fine.replace("f(", "f_dl("), 1, "the graph f_dl has the name of a function of the graph f"),
                               (fine.replace("x[i]", "x[i] +"), 1, "E0"), ("", 1, "has no graph")):
         run(TEXO, "build", program(folder, text), "-o", out / "p", code=code, words=[words])
