@@ -39,6 +39,16 @@ scaled(const Ex *x, ValId v, ValId n, ValId t)
 	return ex_mul(x, ex_mul(x, v, first), second);
 }
 
+/* Half of a, which is half of h + h without another step. */
+static ValId
+half_of(const Ex *x, ValId a)
+{
+	const TirInst *p = tir_inst(x->k, a);
+	if (p->op == OP_ADD && tir_arg(x->k, a, 0) == tir_arg(x->k, a, 1))
+		return tir_arg(x->k, a, 0);
+	return ex_mul(x, a, ex_float(x, 0.5));
+}
+
 static ValId
 narrow_exp(const Ex *x, ValId a, bool two, DType to)
 {
@@ -67,7 +77,8 @@ expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 	x.scales = by == BY_SCALE;
 	bool two = p->op == OP_EXP2;
 	if (by == BY_EX2) {
-		ValId root = tir_unary(to, OP_EX2, ex_mul(&x, arg[0], ex_float(&x, two ? 0.5 : log2e_sum.c[0][0] / 2)));
+		ValId half = two ? half_of(&x, arg[0]) : ex_mul(&x, arg[0], ex_float(&x, log2e_sum.c[0][0] / 2));
+		ValId root = tir_unary(to, OP_EX2, half);
 		return ex_mul(&x, root, root);
 	}
 	return narrow_exp(&x, arg[0], two, (DType)p->imm.i);

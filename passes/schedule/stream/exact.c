@@ -46,6 +46,9 @@ term(StreamBuild *b, unsigned acc)
 	for (unsigned k = 0; k < b->s->pass->nacc; k++)
 		if (b->s->acc[k].kept)
 			point_place(l, stream_kept(b, k), point_value(l, b->s->acc[k].term, false).re);
+	for (unsigned n = 0; n < b->s->nscore; n++)
+		if (b->power[n])
+			point_place(l, stream_power(b, n), point_value(l, b->power[n], false).re);
 	ValId weight = point_value(l, b->s->acc[acc].weight, false).re;
 	return tir_binary(l->tir, OP_MUL, weight, point_value(l, b->s->acc[acc].value, false).re);
 }

@@ -199,6 +199,12 @@ stream_kept(StreamBuild *b, unsigned acc)
 	return expr_make(b->l.g, OP_IVAR, b->s->pass->acc[acc].dtype, STREAM_KEPT + acc, 0, NULL, 0);
 }
 
+ExprId
+stream_power(StreamBuild *b, unsigned score)
+{
+	return expr_make(b->l.g, OP_IVAR, DT_F32, STREAM_POWER + score, 0, NULL, 0);
+}
+
 static void
 place_kept(StreamBuild *b, ValId c, unsigned v)
 {

@@ -9,7 +9,8 @@
  *
  * Scores that are divided by what a launch knows are multiplied by its reciprocal, which moves a factor of the rows and
  * takes a rounding more, of u S where S is the sum of the magnitudes. Of n >= LEAST_TERMS terms, contract/roles.c's bound for the
- * instructions leaves n/2 - 5/2 (n/16 + 1) of the n u S that a sum may be off by: more than twice that.
+ * instructions leaves n/2 - 5/2 (n/16 + 1) of the n u S that a sum may be off by: more than twice that. Powers of what a score
+ * is off its extreme by (slots.c) take one rounding more of the score, and two of the extreme.
  *
  * Where elements are beyond the end, or absent for a row, their weight is 0; what a copy takes beyond a tensor is 0. Tiles
  * whose elements all rows have need no mask. The copies want rows that begin at multiples of 16 bytes; a launch takes
@@ -630,7 +631,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	if (x->columns)
 		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
 	b->beyond = x->columns && index_norm(g, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term]) != b->s->hi;
-	slots_begin(&x->s);
+	slots_begin(&x->s, s);
 	stream_bind_sizes(b);
 	slots_bind_tasks(b, SR_ROWS, one_strip(b));
 	stream_bind_launch(b);

@@ -2,10 +2,15 @@
  * vectors.
  *
  * An accumulator that an anchor is made of, or that moves another one, is joined over the lanes with each tile. Of the others
- * each lane keeps its own part: parts are at the same anchors, so the sum of what has been moved is what the sum is moved to. */
+ * each lane keeps its own part: parts are at the same anchors, so the sum of what has been moved is what the sum is moved to.
+ *
+ * A power e^(s - m) of few bits, of a score s that is a sum times a number c, and an extreme m of such, is 2^(sum (c l) - m l), l
+ * = log2(e): a multiply-add where there were two products and a difference. That rounds c l, and m l, of magnitudes that a
+ * sum's terms have; roles.c has why the bound of the sums covers it. */
 #include "passes/schedule/stream/slots.h"
 
 #include "ir/bugs.h"
+#include "passes/expr_map.h"
 
 /* --- what is joined --- */
 
@@ -24,11 +29,82 @@ note_use(void *user, ExprId e)
 		u->used[p->ref - STATE_A] = true;
 }
 
+/* Which score e reads at the element, or as the term that an accumulator kept; -1: none. */
+static int
+score_read(const StreamBuild *b, ExprId e)
+{
+	const Expr *p = expr_get(b->l.g, e);
+	if (p->op == OP_IVAR && p->ref >= STREAM_KEPT && p->ref < STREAM_KEPT + b->s->pass->nacc)
+		p = expr_get(b->l.g, b->s->acc[p->ref - STREAM_KEPT].term);
+	for (unsigned n = 0; n < b->s->nscore; n++)
+		if (p->op == OP_READ && p->ref == b->s->score[n].t)
+			return (int)n;
+	return -1;
+}
+
+/* Whether the anchor is an extreme of score n, or a finite constant in its place. */
+static bool
+is_extreme(const StreamSlots *x, unsigned anchor, int n)
+{
+	const CascadePass *p = x->b.s->pass;
+	Graph *g = x->b.l.g;
+	ExprId value = p->anchor[anchor].value;
+	for (unsigned k = 0; k < p->nacc; k++) {
+		ExprId extreme = cascade_state(g, p, STATE_A, k);
+		const Expr *v = expr_get(g, value);
+		bool bounded = (v->op == OP_MAX || v->op == OP_MIN) && expr_arg(g, value, 0) == extreme && expr_get(g, expr_arg(g, value, 1))->op == OP_CONST;
+		if (x->score_of[k] == n && (value == extreme || bounded))
+			return true;
+	}
+	return false;
+}
+
+static void
+note_power(void *user, ExprId e)
+{
+	StreamSlots *x = user;
+	const Graph *g = x->b.l.g;
+	const Expr *p = expr_get(g, e), *arg = p->op == OP_EXP ? expr_get(g, expr_arg(g, e, 0)) : NULL;
+	if (!arg || arg->op != OP_SUB || expr_narrow_type(g, e) == DT_NONE)
+		return;
+	const Expr *from = expr_get(g, expr_arg(g, expr_arg(g, e, 0), 1));
+	int n = score_read(&x->b, expr_arg(g, expr_arg(g, e, 0), 0));
+	unsigned anchor = from->op == OP_IVAR ? from->ref - ANCHOR_NEW : MAX_ANCHORS;
+	if (n < 0 || !x->b.s->score[n].divisor || anchor >= x->b.s->pass->nanchor || !is_extreme(x, anchor, n))
+		return;
+	x->b.power[n] = e;
+	x->extreme[n] = anchor;
+}
+
+static ExprId
+named(void *user, Graph *g, ExprId e)
+{
+	StreamBuild *b = user;
+	(void)g;
+	for (unsigned n = 0; n < b->s->nscore; n++)
+		if (b->power[n] == e)
+			return stream_power(b, n);
+	return e;
+}
+
+static void
+name_powers(StreamSlots *x, Stream *s)
+{
+	Graph *g = x->b.l.g;
+	Arena *scratch = x->b.l.scratch;
+	for (unsigned k = 0; k < s->pass->nacc && x->reciprocal; k++)
+		expr_walk(g, scratch, s->acc[k].wide ? s->acc[k].weight : s->acc[k].term, note_power, x);
+	for (unsigned k = 0; k < s->pass->nacc; k++) {
+		ExprId *at = s->acc[k].wide ? &s->acc[k].weight : &s->acc[k].term;
+		*at = expr_map(g, scratch, *at, named, &x->b);
+		point_declare(&x->b.l, *at);
+	}
+}
+
 /* An accumulator that moves together with others needs all of them as they are. */
 void
-slots_begin(StreamSlots *x)
+slots_begin(StreamSlots *x, Stream *s)
 {
-	const Stream *s = x->b.s;
 	const CascadePass *p = s->pass;
 	Graph *g = x->b.l.g;
 	Arena *scratch = x->b.l.scratch;
@@ -50,6 +126,7 @@ slots_begin(StreamSlots *x)
 		x->joined[p->seen] = true;
 	for (unsigned k = 0; k < p->nacc; k++)
 		x->score_of[k] = x->reciprocal && x->joined[k] ? stream_extreme_of(&x->b, k, x->least, x->most) : -1;
+	name_powers(x, s);
 }
 
 static ValId
@@ -108,6 +185,7 @@ slots_enter(StreamSlots *x, ValId from)
 typedef struct {
 	StreamSlots *x;
 	unsigned stage;
+	ValId by[STREAM_MAX_SCORES], from[STREAM_MAX_SCORES][STREAM_MAX_VECTORS]; /* of powers: half of c l, and of m l */
 	ValId sum[STREAM_MAX_SCORES][SLOTS_MAX], score[STREAM_MAX_SCORES][SLOTS_MAX], kept[MAX_ACCS][SLOTS_MAX], keep[SLOTS_MAX];
 } Fold;
 
@@ -257,6 +335,43 @@ place_slot(Fold *f, unsigned slot)
 		point_tensor(l, b->s->score[k].t)->value[0] = (PointVal){.re = f->score[k][slot]};
 }
 
+static const double half_log2e = 0.72134752044448170368;
+
+/* What powers take of the tile, and of the row, if its anchors are known. */
+static void
+find_power_parts(Fold *f, unsigned row)
+{
+	StreamSlots *x = f->x;
+	Point *l = &x->b.l;
+	ValId half = tir_float(l->tir, DT_F32, half_log2e);
+	for (unsigned n = 0; n < x->b.s->nscore; n++) {
+		ValId m = x->b.power[n] ? x->b.anchor_new[x->extreme[n]][row] : 0;
+		if (!m)
+			continue;
+		if (!f->by[n]) {
+			ExprId by = expr_arg(l->g, x->b.s->score[n].scaled.finish, 1);
+			f->by[n] = tir_binary(l->tir, OP_MUL, point_value(l, by, true).re, half);
+		}
+		f->from[n][row] = tir_binary(l->tir, OP_MUL, m, half);
+	}
+}
+
+/* With halves, of which targets that have units for powers take squares. */
+static void
+place_powers(Fold *f, unsigned row, unsigned slot)
+{
+	StreamSlots *x = f->x;
+	TirKernel *k = x->b.l.tir;
+	for (unsigned n = 0; n < x->b.s->nscore; n++) {
+		if (!f->from[n][row])
+			continue;
+		ValId root = tir_binary(k, OP_SUB, tir_binary(k, OP_MUL, f->sum[n][slot], f->by[n]), f->from[n][row]);
+		ValId exponent = tir_binary(k, OP_ADD, root, root);
+		DType mark = expr_narrow_type(x->b.l.g, x->b.power[n]);
+		point_place(&x->b.l, stream_power(&x->b, n), tir_emit(k, OP_EXP2, tir_scalar(DT_F32), mark, &exponent, 1));
+	}
+}
+
 static void
 join_chains(Fold *f, ValId (*part)[STREAM_MAX_VECTORS][CHAINS])
 {
@@ -299,10 +414,12 @@ fold_stage(Fold *f)
 		uint32_t of_row = point_mark(&b->l);
 		stream_at_vector(b, row);
 		stream_place_anchors(b, ANCHOR_NEW, b->anchor_new, row);
+		find_power_parts(f, row);
 		for (unsigned e = 0; e < x->nelement; e++) {
 			uint32_t mark = point_mark(&b->l);
 			enter_slot(x, row, e);
 			place_slot(f, row * x->nelement + e);
+			place_powers(f, row, row * x->nelement + e);
 			take_terms(f, row, row * x->nelement + e, part);
 			point_release(&b->l, mark);
 		}

@@ -13,6 +13,7 @@ typedef struct StreamSlots {
 	uint32_t across;          /* bits of a thread's number in which threads of the same rows differ */
 	bool reciprocal;          /* scores are multiplied by the reciprocal of what they are divided by */
 	int64_t least, most;      /* then: of how many terms */
+	unsigned extreme[STREAM_MAX_SCORES]; /* the anchor that b.power is taken from */
 	int score_of[MAX_ACCS];   /* whose sums it folds, and finishes the one that is left (scale.c); -1: the scores themselves */
 	bool joined[MAX_ACCS];    /* narrow: lanes have the sum over all of them; else each its own part until the end */
 	/* of the tile; by row and element: row * nelement + element */
@@ -24,8 +25,8 @@ typedef struct StreamSlots {
 	ValId factor[MAX_ACCS][STREAM_MAX_VECTORS]; /* by which a wide accumulator's columns are multiplied; 0: by nothing */
 } StreamSlots;
 
-/* Finds out what lanes have to join. */
-void slots_begin(StreamSlots *x);
+/* Finds out what lanes have to join, and which powers they make their own way: s, which is the stream, then has those by name. */
+void slots_begin(StreamSlots *x, Stream *s);
 /* The tile at work: its slots' elements begin at `from`. */
 void slots_enter(StreamSlots *x, ValId from);
 /* The sum of score k in a slot, as long as the tile is folded. */

@@ -253,7 +253,7 @@ stream_threads_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	StreamThreads *x = ARENA_NEW(scratch, StreamThreads);
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = kernel->tir;
-	stream_begin(b, g, scratch, places, kernel);
+	Stream *s = stream_begin(b, g, scratch, places, kernel);
 	k->form = TIR_SPREAD;
 	k->threads = kernel->plan.threads;
 	k->group = kernel->plan.group;
@@ -264,7 +264,7 @@ stream_threads_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	x->s.across = ST_ACROSS - 1;
 	for (unsigned e = 0; e < x->s.nelement; e++)
 		x->s.offset[e] = e;
-	slots_begin(&x->s);
+	slots_begin(&x->s, s);
 	stream_bind_sizes(b);
 	slots_bind_tasks(b, ST_ROWS, strips(b));
 	stream_bind_launch(b);
