@@ -287,7 +287,7 @@ has_kernel(const Streams *s, const Candidate *c, Refusal *why)
 	if (!is_convex(s, c))
 		why->why = REMARK_group_order;
 	else if (stream_plan(s->g, s->cx->scratch, &s->facts, c->member, c->n, stream, why)) {
-		if (!stream_size(stream, s->cx->options, &plan))
+		if (!stream_size(s->g, s->cx->scratch, stream, s->cx->options, &plan))
 			why->why = REMARK_stream_type;
 		else if (!keeps_units(s, stream))
 			why->why = REMARK_stream_units;

@@ -249,7 +249,7 @@ choose_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 		return NULL;
 	Stream *stream = ARENA_NEW(s->cx->scratch, Stream);
 	if (!stream_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, stream, &why) ||
-	    !stream_size(stream, s->cx->options, plan))
+	    !stream_size(s->g, s->cx->scratch, stream, s->cx->options, plan))
 		bug(s->g->arena, "the stream of %%%u has no kernel", t);
 	return stream;
 }

@@ -33,5 +33,7 @@ TirKernel *tile_legalize(const TirKernel *k, Arena *a);
 TirKernel *tile_cleanup(const TirKernel *k, Arena *a);
 /* Of a kernel of threads, what an iteration loads before what it computes. */
 TirKernel *tile_early_loads(const TirKernel *k, Arena *a);
+/* Of a kernel of threads, fewer resident blocks where the share of a thread's registers is too small for what it holds. */
+TirKernel *tile_fit(const TirKernel *k, Arena *a);
 
 #endif

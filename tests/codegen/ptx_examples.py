@@ -1,6 +1,6 @@
 """Every graph of the given files as PTX for every GPU, assembled without a warning.
 
-    ptx_examples.py [--and=SM,...] [--registers] [--spills=BYTES] TEXO PTXAS FILE...
+    ptx_examples.py [--and=SM,...] [--registers] [--spills=BYTES] [--spilling=LIST] TEXO PTXAS FILE...
 
 The graphs of a file are one text for the assembler. Nothing in it is approximate, left to the
 assembler to contract, called, or of those that it gets wrong. Spills are told, and counted in the last line. Exit
@@ -8,9 +8,11 @@ status 77, with a word, where there is no PTXAS.
 
 --and names GPUs that texo need not know: where it does not, they get the text of the newest older one
 whose text is good for later ones, as they would from the driver. --registers prints how many each kernel
-has; --spills is the most that a kernel may spill.
+has; --spills is the most that a kernel may spill; --spilling names a file of lines "COUNT FOLDER/FILE": how many kernels
+of those files may spill, for all GPUs together, and none of the others.
 """
 import argparse
+import collections
 import concurrent.futures
 import json
 import os
@@ -31,11 +33,18 @@ STARTS = re.compile(r"(ex2|rcp|rsqrt)\.approx\.ftz\.f32")
 SAID = re.compile(r"Function properties for (\S+)\n.* (\d+) bytes spill stores.*\n.*Used (\d+) registers")
 
 
+def allowed(file):
+    """{folder/file: kernels that may spill}"""
+    lines = [line.split("#")[0].split() for line in pathlib.Path(file).read_text().splitlines()]
+    return {name: int(n) for n, name in filter(None, lines)}
+
+
 def arguments():
     p = argparse.ArgumentParser()
     p.add_argument("--and", dest="more", default="", type=lambda s: s.split(","))
     p.add_argument("--registers", action="store_true")
     p.add_argument("--spills", type=int)
+    p.add_argument("--spilling", type=allowed)
     p.add_argument("--in-turn", nargs="*", default=[], help="files that are assembled for one GPU each, in turn")
     p.add_argument("texo")
     p.add_argument("ptxas")
@@ -72,7 +81,7 @@ def targets():
 
 
 def assemble(case):
-    """(kernels, [(GPU, kernel, bytes spilled, registers)])"""
+    """(kernels, [(GPU, kernel, bytes spilled, registers, file)])"""
     file, target, origin, folder = case
     text = ptx(file, origin)
     if text is None:
@@ -86,18 +95,28 @@ def assemble(case):
     source = pathlib.Path(folder) / f"{pathlib.Path(file).stem}.{target}.ptx"
     source.write_text(text)
     _, said = run(ARGS.ptxas, f"-arch={target}", "-v", "--warning-as-error", "-o", "/dev/null", str(source))
-    return text.count(".entry "), [(target, m[1], int(m[2]), int(m[3])) for m in SAID.finditer(said)]
+    name = "/".join(pathlib.Path(file).parts[-2:])
+    return text.count(".entry "), [(target, m[1], int(m[2]), int(m[3]), name) for m in SAID.finditer(said)]
 
 
 def table(all_targets, rows):
     """Registers by kernel and GPU."""
     used = {}
-    for target, name, _, registers in rows:
+    for target, name, _, registers, _ in rows:
         used.setdefault(name, {})[target] = registers
     print(f"{'registers':32}" + "".join(f" {t:>8}" for t in all_targets))
     # a name ends in the numbers of its graph and kernel
     for name, by in sorted(used.items(), key=lambda kv: (re.sub(r"[\d_]*$", "", kv[0]), [int(n) for n in re.findall(r"\d+", kv[0])])):
         print(f"{name:32}" + "".join(f" {by.get(t, '-'):>8}" for t in all_targets))
+
+
+def more_than_allowed(spilled):
+    """Whether a file has more kernels that spill than are listed for it; one that has fewer is told as well."""
+    counts = collections.Counter(r[4] for r in spilled)
+    for name in sorted(counts.keys() | ARGS.spilling.keys()):
+        if counts[name] != ARGS.spilling.get(name, 0):
+            print(f"{name}: {counts[name]} kernels spill, {ARGS.spilling.get(name, 0)} may")
+    return any(n > ARGS.spilling.get(name, 0) for name, n in counts.items())
 
 
 def main():
@@ -114,13 +133,14 @@ def main():
     if ARGS.registers:
         table(names, rows)
     spilled = [r for r in rows if r[2]]
-    for target, name, n, _ in spilled:
+    for target, name, n, _, _ in spilled:
         print(f"{target} {name}: {n} bytes spilled")
     print(f"{entries} entries for {', '.join(names)} assembled, {len(spilled)} with spills")
     if entries != len(rows):
         print(f"the assembler spoke of {len(rows)} only")
         return 1
     too_much = ARGS.spills is not None and any(r[2] > ARGS.spills for r in spilled)
+    too_much |= ARGS.spilling is not None and more_than_allowed(spilled)
     return 1 if not entries or not names or too_much else 0
 
 

@@ -15,6 +15,7 @@
 #include "passes/expr_map.h"
 #include "passes/schedule/point/long_sums.h"
 #include "passes/schedule/op_cost.h"
+#include "passes/schedule/rows/apart.h"
 #include "passes/schedule/rows/once.h"
 
 /* A thread has HELD_WORDS registers of 32 bits for what its lanes hold, and as many to compute with. */
@@ -23,6 +24,7 @@ enum {
 	HELD_LANES = 32,
 	HELD_WORDS = 64,
 	LEAST_REGISTERS = 64, /* of a thread that loads its lanes of a row, whatever it holds of them */
+	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
 	OWN_REGISTERS = 32, /* of a thread that holds lanes: addresses, masks, the fold, what is on its way */
 	MAP_LANES = 16,
 	LOOP_LANES = 8,
@@ -360,17 +362,24 @@ add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o,
 {
 	uint32_t along = lane_axes(r);
 	unsigned each = only_computes(g, scratch, r, along) ? group : HELD_LANES, all = held_threads(), carried = carried_words(g, r);
+	unsigned apart = apart_words(g, scratch, r, along);
+	bool turns = apart_turns(g, scratch, r, along), half_all = carried || turns;
 	while (each > group && (each * words > HELD_WORDS || each * (words + carried) > HELD_WORDS + HELD_WORDS / 2))
 		each /= 2;
-	for (unsigned threads = TIR_WARP; threads <= (carried ? all / 2 : all); threads *= threads == TIR_WARP ? 4 : 2) {
+	bool few = each < HELD_LANES;
+	while (each > group && each * (words + apart) > HELD_WORDS)
+		each /= 2;
+	for (unsigned threads = TIR_WARP; threads <= (half_all ? all / 2 : all); threads *= threads == TIR_WARP ? 4 : 2) {
 		BlockShape *s = add(out, threads, group, each);
 		s->held = true;
-		s->resident = (uint16_t)(each < HELD_LANES || threads == all || !stores_row(r) ? all / threads : 0);
+		s->resident = (uint16_t)(few || threads == all || !stores_row(r) ? all / (turns ? 2 : 1) / threads : 0);
 	}
 	if (once && !o->part_terms)
 		add_once(out, o, group);
-	unsigned registers = held_registers(g, scratch, r, along, each) + each * carried;
-	for (unsigned half = 4; half <= (carried ? 1u : 2u) * o->cluster; half *= 2) { /* blocks of half as many threads hold the row */
+	unsigned registers = held_registers(g, scratch, r, along, each) + each * (carried + apart);
+	if (turns && registers < TURN_REGISTERS)
+		registers = TURN_REGISTERS;
+	for (unsigned half = 4; half <= (half_all ? 1u : 2u) * o->cluster; half *= 2) { /* blocks of half as many threads hold the row */
 		unsigned threads = half > o->cluster ? all : all / 2;
 		BlockShape *s = add(out, threads, group, each);
 		s->held = true;
@@ -465,6 +474,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	unsigned group = group_of(g, scratch, r, along), computed = computed_words(g, scratch, r, along);
 	unsigned words = held_words(g, scratch, r, along, computed);
 	bool loops = !r->lanes_by_row && has_lane_loops(r), known = lengths_known(g, scratch, r);
+	bool turns = apart_turns(g, scratch, r, along), apart = apart_words(g, scratch, r, along) > 0;
 	if (!ends_are_multiples(g, scratch, r, group, &cond))
 		group = 1;
 	if (r->ntile) { /* a warp a tile: it waits for no other */
@@ -484,8 +494,9 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	if (r->tmpl == TMPL_COLRED && group > 1)
 		add(&out, TIR_WARP, group, 1)->short_axis = true;
 	if (r->tmpl == TMPL_MAP) {
-		add(&out, 256, group, MAP_LANES / computed);
-		add(&out, 256, 1, MAP_LANES / 2 / computed);
+		unsigned each = MAP_LANES / computed / (turns ? 2 : 1);
+		add(&out, 256, group, each)->resident = turns;
+		add(&out, 256, 1, each / 2)->resident = turns;
 		return out;
 	}
 	bool once = loops && known && goes_by_once(g, scratch, r, faulty);
@@ -497,10 +508,10 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 		add_scans(&out, g, o, r, group, known);
 		return out;
 	}
-	unsigned threads = loops ? 512 : COLUMN_THREADS, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
+	unsigned threads = !loops ? COLUMN_THREADS : turns ? 256 : 512, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
 	unsigned columns = r->tmpl == TMPL_COLRED ? 2 * held_threads() / COLUMN_THREADS : 0; /* registers for rows on their way */
 	if (group > 1)
-		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || !stores_row(r) : columns);
+		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || apart || !stores_row(r) : columns);
 	if (long_sums_gain(g, r))
 		take_long_rows(&out, out.n);
 	add(&out, threads, 1, each)->resident = (uint16_t)(loops ? 1 : columns);

@@ -603,11 +603,11 @@ choose_pairs(KernelPlan *p, TirDotUnit unit)
 /* As CONTRACT's tiles, but for one row fewer: heads of 64 and 128 columns then fill them. So many elements at
  * a time that loading the columns for them does not count, and so many rows that packing the elements does not. */
 bool
-stream_size(const Stream *s, const PassOptions *o, KernelPlan *p)
+stream_size(const Graph *g, Arena *scratch, const Stream *s, const PassOptions *o, KernelPlan *p)
 {
 	bool wide = o->lanes >= 16, fused = o->has_fma;
 	if (o->blocks)
-		return stream_threads_size(s, p);
+		return stream_threads_size(g, scratch, s, p);
 	p->tmpl = TMPL_STREAM;
 	p->lanes = (uint16_t)(o->lanes * 32u / dtype_info[s->type].bits);
 	p->tile_columns = (uint16_t)(2 * p->lanes);

@@ -70,7 +70,7 @@ bool stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorI
 /* Whether t is a pointwise node that reads source at its own point alone. */
 bool stream_reads_source(const Graph *g, Arena *scratch, TensorId t, TensorId source);
 /* Tiles for such a kernel; false: the target has no vectors for it. */
-bool stream_size(const Stream *s, const PassOptions *o, KernelPlan *p);
+bool stream_size(const Graph *g, Arena *scratch, const Stream *s, const PassOptions *o, KernelPlan *p);
 
 /* --- lane.c --- */
 /* Chooses lane and group, of a stream that has its scores, accumulators and factors; false: rows have nothing in common. */

@@ -14,8 +14,32 @@
 #include "ir/bugs.h"
 #include "passes/schedule/contract/raster.h"
 
+typedef struct {
+	const Graph *g;
+	bool any;
+} Functions;
+
+static void
+note_function(void *user, ExprId e)
+{
+	Functions *f = user;
+	f->any |= (op_info[expr_get(f->g, e)->op].flags & F_MATH) != 0;
+}
+
+/* Whether a score is a transcendental of its sum: then what all slots are computed with has no registers beside what they
+ * hold. */
+static bool
+scores_take_more(const Graph *g, Arena *scratch, const Stream *s)
+{
+	Functions f = {.g = g};
+	for (unsigned k = 0; k < s->nscore; k++)
+		if (s->score[k].node.finish)
+			expr_walk(g, scratch, s->score[k].node.finish, note_function, &f);
+	return f.any;
+}
+
 bool
-stream_threads_size(const Stream *s, KernelPlan *p)
+stream_threads_size(const Graph *g, Arena *scratch, const Stream *s, KernelPlan *p)
 {
 	p->tmpl = TMPL_STREAM;
 	p->lanes = 0;
@@ -26,7 +50,7 @@ stream_threads_size(const Stream *s, KernelPlan *p)
 	p->tile_columns = ST_THREAD_COLUMNS;
 	p->block_rows = ST_ROWS;
 	p->block_columns = ST_COLUMNS;
-	p->block_terms = dtype_info[s->type].bits > 32 ? 32 : 64;
+	p->block_terms = dtype_info[s->type].bits > 32 || scores_take_more(g, scratch, s) ? 32 : 64;
 	p->block_tasks = 1;
 	return true;
 }

@@ -5,7 +5,7 @@
 #include "passes/schedule/stream/slots.h"
 
 /* The plan's tiles, where a block can take the stream. */
-bool stream_threads_size(const Stream *s, KernelPlan *p);
+bool stream_threads_size(const Graph *g, Arena *scratch, const Stream *s, KernelPlan *p);
 void stream_threads_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 
 /* --- for the files of this template --- */

@@ -1,0 +1,85 @@
+/* apart.c: what a lane takes of a thread's registers beside the values that it holds (apart.h).
+ *
+ * Where the lanes of a tensor do not lie side by side in memory, as along a stride that is known at launch or by an index
+ * that is read or divided for, each has an address of its own. One along a stride is made where it is used, but where rows
+ * are gone through in several phases: then it is found early and kept. An operation that is written out with branches is
+ * done for one lane after the other, and the assembler moves nothing from before one of them to behind it: so what was
+ * computed for the lanes to come waits. */
+#include "passes/schedule/rows/apart.h"
+
+#include "passes/expr_map.h"
+#include "passes/schedule/point/affine.h"
+
+enum { ADDRESS_WORDS = 2, WAITING_WORDS = 1 };
+
+typedef struct {
+	const Graph *g;
+	Arena *scratch;
+	uint32_t lanes;
+	bool strided, computed; /* addresses: along a stride; by what is not a sum of axes */
+	bool waits, turns;
+} Apart;
+
+static bool
+is_along(const Apart *a, ExprId e)
+{
+	return (expr_axes(a->g, a->scratch, e) & a->lanes) != 0;
+}
+
+/* Lanes that are constants apart in memory have one address: along the last axis, whose stride is 1. */
+static void
+note_read(Apart *a, ExprId read)
+{
+	const Expr *p = expr_get(a->g, read);
+	for (unsigned n = 0; n < p->narg; n++) {
+		ExprId sub = expr_arg(a->g, read, n);
+		Affine sum = {0};
+		if (!is_along(a, sub))
+			continue;
+		a->strided |= n + 1 < p->narg;
+		a->computed |= !affine_add(a->g, a->scratch, &sum, sub, 1);
+	}
+}
+
+static void
+note_apart(void *user, ExprId e)
+{
+	Apart *a = user;
+	const Expr *p = expr_get(a->g, e);
+	switch ((int)p->op) {
+	case OP_READ:
+		note_read(a, e);
+		break;
+	case OP_FDIV:
+		a->waits |= is_along(a, expr_arg(a->g, e, 1));
+		break;
+	case OP_SQRT:
+		a->waits |= is_along(a, e);
+		break;
+	case OP_POW: case OP_SIN: case OP_COS: case OP_ROOT: case OP_RANDN:
+		a->turns |= is_along(a, e);
+		break;
+	}
+}
+
+static Apart
+find_apart(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	Apart a = {.g = g, .scratch = scratch, .lanes = lanes};
+	for (unsigned m = 0; m < r->nmember; m++)
+		node_walk(g, scratch, &r->member[m].node, note_apart, &a);
+	return a;
+}
+
+unsigned
+apart_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	Apart a = find_apart(g, scratch, r, lanes);
+	return (a.computed || (a.strided && r->nphase > 1) ? ADDRESS_WORDS : 0) + (a.waits || a.turns ? WAITING_WORDS : 0);
+}
+
+bool
+apart_turns(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	return find_apart(g, scratch, r, lanes).turns;
+}

@@ -1,0 +1,12 @@
+/* apart.h: what is not the same for lanes side by side: apart.c. */
+#ifndef TEXO_PASSES_SCHEDULE_ROWS_APART_H
+#define TEXO_PASSES_SCHEDULE_ROWS_APART_H
+
+#include "passes/schedule/rows/rows.h"
+
+/* The words that each lane along these axes takes beside what it holds. */
+unsigned apart_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes);
+/* Whether a function with branches of many steps is computed for each, as of an angle that may have any size. */
+bool apart_turns(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes);
+
+#endif
