@@ -248,26 +248,42 @@ lower_slide(Lower *l, ValId v)
 	return LLVMBuildShuffleVector(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), LLVMConstVector(number, n), "");
 }
 
+/* The lane of its operand that a HALF has as its k-th. */
+static unsigned
+lane_of_half(const TirInst *half, unsigned k)
+{
+	unsigned bit = (unsigned)half->imm.i / 2, low = (1u << bit) - 1, side = half->imm.i & 1;
+	return (k & ~low) << 1 | side << bit | (k & low);
+}
+
 static Val
 lower_half(Lower *l, ValId v)
 {
 	const TirInst *x = lower_inst(l, v);
-	uint64_t bit = (uint64_t)x->imm.i / 2, low = (UINT64_C(1) << bit) - 1, side = (uint64_t)x->imm.i & 1;
 	Val number[TIR_MAX_LANES], whole = lower_arg(l, v, 0);
 	for (unsigned k = 0; k < x->type.lanes; k++)
-		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (k & ~low) << 1 | side << bit | (k & low), 0);
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), lane_of_half(x, k), 0);
 	return LLVMBuildShuffleVector(l->b, whole, whole, LLVMConstVector(number, x->type.lanes), "");
 }
 
+/* Halves of two vectors by one bit are woven by one shuffle of the whole vectors, which is an instruction where the two
+ * shuffles of a half would be several. */
 static Val
 lower_weave(Lower *l, ValId v)
 {
-	const TirInst *x = lower_inst(l, v);
-	unsigned bit = (unsigned)x->imm.i / 2, low = (1u << bit) - 1;
+	const TirInst *x = lower_inst(l, v), *a = lower_inst(l, lower_arg_id(l, v, 0)), *b = lower_inst(l, lower_arg_id(l, v, 1));
+	unsigned bit = (unsigned)x->imm.i / 2, low = (1u << bit) - 1, n = x->type.lanes;
+	bool halves = a->op == OP_HALF && b->op == OP_HALF && a->imm.i == b->imm.i;
+	ValId from[2] = {lower_arg_id(l, v, 0), lower_arg_id(l, v, 1)};
 	Val number[TIR_MAX_LANES];
-	for (unsigned k = 0; k < x->type.lanes; k++)
-		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (k >> bit & 1) * x->type.lanes / 2 + (k >> 1 & ~low) + (k & low), 0);
-	return LLVMBuildShuffleVector(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), LLVMConstVector(number, x->type.lanes), "");
+	for (unsigned k = 0; k < n; k++) {
+		unsigned second = k >> bit & 1, lane = (k >> 1 & ~low) + (k & low);
+		unsigned at = halves ? second * n + lane_of_half(a, lane) : second * n / 2 + lane;
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), at, 0);
+	}
+	for (unsigned k = 0; k < 2 && halves; k++)
+		from[k] = lower_arg_id(l, from[k], 0);
+	return LLVMBuildShuffleVector(l->b, l->val[from[0]], l->val[from[1]], LLVMConstVector(number, n), "");
 }
 
 static Val
