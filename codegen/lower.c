@@ -102,6 +102,8 @@ lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
 		l->block_arg = block_arg;
 		if (l->val[v] || (l->target->arch == ARCH_NVPTX && lower_waits(l, r, i, waits)))
 			continue;
+		if (!lower_stream_passes(l, v))
+			lower_stream_flush(l);
 		if (x->op == OP_YIELD) {
 			for (uint32_t n = 0; n < x->narg; n++)
 				out[n] = lower_arg(l, v, n);
@@ -109,6 +111,7 @@ lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
 		}
 		l->val[v] = lower_value(l, v);
 	}
+	lower_stream_flush(l);
 	l->block_arg = outer;
 }
 

@@ -23,6 +23,7 @@ enum {
 	LINE_BYTES = 64,
 	MOST_SQUARES = 2, /* that registers hold */
 	MOST_WORK = 24,   /* operations of an element, of which a square has one for each lane side by side */
+	AT_ONCE = 4,      /* stores, one after the other */
 	LANE_BITS = 32,   /* a register has as many lanes of so many bits as vectors have */
 	PIECE_BITS = 128 /* of a vector, between which a processor's shuffles go at more cost */
 };
@@ -59,6 +60,13 @@ turn_bit(TirKernel *k, ValId *v, unsigned n, unsigned row, unsigned bit, unsigne
 	}
 }
 
+/* How many rows of a square are turned by themselves, once the halves that are other registers have changed places. */
+static unsigned
+rows_apart(unsigned lanes, unsigned bits)
+{
+	return bits > LANE_BITS ? lanes * LANE_BITS / bits : lanes;
+}
+
 /* Lane m of vector n becomes lane n of vector m. The bits are taken in an order in which each step is one instruction:
  * between registers that a vector needs several of halves are but named otherwise; within pieces elements of two vectors
  * alternate, between them two vectors' pieces follow one another. */
@@ -66,7 +74,7 @@ static void
 turn(TirKernel *k, ValId *v, unsigned n)
 {
 	unsigned bits = dtype_info[tir_inst(k, v[0])->type.dtype].bits, all = bits_of(n);
-	unsigned within = bits_of(PIECE_BITS / bits), own = bits > LANE_BITS ? all - bits_of(bits / LANE_BITS) : all;
+	unsigned within = bits_of(PIECE_BITS / bits), own = bits_of(rows_apart(n, bits));
 	within = within < own ? within : own;
 	for (unsigned row = all; row-- > own;)
 		turn_bit(k, v, n, row, row, row);
@@ -164,14 +172,22 @@ run_vector(RowBuild *b, const ValId *value)
 	rows_run_phases(b, 1);
 }
 
-/* A square whose vectors are lines: those go to the result as they are. */
+/* A square whose vectors are lines: those go to the result as they are. Where its rows are no multiple of a line, every
+ * other one or every fourth begins a line: those come one after the other, as stores that follow one another go past the
+ * caches if all of them can. */
 static void
 run_square(RowBuild *b, ValId base, ValId column)
 {
 	Point *l = b->l;
 	ValId row[ROWS_MAX_TILES][MOST_LANES], value[ROWS_MAX_TILES];
+	unsigned rows = l->lanes;
+	for (unsigned n = 0; n < b->r->ntile; n++) {
+		unsigned own = rows_apart(l->lanes, dtype_info[expr_get(l->g, b->r->tile[n])->dtype].bits);
+		rows = own < rows ? own : rows;
+	}
 	load_squares(b, base, column, row);
-	for (unsigned u = 0; u < l->lanes; u++) {
+	for (unsigned k = 0; k < l->lanes; k++) {
+		unsigned in = k % rows, u = k - in + in % AT_ONCE * (rows / AT_ONCE) + in / AT_ONCE;
 		uint32_t mark = point_mark(l);
 		l->axis[b->r->block - 1u] = u ? tir_binary(l->tir, OP_ADD, column, rows_int(b, u)) : column;
 		for (unsigned n = 0; n < b->r->ntile; n++)
@@ -179,6 +195,15 @@ run_square(RowBuild *b, ValId base, ValId column)
 		run_vector(b, value);
 		point_release(l, mark);
 	}
+}
+
+/* lo + the multiple of n that is nearest below hi - lo */
+static ValId
+last_whole(RowBuild *b, ValId lo, ValId hi, ValId n)
+{
+	TirKernel *k = b->l->tir;
+	ValId whole = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, hi, lo), n);
+	return tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, whole, n));
 }
 
 /* The squares of a line, into scratch memory. */
@@ -198,21 +223,45 @@ fill_line(RowBuild *b, ValId first, ValId end, ValId column)
 	tir_end_for(k, NULL, 0);
 }
 
+/* So many vectors of a line from `base` on; what they read is loaded first, so that their stores follow one another. */
+static void
+run_part(RowBuild *b, ValId first, ValId base, ValId row, unsigned count)
+{
+	Point *l = b->l;
+	ValId at[AT_ONCE], value[AT_ONCE][ROWS_MAX_TILES];
+	for (unsigned s = 0; s < count; s++) {
+		at[s] = s ? tir_binary(l->tir, OP_ADD, base, rows_int(b, (int64_t)s * l->lanes)) : base;
+		const ValId index[2] = {row, tir_binary(l->tir, OP_SUB, at[s], first)};
+		for (unsigned n = 0; n < b->r->ntile; n++)
+			value[s][n] = tir_load(l->tir, b->tile[n], index, 0, TIR_LANES_ALONG(1), l->lanes);
+	}
+	for (unsigned s = 0; s < count; s++) {
+		uint32_t mark = point_mark(l);
+		b->base = l->axis[rows_lane_axis(b)] = at[s];
+		run_vector(b, value[s]);
+		point_release(l, mark);
+	}
+}
+
 /* And from there, a line of each of the result's rows. */
 static void
 run_line(RowBuild *b, ValId first, ValId end, ValId column)
 {
 	Point *l = b->l;
 	TirKernel *k = l->tir;
-	ValId value[ROWS_MAX_TILES], row = tir_for(k, rows_int(b, 0), rows_int(b, l->lanes), rows_int(b, 1), NULL, 0);
+	unsigned count = squares_of_line(b) < AT_ONCE ? squares_of_line(b) : AT_ONCE;
+	ValId row = tir_for(k, rows_int(b, 0), rows_int(b, l->lanes), rows_int(b, 1), NULL, 0);
 	uint32_t mark = point_mark(l);
 	l->axis[b->r->block - 1u] = tir_binary(k, OP_ADD, column, row);
-	b->base = l->axis[rows_lane_axis(b)] = tir_for(k, first, end, rows_int(b, l->lanes), NULL, 0);
-	const ValId index[2] = {row, tir_binary(k, OP_SUB, b->base, first)};
-	for (unsigned n = 0; n < b->r->ntile; n++)
-		value[n] = tir_load(k, b->tile[n], index, 0, TIR_LANES_ALONG(1), l->lanes);
-	run_vector(b, value);
+	ValId step = rows_int(b, (int64_t)count * l->lanes), whole = last_whole(b, first, end, step);
+	ValId base = tir_for(k, first, whole, step, NULL, 0);
+	run_part(b, first, base, row, count);
 	tir_end_for(k, NULL, 0);
+	if (count > 1) {
+		base = tir_for(k, whole, end, rows_int(b, l->lanes), NULL, 0);
+		run_part(b, first, base, row, 1);
+		tir_end_for(k, NULL, 0);
+	}
 	point_release(l, mark);
 	tir_end_for(k, NULL, 0);
 }
@@ -233,15 +282,6 @@ run_columns(RowBuild *b, ValId lo, ValId hi)
 	rows_run_phases(b, 1);
 	point_release(l, mark);
 	tir_end_for(l->tir, NULL, 0);
-}
-
-/* lo + the multiple of n that is nearest below hi - lo */
-static ValId
-last_whole(RowBuild *b, ValId lo, ValId hi, ValId n)
-{
-	TirKernel *k = b->l->tir;
-	ValId whole = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, hi, lo), n);
-	return tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, whole, n));
 }
 
 /* A vector that has all its lanes is left with the columns behind the last square, another one with all of them. */
