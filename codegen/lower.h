@@ -98,6 +98,11 @@ Val lower_extreme(Lower *l, ValId v, bool smaller);
 Val lower_round(Lower *l, ValId v);
 Val lower_compare(Lower *l, ValId v);
 Val lower_isnan(Lower *l, ValId v);
+/* lower_lanes.c */
+Val lower_lane(Lower *l, ValId v);
+Val lower_slide(Lower *l, ValId v);
+Val lower_half(Lower *l, ValId v);
+Val lower_weave(Lower *l, ValId v);
 /* lower_stream.c */
 /* For views that streaming stores take: whether the view is large enough; else NULL. */
 Val lower_view(Lower *l, ValId v);
