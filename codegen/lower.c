@@ -102,6 +102,8 @@ lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
 		l->block_arg = block_arg;
 		if (l->val[v] || (l->target->arch == ARCH_NVPTX && lower_waits(l, r, i, waits)))
 			continue;
+		if (!lower_stream_passes(l, v))
+			lower_stream_flush(l);
 		if (x->op == OP_YIELD) {
 			for (uint32_t n = 0; n < x->narg; n++)
 				out[n] = lower_arg(l, v, n);
@@ -109,6 +111,7 @@ lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
 		}
 		l->val[v] = lower_value(l, v);
 	}
+	lower_stream_flush(l);
 	l->block_arg = outer;
 }
 
@@ -204,70 +207,6 @@ lower_iota(Lower *l, TirType t, unsigned step)
 	for (unsigned i = 0; i < t.lanes; i++)
 		lane[i] = LLVMConstInt(e, step ? i & ~(step - 1) : i, 0);
 	return t.lanes ? LLVMConstVector(lane, t.lanes) : LLVMConstInt(e, 0, 0);
-}
-
-/* One of the two halves of a word, for a group of a GPU that was loaded by words: where f32 is made of a bf16, that
- * and its shift become one operation. Else NULL. */
-static Val
-half_of_word(Lower *l, Val x, uint64_t lane)
-{
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
-	if (l->target->arch != ARCH_NVPTX || !LLVMIsABitCastInst(x))
-		return NULL;
-	Val words = LLVMGetOperand(x, 0);
-	if (LLVMGetElementType(LLVMTypeOf(words)) != i32 || LLVMGetVectorSize(LLVMTypeOf(x)) != 2 * LLVMGetVectorSize(LLVMTypeOf(words)))
-		return NULL;
-	Val word = LLVMBuildExtractElement(l->b, words, LLVMConstInt(lower_i64(l), lane / 2, 0), "");
-	if (lane % 2)
-		word = LLVMBuildLShr(l->b, word, LLVMConstInt(i32, 16, 0), "");
-	return LLVMBuildTrunc(l->b, word, LLVMGetElementType(LLVMTypeOf(x)), "");
-}
-
-static Val
-lower_lane(Lower *l, ValId v)
-{
-	uint64_t lane = (uint64_t)lower_inst(l, v)->imm.i;
-	unsigned n = lower_inst(l, v)->type.lanes;
-	Val number[TIR_MAX_LANES], x = lower_arg(l, v, 0);
-	for (unsigned k = 0; k < n; k++)
-		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), lane + k, 0);
-	if (n)
-		return LLVMBuildShuffleVector(l->b, x, x, LLVMConstVector(number, n), "");
-	Val half = half_of_word(l, x, lane);
-	return half ? half : LLVMBuildExtractElement(l->b, x, LLVMConstInt(lower_i64(l), lane, 0), "");
-}
-
-static Val
-lower_slide(Lower *l, ValId v)
-{
-	int64_t imm = lower_inst(l, v)->imm.i;
-	unsigned by = TIR_SLIDE_BY(imm), n = lower_inst(l, v)->type.lanes, m = TIR_SLIDE_SEGMENT(imm) ? TIR_SLIDE_SEGMENT(imm) : n;
-	Val number[TIR_MAX_LANES];
-	for (unsigned k = 0; k < n; k++)
-		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), k % m + by < m ? k + by : k + by + n - m, 0);
-	return LLVMBuildShuffleVector(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), LLVMConstVector(number, n), "");
-}
-
-static Val
-lower_half(Lower *l, ValId v)
-{
-	const TirInst *x = lower_inst(l, v);
-	uint64_t bit = (uint64_t)x->imm.i / 2, low = (UINT64_C(1) << bit) - 1, side = (uint64_t)x->imm.i & 1;
-	Val number[TIR_MAX_LANES], whole = lower_arg(l, v, 0);
-	for (unsigned k = 0; k < x->type.lanes; k++)
-		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (k & ~low) << 1 | side << bit | (k & low), 0);
-	return LLVMBuildShuffleVector(l->b, whole, whole, LLVMConstVector(number, x->type.lanes), "");
-}
-
-static Val
-lower_weave(Lower *l, ValId v)
-{
-	const TirInst *x = lower_inst(l, v);
-	unsigned bit = (unsigned)x->imm.i / 2, low = (1u << bit) - 1;
-	Val number[TIR_MAX_LANES];
-	for (unsigned k = 0; k < x->type.lanes; k++)
-		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), (k >> bit & 1) * x->type.lanes / 2 + (k >> 1 & ~low) + (k & low), 0);
-	return LLVMBuildShuffleVector(l->b, lower_arg(l, v, 0), lower_arg(l, v, 1), LLVMConstVector(number, x->type.lanes), "");
 }
 
 static Val

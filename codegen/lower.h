@@ -14,6 +14,8 @@
 
 typedef LLVMValueRef Val;
 
+enum { LOWER_MOST_HELD = 4 };
+
 typedef struct {
 	Arena *arena;
 	LLVMContextRef ctx;
@@ -29,6 +31,10 @@ typedef struct {
 	Val turn, entered; /* of a cluster: how many of its barriers a block is at; whether it knows that all blocks are there */
 	ValId last;     /* of a GPU's kernel: a barrier that its body ends with, which parts a task from the next; 0: none */
 	struct LowerRoles *roles; /* lower_roles.c */
+	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
+		unsigned n, bytes, align;
+		Val large, value[LOWER_MOST_HELD], p[LOWER_MOST_HELD];
+	} held;
 } Lower;
 
 /* lower.c */
@@ -92,12 +98,21 @@ Val lower_extreme(Lower *l, ValId v, bool smaller);
 Val lower_round(Lower *l, ValId v);
 Val lower_compare(Lower *l, ValId v);
 Val lower_isnan(Lower *l, ValId v);
+/* lower_lanes.c */
+Val lower_lane(Lower *l, ValId v);
+Val lower_slide(Lower *l, ValId v);
+Val lower_half(Lower *l, ValId v);
+Val lower_weave(Lower *l, ValId v);
 /* lower_stream.c */
 /* For views that streaming stores take: whether the view is large enough; else NULL. */
 Val lower_view(Lower *l, ValId v);
 /* Stores a whole vector of so many bytes past the caches where `large` holds and p is aligned for it, else as
  * any other, with `align`. */
 void lower_stream_store(Lower *l, Val value, Val p, Val large, unsigned bytes, unsigned align);
+/* Those so far, before what is not sure to leave memory alone. */
+void lower_stream_flush(Lower *l);
+/* Whether v touches no memory, or is such a store. */
+bool lower_stream_passes(const Lower *l, ValId v);
 /* Whether the target takes hints about loads to come. */
 bool lower_looks_ahead(const Lower *l);
 /* Fetches the lines of so many bytes at p + step bytes into a near cache. */

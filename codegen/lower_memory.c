@@ -349,6 +349,7 @@ store_vector(Lower *l, const MemAccess *x, Val value)
 		lower_stream_store(l, value, p, x->large, x->lanes * element_bytes(x->dtype), element_bytes(x->dtype));
 		return;
 	}
+	lower_stream_flush(l);
 	if (x->in_a_row && (!x->mask || BUG(store_unmasked))) {
 		aligned(LLVMBuildStore(l->b, value, p), x->dtype);
 		return;

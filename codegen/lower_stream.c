@@ -5,7 +5,8 @@
  * A streaming store writes whole lines without reading them first, which saves a third of the traffic of a
  * kernel that reads as much as it writes, and loses when the data would have stayed near. So it is taken where
  * the whole view is LARGE_BYTES or more, and where the address is aligned as the instruction demands; both are
- * asked as the kernel runs. Such stores are not ordered with what follows: a kernel that has any ends in a
+ * asked as the kernel runs, once for the stores to a view that follow one another with nothing but computation
+ * between them: they wait for the last, and all of them stream, or none. Such stores are not ordered with what follows: a kernel that has any ends in a
  * fence, so that whoever sees it finished sees them. */
 #include "codegen/lower.h"
 #include "ir/bugs.h"
@@ -57,33 +58,65 @@ block_before(Lower *l, LLVMBasicBlockRef next)
 	return LLVMInsertBasicBlockInContext(l->ctx, next, "");
 }
 
-static Val
-store_at(Lower *l, LLVMBasicBlockRef at, Val value, Val p, unsigned align, LLVMBasicBlockRef next)
+static LLVMBasicBlockRef
+held_stores(Lower *l, LLVMBasicBlockRef at, unsigned align, bool past, LLVMBasicBlockRef next)
 {
+	LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(LLVMInt32TypeInContext(l->ctx), 1, 0));
+	Val node = LLVMMetadataAsValue(l->ctx, LLVMMDNodeInContext2(l->ctx, &one, 1));
 	LLVMPositionBuilderAtEnd(l->b, at);
-	Val store = LLVMBuildStore(l->b, value, p);
-	LLVMSetAlignment(store, align);
+	for (unsigned k = 0; k < l->held.n; k++) {
+		Val store = LLVMBuildStore(l->b, l->held.value[k], l->held.p[k]);
+		LLVMSetAlignment(store, align);
+		if (past)
+			LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->ctx, "nontemporal", 11), node);
+	}
 	LLVMBuildBr(l->b, next);
-	return store;
+	return at;
+}
+
+void
+lower_stream_flush(Lower *l)
+{
+	unsigned line = l->held.bytes < LINE_BYTES ? l->held.bytes : LINE_BYTES;
+	LLVMTypeRef i64 = lower_i64(l);
+	Val low = NULL;
+	if (!l->held.n)
+		return;
+	for (unsigned k = 0; k < l->held.n; k++) {
+		Val p = LLVMBuildPtrToInt(l->b, l->held.p[k], i64, "");
+		low = low ? LLVMBuildOr(l->b, low, p, "") : p;
+	}
+	low = LLVMBuildAnd(l->b, low, LLVMConstInt(i64, line - 1, 0), "");
+	Val whole = LLVMBuildICmp(l->b, LLVMIntEQ, low, LLVMConstInt(i64, 0, 0), "");
+	LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), exit = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
+	LLVMBasicBlockRef past = held_stores(l, block_before(l, exit), line, true, exit);
+	LLVMBasicBlockRef plain = held_stores(l, block_before(l, exit), l->held.align, false, exit);
+	LLVMPositionBuilderAtEnd(l->b, from);
+	LLVMBuildCondBr(l->b, BUG(stream_unaligned) ? l->held.large : LLVMBuildAnd(l->b, l->held.large, whole, ""), past, plain);
+	LLVMPositionBuilderAtEnd(l->b, exit);
+	l->held.n = 0;
+}
+
+bool
+lower_stream_passes(const Lower *l, ValId v)
+{
+	OpClass cls = op_info[lower_inst(l, v)->op].cls;
+	if (BUG(stream_waits_for_loads) && lower_inst(l, v)->op == OP_LOAD)
+		return true;
+	return cls == CLASS_LEAF || cls == CLASS_MAP || (streams(lower_inst(l, v)) && !(lower_inst(l, v)->imm.i & TIR_MASKED));
 }
 
 void
 lower_stream_store(Lower *l, Val value, Val p, Val large, unsigned bytes, unsigned align)
 {
-	unsigned line = bytes < LINE_BYTES ? bytes : LINE_BYTES;
-	LLVMTypeRef i64 = lower_i64(l), i32 = LLVMInt32TypeInContext(l->ctx);
-	Val low = LLVMBuildAnd(l->b, LLVMBuildPtrToInt(l->b, p, i64, ""), LLVMConstInt(i64, line - 1, 0), "");
-	Val whole = LLVMBuildICmp(l->b, LLVMIntEQ, low, LLVMConstInt(i64, 0, 0), "");
-	LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), exit = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
-	LLVMBasicBlockRef past = block_before(l, exit), plain = block_before(l, exit);
-	LLVMPositionBuilderAtEnd(l->b, from);
-	LLVMBuildCondBr(l->b, BUG(stream_unaligned) ? large : LLVMBuildAnd(l->b, large, whole, ""), past, plain);
-	Val store = store_at(l, past, value, p, line, exit);
-	LLVMMetadataRef one = LLVMValueAsMetadata(LLVMConstInt(i32, 1, 0));
-	Val node = LLVMMetadataAsValue(l->ctx, LLVMMDNodeInContext2(l->ctx, &one, 1));
-	LLVMSetMetadata(store, LLVMGetMDKindIDInContext(l->ctx, "nontemporal", 11), node);
-	store_at(l, plain, value, p, align, exit);
-	LLVMPositionBuilderAtEnd(l->b, exit);
+	bool alike = l->held.large == large && l->held.bytes == bytes && l->held.align == align;
+	if (!alike || l->held.n == LOWER_MOST_HELD)
+		lower_stream_flush(l);
+	l->held.large = large;
+	l->held.bytes = bytes;
+	l->held.align = align;
+	l->held.value[l->held.n] = value;
+	l->held.p[l->held.n++] = p;
 }
 
 void

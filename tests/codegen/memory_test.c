@@ -251,6 +251,33 @@ all_streams(Rig *r, const void *arg)
 	check(r, count, COUNT / c->lanes, NULL);
 }
 
+/* Several to one view, which wait for one another: over one another, and read in between. */
+static void
+all_waits(Rig *r, const void *arg)
+{
+	const Case *c = arg;
+	int64_t count[RIG_MAX], along = TIR_LANES_ALONG(1);
+	if (!c->lanes)
+		return;
+	Build b = open_loop(r, c, COUNT);
+	ValId v = load_here(&b, add_buffer(&b, c->t, false), 0), w = load_here(&b, add_buffer(&b, c->t, false), 0);
+	ValId zero = int64(&b, 0), later = tir_binary(r->k, OP_ADD, b.i, int64(&b, COUNT));
+	for (unsigned n = 0; n < 2; n++) {
+		ValId extent[2] = {n ? b.one : int64(&b, 1 << 20), b.wide}, stride[2] = {b.wide, b.one};
+		ValId view = tir_view(r->k, add_buffer(&b, c->t, true), 2, extent, stride);
+		const ValId here[2] = {zero, b.i}, there[2] = {zero, later};
+		tir_store(r->k, view, v, here, 0, along | TIR_STREAM);
+		tir_store(r->k, view, w, there, 0, along | TIR_STREAM);
+		ValId seen = tir_load(r->k, view, here, 0, along, c->lanes);
+		tir_store(r->k, view, w, here, 0, along | TIR_STREAM);
+		tir_store(r->k, view, seen, there, 0, along | TIR_STREAM);
+	}
+	tir_end_for(r->k, NULL, 0);
+	for (unsigned n = 0; n < RIG_MAX; n++)
+		count[n] = 2 * COUNT;
+	check(r, count, COUNT / c->lanes, NULL);
+}
+
 /* --- the last, partial vector --- */
 
 static void
@@ -321,6 +348,7 @@ streams(void **state)
 {
 	(void)state;
 	each_case(all_streams, "streams");
+	each_case(all_waits, "waits");
 }
 
 static void

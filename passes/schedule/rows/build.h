@@ -21,7 +21,7 @@ typedef struct {
 	unsigned copies;              /* points or vectors side by side, where vectors run */
 	unsigned ncopy;               /* of them, at the place at work */
 	ValId block_lo, block_hi;     /* the values of the blocked axis of the task */
-	ValId tile[ROWS_MAX_TILES];   /* the shared memory of Rows.tile */
+	ValId tile[ROWS_MAX_TILES];   /* the shared memory of Rows.tile, or the scratch memory of its squares */
 	ValId base;                   /* with lanes by row: the first of the strip's vectors at work */
 	ValId row, vector;            /* where tasks post: the row, and which of its vectors in the order of the scan */
 	ValId post[ROWS_MAX_MEMBERS]; /* views of what they post */
@@ -83,6 +83,7 @@ void rows_deliver(RowBuild *b, RowMember *m, PointVal v);
  * what it reads is declared, and the shared memory, which comes after all other buffers. */
 void rows_replace_reads(RowBuild *b);
 void rows_declare_tiles(RowBuild *b);
+void rows_declare_squares(RowBuild *b);
 /* What stands for the k-th of them; of what is kept, from ROWS_MAX_TILES on. */
 ExprId rows_stand_in(Graph *g, const Rows *r, unsigned k);
 /* A task, whose lanes are [begin, end): of a block of threads; of a processor (turn.c). */

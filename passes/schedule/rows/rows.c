@@ -15,7 +15,8 @@ enum {
 	BLOCK_ROWS = 16,      /* values of the blocked axis a task: a cache line of the narrowest common type */
 	BLOCK_POINTS = 512,   /* and of its strip */
 	SQUARE_POINTS = 64,   /* of the strip, where squares are turned: lines that follow one another */
-	SQUARE_ROWS = 512     /* and of the blocked axis, along which they are read: long pieces of rows */
+	SQUARE_ROWS = 1024,   /* and of the blocked axis, */
+	SQUARE_BYTES = 4096   /* along which they are read: long pieces of rows, no more than so many bytes */
 };
 
 /* --- tasks --- */
@@ -40,13 +41,24 @@ strip_count(RowBuild *b)
 	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, b->r->extent[rows_lane_axis(b)], one_less), size);
 }
 
+static int64_t
+square_rows(const RowBuild *b)
+{
+	int64_t rows = SQUARE_ROWS;
+	for (unsigned k = 0; k < b->r->ntile; k++) {
+		int64_t most = SQUARE_BYTES / (dtype_info[expr_get(b->l->g, b->r->tile[k])->dtype].bits / 8u);
+		rows = most < rows ? most : rows;
+	}
+	return rows;
+}
+
 /* The values of the blocked axis that a task has. */
 static ExprId
 block_rows(RowBuild *b)
 {
 	if (b->r->nkept && !b->r->ntile)
 		return rows_kept_rows(b->l->g, b->r, strip_count(b));
-	int64_t squares = b->kernel->plan.threads ? strip_points(b) : SQUARE_ROWS;
+	int64_t squares = b->kernel->plan.threads ? strip_points(b) : square_rows(b);
 	return expr_int(b->l->g, DT_I64, b->r->ntile ? squares : BLOCK_ROWS);
 }
 

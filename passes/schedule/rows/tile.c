@@ -21,9 +21,7 @@
 enum {
 	TILE_BYTES = 20480, /* of shared memory: some ten blocks a multiprocessor */
 	TILE_LOADS = 16,    /* rows that are on their way at once */
-	TILE_ROWS = 16,     /* rows of the result side by side, whose other reads are on their way at once */
-	MOST_SQUARES = 2,   /* of a processor: what registers hold */
-	MOST_WORK = 24      /* operations of an element, of which a square has one for each lane side by side */
+	TILE_ROWS = 16      /* rows of the result side by side, whose other reads are on their way at once */
 };
 
 /* --- which reads --- */
@@ -85,8 +83,7 @@ find_read(void *user, ExprId e)
 	for (unsigned k = 0; k < r->ntile; k++)
 		if (r->tile[k] == e)
 			return;
-	unsigned most = p->facts->blocks ? ROWS_MAX_TILES : MOST_SQUARES;
-	if (r->ntile < most && is_read_across(p, e) && tile_bytes(p, e, 1) <= TILE_BYTES)
+	if (r->ntile < ROWS_MAX_TILES && is_read_across(p, e) && tile_bytes(p, e, 1) <= TILE_BYTES)
 		r->tile[r->ntile++] = e;
 }
 
@@ -103,24 +100,13 @@ find_other(void *user, ExprId e)
 		r->kept[r->nkept++] = e;
 }
 
-static void
-count_work(void *user, ExprId e)
-{
-	(void)e;
-	++*(unsigned *)user;
-}
-
 void
 rows_find_tiles(RowsPlan *p)
 {
 	Rows *r = p->r;
 	Find f = {p};
-	unsigned narrow = 4, work = 0;
-	if (!r->block)
-		return;
-	for (unsigned m = 0; m < r->nmember; m++)
-		node_walk(p->g, p->scratch, &r->member[m].node, count_work, &work);
-	if (!p->facts->blocks && (work > MOST_WORK || p->facts->lanes < 4 || p->facts->lanes > 16))
+	unsigned narrow = 4;
+	if (!r->block || (!p->facts->blocks && (p->facts->lanes < 4 || p->facts->lanes > 16)))
 		return;
 	for (unsigned m = 0; m < r->nmember; m++)
 		node_walk(p->g, p->scratch, &r->member[m].node, find_read, &f);
@@ -182,7 +168,11 @@ rows_declare_tiles(RowBuild *b)
 		point_declare(l, b->r->tile[k]);
 	for (unsigned k = 0; k < b->r->nkept; k++)
 		point_declare(l, b->r->kept[k]);
-	for (unsigned k = 0; k < b->r->ntile && b->kernel->plan.threads; k++) {
+	if (!b->kernel->plan.threads) {
+		rows_declare_squares(b);
+		return;
+	}
+	for (unsigned k = 0; k < b->r->ntile; k++) {
 		const Expr read = *expr_get(l->g, b->r->tile[k]);
 		unsigned buffer = tir_add_buffer(l->tir, l->g->tensor.at[read.ref].name, (DType)read.dtype, true);
 		ValId extent = rows_int(b, all), one = rows_int(b, 1);
