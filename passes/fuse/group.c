@@ -345,7 +345,7 @@ note_missed_scan(Grouping *s, TensorId t)
 
 /* --- all of it --- */
 
-/* Streams are first, then every region, a single node's too. */
+/* Streams and siblings are first, then every region, a single node's too. */
 static void
 list_groups(Grouping *s)
 {
@@ -394,7 +394,7 @@ predict(Grouping *s)
 	double us = 0;
 	RemarkId why;
 	for (uint32_t k = 0; k < s->out.group.n; k++)
-		if (!s->out.group.at[k].stream)
+		if (!group_is_closed(&s->out.group.at[k]))
 			us += regions_us(&s->r, s->out.group.at[k].member.at, s->out.group.at[k].member.n, INFINITY, &why);
 	return us;
 }
@@ -472,6 +472,7 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 		s.alone[t] = s.unstreamed[t].source == t ? s.unstreamed[t].why : REMARK_NONE;
 	regions_init(&s.r, g, cx, &facts, &s.out);
 	const bool *live = find_live(&s, results);
+	group_siblings(&s.r, &s.out, live, s.alone);
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		TensorId t = g->node.at[i].out;
 		s.linked[t] = t;
@@ -486,7 +487,7 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 		TensorId t = g->node.at[i].out;
 		if (!live[t])
 			continue;
-		bool streamed = s.out.of[t] && s.out.group.at[s.out.of[t] - 1].stream;
+		bool streamed = s.out.of[t] && group_is_closed(&s.out.group.at[s.out.of[t] - 1]);
 		if (!streamed)
 			note_missed_scan(&s, t);
 		if (s.alone[t] && !s.open[t] && !streamed && s.alone[t] != REMARK_group_contraction)

@@ -49,6 +49,10 @@ typedef struct {
 	VEC(TensorId) node;
 } Regions;
 
+/* Adds the groups of sums that share a factor (siblings.c), after streams and before others; live[t]: t is needed; alone[t]: why t,
+ * which shares one, is in none. */
+void group_siblings(Regions *r, Groups *out, const bool *live, RemarkId *alone);
+
 /* Every node a unit of its own, but for streams and recurrences. */
 void regions_init(Regions *r, Graph *g, PassCtx *cx, const RowsFacts *facts, const Groups *streams);
 /* What a kernel of these nodes takes, in the graph's order; INFINITY, and why: there is none. A time of `enough`

@@ -31,6 +31,7 @@ typedef struct {
 	uint32_t ngrouped;     /* tensors there were when nodes were grouped */
 	uint32_t *first;
 	VEC(TensorId) reads;
+	bool apart;            /* while siblings get kernels of their own, each node by itself */
 } Schedule;
 
 /* --- order --- */
@@ -61,7 +62,7 @@ members(const Schedule *s, const TensorId *t, uint32_t *n)
 {
 	const Graph *g = s->g;
 	RecurId r = tensor_node(g, *t)->recur;
-	uint32_t group = *t < s->ngrouped ? s->groups.of[*t] : 0;
+	uint32_t group = *t < s->ngrouped && !s->apart ? s->groups.of[*t] : 0;
 	if (group) {
 		*n = s->groups.group.at[group - 1].member.n;
 		return s->groups.group.at[group - 1].member.at;
@@ -143,6 +144,14 @@ typedef struct {
 	bool *read, *stored, *streams;
 } Uses;
 
+/* Whether t is a sibling, which has a kernel of its own too. */
+static bool
+are_siblings(const Schedule *s, TensorId t)
+{
+	uint32_t group = t < s->ngrouped ? s->groups.of[t] : 0;
+	return group && s->groups.group.at[group - 1].siblings;
+}
+
 static void
 note_use(void *user, ExprId e)
 {
@@ -151,7 +160,7 @@ note_use(void *user, ExprId e)
 	if (p->op != OP_READ)
 		return;
 	u->read[p->ref] = true;
-	bool elsewhere = u->unit == UINT32_MAX || u->unit != u->s->unit[p->ref];
+	bool elsewhere = u->unit == UINT32_MAX || u->unit != u->s->unit[p->ref] || are_siblings(u->s, p->ref);
 	u->stored[p->ref] |= elsewhere;
 	u->streams[p->ref] &= !elsewhere;
 }
@@ -196,7 +205,7 @@ write_in_place(void *user, const Result *r)
 	if (!p->s->groups.of[t])
 		return false;
 	const Group *group = &p->s->groups.group.at[p->s->groups.of[t] - 1];
-	return !group->stream && rows_write_in_place(p->s->g, p->s->cx->scratch, &p->facts, group->member.at, group->member.n, r);
+	return !group_is_closed(group) && rows_write_in_place(p->s->g, p->s->cx->scratch, &p->facts, group->member.at, group->member.n, r);
 }
 
 static void
@@ -414,6 +423,29 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 	}
 }
 
+/* Sums that share a factor: together, where a kernel suits the sizes, else each node on its own. */
+static void
+build_siblings(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
+{
+	KernelPlan plan[ROLES_MOST_PLANS];
+	uint32_t n, first;
+	const TensorId *m = members(s, &t, &n);
+	unsigned count = contract_siblings_take(s->g, s->cx->scratch, places, m, n, s->cx->options, plan);
+	for (unsigned k = 0; k < count; k++) {
+		build_from_plan(s, p, places, &plan[k], scratch);
+		p->kernel.at[p->kernel.n - 1].aligned = true;
+		p->kernel.at[p->kernel.n - 1].alternative = k > 0;
+		arena_free(scratch);
+	}
+	first = p->kernel.n;
+	s->apart = true;
+	for (uint32_t k = 0; k < n; k++)
+		build_kernel(s, p, places, m[k], scratch);
+	s->apart = false;
+	for (uint32_t k = first; count && k < p->kernel.n; k++)
+		p->kernel.at[k].covered = true;
+}
+
 static void
 check_limits(const Graph *g)
 {
@@ -493,7 +525,10 @@ plan_schedule(Graph *g, PassCtx *cx)
 		vec_push(g->arena, &p->unfused, ((UnfusedEdge){u.from, u.to, remark_info[u.why].id, unfused_text(g->arena, &u)}));
 	}
 	for (uint32_t k = 0; k < s.order.n; k++) {
-		build_kernel(&s, p, &places, s.order.at[k], &scratch);
+		if (are_siblings(&s, s.order.at[k]))
+			build_siblings(&s, p, &places, s.order.at[k], &scratch);
+		else
+			build_kernel(&s, p, &places, s.order.at[k], &scratch);
 		arena_free(&scratch);
 	}
 	for (uint32_t i = nnode; i < g->node.n; i++) {
