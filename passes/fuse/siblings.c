@@ -20,7 +20,6 @@
 typedef struct {
 	Regions *r;
 	Groups *out;
-	RemarkId *alone;
 	const bool *live;
 	Factors *factors; /* by index of node: of a sum of products */
 	bool *is_sum, *seen; /* by index of node */
@@ -203,13 +202,14 @@ take(Siblings *s, const TensorId *node, unsigned n)
 	regions_order(s->r);
 }
 
-void
-group_siblings(Regions *r, Groups *out, const bool *live, RemarkId *alone)
+const Sibling *
+group_siblings(Regions *r, Groups *out, const bool *live)
 {
 	enum { MOST_SEEN = 64 };
-	Siblings s = {.r = r, .out = out, .alone = alone, .live = live};
+	Siblings s = {.r = r, .out = out, .live = live};
+	Sibling *said = ARENA_ARRAY(r->cx->scratch, Sibling, r->g->tensor.n);
 	if (r->cx->options->fuse != FUSE_ALL)
-		return;
+		return said;
 	find_sums(&s);
 	for (uint32_t i = 0; i < r->g->node.n; i++) {
 		TensorId sum[MOST_SEEN], node[MEMBERS_MOST];
@@ -220,7 +220,8 @@ group_siblings(Regions *r, Groups *out, const bool *live, RemarkId *alone)
 		RemarkId why = try_group(&s, sum, n, node, &count);
 		if (!why)
 			take(&s, node, count);
-		for (uint32_t k = 1; why && k < n && k < MOST_SEEN; k++)
-			alone[sum[k]] = why;
+		for (uint32_t k = 0; why && k < n && k < MOST_SEEN; k++)
+			said[sum[k]] = (Sibling){sum[0], why};
 	}
+	return said;
 }

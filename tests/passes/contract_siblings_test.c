@@ -151,7 +151,7 @@ static const Sums sums[] = {
 	{.common = "kn", .own = "km", .out = "mn", .size = {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 72}, .in = DT_F16, .to = DT_F32, .sums = 3, .form = GATE},
 };
 
-enum { FIRST_THREE = 6, NSUMS = sizeof sums / sizeof *sums };
+enum { ODD = 5, FIRST_THREE = 6, NSUMS = sizeof sums / sizeof *sums };
 
 /* In the tile that the sizes ask for, or in that number less one alone. */
 static void
@@ -181,11 +181,71 @@ every_tile_is_right(void **state)
 		RolesTile t = roles_tile(tile - 1);
 		if (t.sums == 2)
 			for (unsigned k = 0; k < 2; k++)
-				sums_are_right(t.side == 1 && k ? 5 : two++ % FIRST_THREE, tile);
+				sums_are_right(t.side == 1 && k ? ODD : two++ % FIRST_THREE, tile);
 		else if (t.sums == 3)
 			for (unsigned k = 0; k < 2; k++)
 				sums_are_right(FIRST_THREE + three++ % (NSUMS - FIRST_THREE), tile);
 	}
+}
+
+/* --- any sums --- */
+
+static uint32_t state_of;
+
+static unsigned
+any(unsigned n)
+{
+	state_of = state_of * 1664525u + 1013904223u;
+	return (state_of >> 16) % n;
+}
+
+static Sums
+any_sums(void)
+{
+	static const char *const left[] = {"mk", "km", "bmk", "bkm", "mbk"}, *const right[] = {"kn", "nk", "bkn", "bnk", "nbk"};
+	static const char *const out[] = {"mn", "mn", "bmn", "mbn", "bmn"};
+	static const DType type[] = {DT_BF16, DT_F16, DT_F32};
+	bool batch = any(3) == 0, by_row = any(2) == 0;
+	const char *a = left[batch ? 2 + any(3) : any(2)], *b = right[batch ? 2 + any(3) : any(2)];
+	Sums x = {.common = by_row ? a : b, .own = by_row ? b : a, .out = out[batch ? 2 + any(3) : 0], .sums = 2 + any(2), .form = (int)any(COMPUTED + 1),
+	          .split = any(2)};
+	x.size[1] = 1 + any(2);
+	x.size['m' - 'a'] = 64 + any(80);
+	x.size['n' - 'a'] = 64 + any(80);
+	x.size['k' - 'a'] = 64 + any(20);
+	x.in = type[any(2)];
+	x.to = type[any(2) ? 2 : x.in == DT_F16];
+	return x;
+}
+
+/* In one of the tiles, or in that which the sizes ask for. */
+static void
+any_are_right(unsigned from, unsigned n)
+{
+	for (unsigned seed = from; seed < from + n; seed++) {
+		state_of = seed;
+		Sums x = any_sums();
+		unsigned tile = 1 + any(roles_tiles());
+		bool fits = roles_tile(tile - 1).sums == x.sums && (roles_tile(tile - 1).side == 1 || x.size['n' - 'a'] % 4 == 0);
+		now = &x;
+		CaseRun r = case_try_roles(build_sums, x.split, fits ? tile : 0);
+		if (!r.roles || (r.members < x.sums && x.form != COMPUTED))
+			fail_msg("seed %u is not in one kernel: %u nodes; %s", seed, r.members, r.remarks);
+	}
+}
+
+static void
+random_sums_are_right(void **state)
+{
+	(void)state;
+	any_are_right(1, 4);
+}
+
+static void
+every_tile_of_random_sums_is_right(void **state)
+{
+	(void)state;
+	any_are_right(1000, 60);
 }
 
 static void
@@ -232,6 +292,8 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(they_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(random_sums_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(every_tile_of_random_sums_is_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_are_told, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(strangers_are_apart, case_setup, case_teardown),
 	};

@@ -143,7 +143,7 @@ static void
 finish_panel(Roles *r, const Own *own)
 {
 	TirKernel *k = r->l.tir;
-	unsigned few = !r->members && side_cost(&r->l) <= FEW;
+	bool few = !r->members && side_cost(&r->l) <= FEW;
 	unsigned rows = (few ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
 	rows = rows < all ? rows : all;
 	ValId step = roles_int(r, (int64_t)rows * own->down);

@@ -52,8 +52,9 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .side = SIDE, .sums = 2, .step = 541},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 3, .panel = 32, .side = SIDE, .sums = 2, .step = 330},
 	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .sums = 2, .step = 541},
-	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = SIDE, .sums = 3, .step = 768},
+	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = SIDE, .sums = 3, .step = 768},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 32, .side = SIDE, .sums = 3, .step = 400},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 32, .side = 1, .sums = 3, .step = 400},
 };
 
 unsigned
