@@ -2,6 +2,8 @@
  * evaluated, and rounded to the member's type, before another reads it. */
 #include "passes/schedule/contract/members.h"
 
+#include "ir/bugs.h"
+
 static bool
 has_result(const Graph *g, TensorId t)
 {
@@ -102,7 +104,8 @@ element(const Members *m, Point *l, unsigned k, const ValId *sum)
 {
 	uint32_t mark = point_mark(l);
 	enter(l, m->node[k]);
-	PointVal folded = m->sum[k] >= 0 ? (PointVal){.re = sum[m->sum[k] * MOST_SIDE]} : point_value(l, l->node->body, true);
+	unsigned s = m->sum[k] < 0 || BUG(sums_alike) ? 0 : (unsigned)m->sum[k];
+	PointVal folded = m->sum[k] >= 0 ? (PointVal){.re = sum[s * MOST_SIDE]} : point_value(l, l->node->body, true);
 	PointVal v = element_finish(l, folded, tir_int(l->tir, DT_BOOL, 1), true);
 	point_release(l, mark); /* the next one's sum is another */
 	TensorArg *arg = point_tensor(l, m->node[k]);
