@@ -138,57 +138,21 @@ order_units(Schedule *s)
 
 /* --- places --- */
 
-typedef struct {
-	const Schedule *s;
-	uint32_t unit; /* of the node at work; UINT32_MAX: a kernel of its own, added last */
-	bool *read, *stored, *streams;
-} Uses;
-
 /* Whether t is a sibling, which has a kernel of its own too. */
 static bool
-are_siblings(const Schedule *s, TensorId t)
+is_sibling(const Schedule *s, TensorId t)
 {
 	uint32_t group = t < s->ngrouped ? s->groups.of[t] : 0;
 	return group && s->groups.group.at[group - 1].siblings;
 }
 
-static void
-note_use(void *user, ExprId e)
-{
-	Uses *u = user;
-	const Expr *p = expr_get(u->s->g, e);
-	if (p->op != OP_READ)
-		return;
-	u->read[p->ref] = true;
-	bool elsewhere = u->unit == UINT32_MAX || u->unit != u->s->unit[p->ref] || are_siblings(u->s, p->ref);
-	u->stored[p->ref] |= elsewhere;
-	u->streams[p->ref] &= !elsewhere;
-}
-
 static Places
 find_places(const Schedule *s)
 {
-	const Graph *g = s->g;
-	Arena *scratch = s->cx->scratch;
-	Uses uses = {.s = s, .read = ARENA_ARRAY(scratch, bool, g->tensor.n), .stored = ARENA_ARRAY(scratch, bool, g->tensor.n),
-	             .streams = ARENA_ARRAY(scratch, bool, g->tensor.n)};
-	uint32_t *result = ARENA_ARRAY(scratch, uint32_t, g->tensor.n);
-	Places p = {.faulty = graph_may_fault(g, scratch), .read = uses.read, .stored = uses.stored,
-	            .streams = uses.streams, .result = result};
-	for (uint32_t r = 0; r < g->result.n; r++) /* an inout's lines were read, so they are near */
-		uses.streams[g->result.at[r].tensor] = !g->result.at[r].inout;
-	for (uint32_t i = 0; i < g->node.n; i++) {
-		TensorId t = g->node.at[i].out;
-		uses.unit = t < s->ngrouped ? s->unit[t] : UINT32_MAX;
-		node_walk(g, scratch, &g->node.at[i], note_use, &uses);
-	}
-	for (uint32_t r = 0; r < g->result.n; r++) {
-		result[g->result.at[r].tensor] = r + 1;
-		uses.stored[g->result.at[r].tensor] = true;
-	}
-	for (uint32_t a = 1; a < g->access.n; a++)
-		p.cuts |= g->access.at[a].kind == ACCESS_CUT;
-	return p;
+	bool *apart = ARENA_ARRAY(s->cx->scratch, bool, s->g->tensor.n);
+	for (TensorId t = 0; t < s->ngrouped; t++)
+		apart[t] = is_sibling(s, t);
+	return places_find(s->g, s->cx->scratch, s->unit, s->ngrouped, apart);
 }
 
 typedef struct {
@@ -525,7 +489,7 @@ plan_schedule(Graph *g, PassCtx *cx)
 		vec_push(g->arena, &p->unfused, ((UnfusedEdge){u.from, u.to, remark_info[u.why].id, unfused_text(g->arena, &u)}));
 	}
 	for (uint32_t k = 0; k < s.order.n; k++) {
-		if (are_siblings(&s, s.order.at[k]))
+		if (is_sibling(&s, s.order.at[k]))
 			build_siblings(&s, p, &places, s.order.at[k], &scratch);
 		else
 			build_kernel(&s, p, &places, s.order.at[k], &scratch);
