@@ -283,11 +283,11 @@ put_maps(Writer *w, const TirKernel *k, ImageKernel *to)
 }
 
 static void
-put_kernel(GraphWriter *x, const Kernel *k, const char *symbol)
+put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 {
 	Writer *w = x->w;
 	ImageKernel to = {.nbuffer = k->buffer.n, .nscalar = k->scalar.n, .serial = k->serial, .threads = k->tir->threads, .cluster = k->tir->cluster,
-	                  .when = k->aligned ? IMG_ALIGNED : k->otherwise ? IMG_ELSE : IMG_ALWAYS};
+	                  .covers = covers, .when = k->aligned ? IMG_ALIGNED : k->otherwise ? IMG_ELSE : IMG_ALWAYS};
 	uint32_t shared = 0;
 	while (shared < k->tir->buffer.n && k->tir->buffer.at[k->tir->buffer.n - 1 - shared].shared)
 		shared++;
@@ -339,7 +339,7 @@ put_graph(Writer *w, const Program *p, const char *const *symbol)
 	put_dims(&x);
 	put_checks(&x);
 	for (uint32_t k = 0; k < p->kernel.n; k++)
-		put_kernel(&x, &p->kernel.at[k], symbol[k]);
+		put_kernel(&x, &p->kernel.at[k], program_covers(p, k), symbol[k]);
 	out.ntensor = w->tensor.n - out.tensor0;
 	out.nkernel = w->kernel.n - out.kernel0;
 	vec_push(w->arena, &w->graph, out);

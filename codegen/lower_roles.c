@@ -395,7 +395,7 @@ row_step(const TirPart *p)
 /* One instruction: 64 rows from register `first` of a bank on; a, in shared memory, or what is kept from register `kept` on. */
 typedef struct {
 	const TirPart *a, *b; /* a: NULL: what is kept */
-	unsigned bank, first, kept;
+	unsigned columns, bank, first, kept; /* columns: of all of b's parts */
 	Val da, db, more;
 } Step;
 
@@ -406,8 +406,8 @@ multiply(Lower *l, const Step *x)
 	const char *type = dtype_info[x->b->dtype].text;
 	unsigned arg = x->a ? 1 : 0;
 	text_init(&code, l->arena);
-	text_printf(&code, "{ .reg .pred p; setp.ne.b32 p, $%u, 0; wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", arg + 1, x->b->rows, type, type);
-	for (unsigned n = 0; n < x->b->rows / 2u; n++)
+	text_printf(&code, "{ .reg .pred p; setp.ne.b32 p, $%u, 0; wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", arg + 1, x->columns, type, type);
+	for (unsigned n = 0; n < x->columns / 2u; n++)
 		text_printf(&code, "%s%s%u", n ? ", " : "", bank_name(x->bank), x->first + n);
 	if (x->a)
 		text_printf(&code, "}, $0, $1, p, 1, 1, %d, %d; }", x->a->turned, x->b->turned);
@@ -427,7 +427,7 @@ static void
 build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
 {
 	const TirChannel *c = &l->k->channel.at[p.channel], *other = &l->k->channel.at[p.other];
-	Step x = {.a = p.kept ? NULL : &c->part[p.a], .b = &other->part[p.b], .bank = p.bank};
+	Step x = {.a = p.kept ? NULL : &c->part[p.a], .b = &other->part[p.b], .columns = p.nb * other->part[p.b].rows, .bank = p.bank};
 	unsigned repeats = p.kept ? 1 : x.a->rows / (TIR_MMA_ROWS * l->roles->shares);
 	Val own = NULL, da = NULL, db = descriptor(l, other, p.b, slots_at(l->k, p.other), m, NULL);
 	if (!p.kept && l->roles->shares > 1)
@@ -435,12 +435,13 @@ build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
 	if (!p.kept)
 		da = descriptor(l, c, p.a, slots_at(l->k, p.channel), n, own);
 	more = LLVMBuildZExt(l->b, more, i32(l), "");
+	uint64_t part_units = p.kept ? 0 : tir_part_bytes(x.a) / UNIT;
 	assembly(l, NULL, "wgmma.fence.sync.aligned;", "", NULL, 0);
 	for (unsigned t = 0; t < TIR_PART_TERMS / (unsigned)TIR_MMA_TERMS; t++)
-		for (unsigned i = 0; i < repeats; i++) {
-			x.first = i * (x.b->rows / 2);
+		for (unsigned i = 0; i < p.na * repeats; i++) {
+			x.first = i * (x.columns / 2);
 			x.kept = (p.a * TIR_PART_TERMS + t * TIR_MMA_TERMS) / 4;
-			x.da = da ? further(l, da, t * term_step(x.a) + i * row_step(x.a)) : NULL;
+			x.da = da ? further(l, da, t * term_step(x.a) + i / repeats * part_units + i % repeats * row_step(x.a)) : NULL;
 			x.db = further(l, db, t * term_step(x.b));
 			x.more = t ? number(l, 1) : more;
 			multiply(l, &x);
@@ -451,9 +452,8 @@ build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
 void
 lower_mma(Lower *l, ValId v)
 {
-	TirProduct p = tir_product(lower_inst(l, v)->imm.i);
 	Val n = lower_arg(l, v, 0);
-	build_product(l, (TirProduct){p.channel, p.a, p.channel, p.b, 0, false}, n, n, lower_arg(l, v, 1));
+	build_product(l, tir_mma(lower_inst(l, v)->imm.i), n, n, lower_arg(l, v, 1));
 }
 
 static void

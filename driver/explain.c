@@ -55,7 +55,7 @@ count_kernels(Explain *x)
 	x->us = ARENA_ARRAY(a, double, p->kernel.n + 1);
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const KernelPlan *kp = &p->kernel.at[k].plan;
-		if (p->kernel.at[k].alternative)
+		if (kernel_is_spare(&p->kernel.at[k]))
 			continue;
 		for (unsigned i = 0; i < kp->nnode; i++)
 			x->kernel_of[kp->node[i]] = k + 1;
@@ -158,7 +158,7 @@ print_text(Explain *x)
 	            us_text(x, x->us_fused, " predicted"), size_text(a, x->bytes_unfused, "B"), us_text(x, x->us_unfused, ""));
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const Kernel *kernel = &p->kernel.at[k];
-		if (kernel->alternative)
+		if (kernel_is_spare(kernel))
 			continue;
 		text_printf(out, "  k%-3u %-5s", k, template_info[kernel->plan.tmpl].text);
 		for (unsigned i = 0; i < kernel->plan.nnode; i++)
@@ -216,7 +216,7 @@ print_json(Explain *x)
 	binding_dims_json(&x->binding, out);
 	text_printf(out, ",\"kernels\":[");
 	for (uint32_t k = 0; k < x->program->kernel.n; k++)
-		if (!x->program->kernel.at[k].alternative) /* the first is none */
+		if (!kernel_is_spare(&x->program->kernel.at[k])) /* the first is none */
 			json_kernel(x, k);
 	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"predicted_us\":%s,\"predicted_us_unfused\":%s,\"refused\":[",
 	            x->bytes_unfused, x->bytes_fused, us_json(x, x->us_fused), us_json(x, x->us_unfused));

@@ -41,7 +41,10 @@
  *   PRODUCT  n, m, more; imm = TIR_PRODUCT(channel, a, other, b, bank): the same of part a of fill n and part b of fill m
  *            of another channel, or of the same one, to one of TIR_MAX_BANKS accumulators, each of one shape (MMA's is the
  *            first). With TIR_PRODUCT_KEPT(piece, other, b, bank) the first factor is what threads keep: its rows are the
- *            group's own 64, its terms those from TIR_PART_TERMS * piece on; n means nothing
+ *            group's own 64, its terms those from TIR_PART_TERMS * piece on; n means nothing. With | TIR_PRODUCT_ROWS(k) the
+ *            first factor is the k parts from a on, of one shape: of each the group has its share, and the accumulator has
+ *            these rows one after another. With | TIR_PRODUCT_COLUMNS(k) the second one is the k parts from b on, of one
+ *            shape, and the accumulator has their columns side by side
  *   KEEP     two f32; imm = TIR_KEEP(k, dtype): rounded to bf16 or f16, elements 2 k and 2 k + 1 of those that the thread has
  *            of a kept factor, as if it were an accumulator's, while no product reads it
  *   SETTLE   imm = k: waits until at most k of the group's products go on
@@ -102,16 +105,26 @@ tir_roles(int64_t imm)
 #define TIR_MMA(channel, a, b) ((int64_t)(channel) | (int64_t)(a) << 8 | (int64_t)(b) << 16)
 #define TIR_PRODUCT(channel, a, other, b, bank) (TIR_MMA(channel, a, b) | (int64_t)(other) << 24 | (int64_t)(bank) << 32)
 #define TIR_PRODUCT_KEPT(piece, other, b, bank) (TIR_PRODUCT(other, piece, other, b, bank) | INT64_C(1) << 40)
+#define TIR_PRODUCT_ROWS(k) ((int64_t)((k) - 1) << 41)
+#define TIR_PRODUCT_COLUMNS(k) ((int64_t)((k) - 1) << 43)
 #define TIR_KEEP(k, dtype) ((int64_t)(k) | (int64_t)(dtype) << 16)
 #define TIR_PIECE(k, bank) ((int64_t)(k) | (int64_t)(bank) << 16)
 typedef struct {
 	unsigned channel, a, other, b, bank; /* a: of what is kept, the piece */
 	bool kept;
+	unsigned na, nb; /* parts of either factor */
 } TirProduct;
 static inline TirProduct
 tir_product(int64_t imm)
 {
-	return (TirProduct){imm & 0xff, imm >> 8 & 0xff, imm >> 24 & 0xff, imm >> 16 & 0xff, imm >> 32 & 0xff, (imm >> 40 & 1) != 0};
+	return (TirProduct){imm & 0xff, imm >> 8 & 0xff, imm >> 24 & 0xff, imm >> 16 & 0xff, imm >> 32 & 0xff, (imm >> 40 & 1) != 0,
+	                    1 + (imm >> 41 & 3), 1 + (imm >> 43 & 3)};
+}
+/* The same of an MMA. */
+static inline TirProduct
+tir_mma(int64_t imm)
+{
+	return tir_product(TIR_PRODUCT(imm & 0xff, imm >> 8 & 0xff, imm & 0xff, imm >> 16 & 0xff, 0));
 }
 #define TIR_CHANNEL_OF(imm) ((unsigned)((imm) & 0xff))
 #define TIR_PART_OF(imm) ((unsigned)((imm) >> 8 & 0xff))

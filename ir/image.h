@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 12, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 13, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -105,7 +105,8 @@ typedef struct {
 	uint32_t cluster;                 /* CUDA: blocks that take a task together; 0: one */
 	uint32_t map0, nmap;              /* CUDA: tensor maps. With any, blocks go from task to task themselves */
 	uint32_t shared, resident;        /* CUDA: bytes of shared memory that a launch asks for; with maps: blocks on each processor */
-	uint32_t pitch, pad;              /* CUDA, with maps: launch expression. Where a factor has rows that begin at no multiples of so many
+	uint32_t covers;                  /* CUDA: where it runs, so many of the kernels behind it do not, since it does what they do */
+	uint32_t pitch;                   /* CUDA, with maps: launch expression. Where a factor has rows that begin at no multiples of so many
 	                                   * bytes, a launch makes a copy in rows that do, if memory has its last axis side by side.
 	                                   * 0: it makes none, and what maps can't have is another kernel's */
 	uint64_t entry;                   /* offset of the function's symbol name in text; CUDA: kernels with one entry are one code */

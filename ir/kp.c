@@ -26,6 +26,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "pairs=%u %s", kp->pairs, kp->chained ? "chained " : "");
 	if (kp->turns)
 		text_printf(out, "turns ");
+	if (kp->sums)
+		text_printf(out, "sums=%u ", kp->sums);
 	if (kp->threads)
 		text_printf(out, "threads=%u group=%u ", kp->threads, kp->group);
 	if (kp->cluster)
@@ -99,7 +101,7 @@ take_nodes(Cursor *c, KernelPlan *kp)
 static bool
 take_blocks(Cursor *c, KernelPlan *kp)
 {
-	uint32_t rows, columns, tasks, pairs = 0;
+	uint32_t rows, columns, tasks, pairs = 0, sums = 0;
 	if (!take(c, " tile=") || !take_number(c, UINT16_MAX, &rows) || !take(c, "x") ||
 	    !take_number(c, UINT16_MAX, &columns))
 		return false;
@@ -114,6 +116,9 @@ take_blocks(Cursor *c, KernelPlan *kp)
 		return false;
 	kp->chained = pairs && take(c, " chained");
 	kp->turns = take(c, " turns");
+	if (take(c, " sums=") && !take_number(c, UINT8_MAX, &sums))
+		return false;
+	kp->sums = (uint8_t)sums;
 	kp->block_tasks = (uint16_t)tasks;
 	kp->pairs = (uint8_t)pairs;
 	return true;

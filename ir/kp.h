@@ -48,6 +48,7 @@ typedef struct {
 	 * STREAM: register tiles of tile_rows elements or columns by tile_columns rows; a task folds block_terms
 	 * elements at a time into block_rows rows */
 	bool turns;             /* CONTRACT: groups of threads take turns with a tile each */
+	uint8_t sums;           /* CONTRACT: so many sums that share a factor, with what is made of them; 0: one */
 	uint16_t tile_rows, tile_columns, block_tasks;
 	uint32_t block_terms, block_rows, block_columns;
 	uint16_t nnode;
@@ -57,7 +58,7 @@ typedef struct {
 /* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
  * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms), "rowred lanes=4096 unroll=1 threads=128 group=4 held
  * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; where groups of threads
- * take turns with tiles, turns; and back. */
+ * take turns with tiles, turns; of several sums, sums=2; and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 
@@ -121,6 +122,9 @@ typedef struct {
 	 * what it accesses in groups is aligned for them; `otherwise`: only where the kernel before it is not run.
 	 * An alternative is no kernel more. */
 	bool aligned, otherwise, alternative;
+	/* It, with all that are so and follow one another, does what the alternatives before them do: of several nodes, each on
+	 * its own. They run where none of those does. They are no kernels more. */
+	bool covered;
 	/* Of a kernel that copies boxes, over dims: rows of a tensor that begin at no multiples of so many bytes are brought to
 	 * memory where they do, first. 0: such rows are not, and those that boxes can't be copied of are another kernel's */
 	ExprId pitch;
@@ -138,13 +142,32 @@ typedef struct Program {
 	VEC(Kernel) kernel;     /* launch order */
 } Program;
 
+/* Whether the kernel stands in for what another one before it does as well. */
+static inline bool
+kernel_is_spare(const Kernel *k)
+{
+	return k->alternative || k->covered;
+}
+
+/* How many kernels behind this one are left out where it runs, since it does what they do; 0 for those among them. */
+static inline uint32_t
+program_covers(const Program *p, uint32_t kernel)
+{
+	uint32_t n = kernel + 1, end;
+	while (n < p->kernel.n && p->kernel.at[n].alternative && !p->kernel.at[n].covered)
+		n++;
+	for (end = n; end < p->kernel.n && p->kernel.at[end].covered; end++)
+		;
+	return p->kernel.at[kernel].covered || end == n ? 0 : end - kernel - 1;
+}
+
 /* The kernels that a launch runs: of alternatives one. */
 static inline uint32_t
 program_kernels(const Program *p)
 {
 	uint32_t n = 0;
 	for (uint32_t k = 0; k < p->kernel.n; k++)
-		n += !p->kernel.at[k].alternative;
+		n += !kernel_is_spare(&p->kernel.at[k]);
 	return n;
 }
 

@@ -17,9 +17,7 @@ product_of(const TirInst *p, TirProduct *out)
 {
 	if (p->op != OP_MMA && p->op != OP_PRODUCT)
 		return false;
-	*out = tir_product(p->imm.i);
-	if (p->op == OP_MMA)
-		*out = (TirProduct){out->channel, out->a, out->channel, out->b, 0, false};
+	*out = p->op == OP_MMA ? tir_mma(p->imm.i) : tir_product(p->imm.i);
 	return out->channel < 64 && out->other < 64;
 }
 
@@ -32,8 +30,8 @@ tir_bank_columns(const TirKernel *k, unsigned bank, unsigned *registers)
 		if (!product_of(tir_inst(k, v), &x) || x.bank != bank || x.channel >= k->channel.n || x.other >= k->channel.n ||
 		    x.b >= k->channel.at[x.other].nparts || (!x.kept && x.a >= k->channel.at[x.channel].nparts))
 			continue;
-		columns = k->channel.at[x.other].part[x.b].rows;
-		rows = x.kept ? (unsigned)TIR_MMA_ROWS : k->channel.at[x.channel].part[x.a].rows / shares;
+		columns = x.nb * k->channel.at[x.other].part[x.b].rows;
+		rows = x.kept ? (unsigned)TIR_MMA_ROWS : x.na * (k->channel.at[x.channel].part[x.a].rows / shares);
 	}
 	if (registers)
 		*registers = columns ? rows / TIR_MMA_ROWS * (columns / 2) : 0;

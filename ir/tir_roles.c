@@ -230,16 +230,33 @@ run_release(Roles *r, Strand *d, const Step *s)
 	return true;
 }
 
+/* Of an accumulator with rows of `wide` sums. */
 static void
-multiply(float *sum, const float *a, const float *b, unsigned rows, unsigned columns, unsigned terms, bool more)
+multiply(float *sum, unsigned wide, const float *a, const float *b, unsigned rows, unsigned columns, unsigned terms, bool more)
 {
 	for (unsigned i = 0; i < rows; i++)
 		for (unsigned j = 0; j < columns; j++) {
-			float v = more ? sum[i * columns + j] : 0;
+			float v = more ? sum[i * wide + j] : 0;
 			for (unsigned t = 0; t < terms; t++) /* the product is exact */
 				v += a[i * terms + t] * b[j * terms + t];
-			sum[i * columns + j] = v;
+			sum[i * wide + j] = v;
 		}
+}
+
+/* Of what is kept, or of a's parts, by one part of b. */
+static void
+multiply_parts(const Roles *r, Strand *d, TirProduct p, int64_t n, const float *of_b, unsigned right, bool more)
+{
+	const Ring *first = ring_of(r, d, p.channel);
+	const TirPart *b = &ring_of(r, d, p.other)->c->part[p.b];
+	unsigned rows = r->rows[p.bank] / p.na, wide = r->columns[p.bank];
+	float *sum = d->sum[p.bank] + right;
+	for (unsigned i = 0; p.kept && i < rows; i++)
+		multiply(sum + (size_t)i * wide, wide, d->kept + (size_t)i * TIR_MAX_KEPT + p.a * TIR_PART_TERMS, of_b, 1, b->rows, b->terms, more);
+	for (unsigned k = 0; !p.kept && k < p.na; k++) {
+		const float *of_a = first->part[n % first->c->slots][p.a + k] + (size_t)(r->turns ? 0 : d->group) * rows * b->terms;
+		multiply(sum + (size_t)k * rows * wide, wide, of_a, of_b, rows, b->rows, b->terms, more);
+	}
 }
 
 /* Whether the group has fill n of the channel. */
@@ -252,8 +269,7 @@ holds(const Strand *d, unsigned channel, int64_t n)
 static bool
 run_product(Roles *r, Strand *d, const Step *s, TirProduct p, int64_t n, int64_t m, bool more)
 {
-	const Ring *first = ring_of(r, d, p.channel), *second = ring_of(r, d, p.other);
-	const TirPart *a = &first->c->part[p.a], *b = &second->c->part[p.b];
+	const Ring *second = ring_of(r, d, p.other);
 	if ((!p.kept && !holds(d, p.channel, n)) || !holds(d, p.other, m))
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have",
 		                                             p.kept || holds(d, p.channel, n) ? m : n));
@@ -265,15 +281,8 @@ run_product(Roles *r, Strand *d, const Step *s, TirProduct p, int64_t n, int64_t
 	d->flying[d->nflying].n[1] = m;
 	d->flying[d->nflying].bank = p.bank;
 	d->flying[d->nflying++].kept = p.kept;
-	unsigned rows = r->rows[p.bank];
-	const float *of_b = second->part[m % second->c->slots][p.b];
-	if (p.kept) {
-		for (unsigned i = 0; i < rows; i++)
-			multiply(d->sum[p.bank] + (size_t)i * b->rows, d->kept + (size_t)i * TIR_MAX_KEPT + p.a * TIR_PART_TERMS, of_b, 1, b->rows, b->terms, more);
-		return true;
-	}
-	const float *of_a = first->part[n % first->c->slots][p.a] + (size_t)(r->turns ? 0 : d->group) * rows * a->terms;
-	multiply(d->sum[p.bank], of_a, of_b, rows, b->rows, a->terms, more);
+	for (unsigned k = 0; k < p.nb; k++)
+		multiply_parts(r, d, p, n, second->part[m % second->c->slots][p.b + k], k * second->c->part[p.b].rows, more);
 	return true;
 }
 
@@ -281,13 +290,9 @@ static bool
 run_mma(Roles *r, Strand *d, const Step *s)
 {
 	int64_t imm = imm_of(r, s), n = value(r, d, s->src[0]);
-	TirProduct p = tir_product(imm);
 	if (s->kind == STEP_PRODUCT)
-		return run_product(r, d, s, p, n, value(r, d, s->src[1]), value(r, d, s->src[2]) != 0);
-	p.other = p.channel;
-	p.bank = 0;
-	p.kept = false;
-	return run_product(r, d, s, p, n, n, value(r, d, s->src[1]) != 0);
+		return run_product(r, d, s, tir_product(imm), n, value(r, d, s->src[1]), value(r, d, s->src[2]) != 0);
+	return run_product(r, d, s, tir_mma(imm), n, n, value(r, d, s->src[1]) != 0);
 }
 
 static bool

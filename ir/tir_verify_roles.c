@@ -168,27 +168,39 @@ bank_registers(const Check *x, int64_t bank)
 	return n;
 }
 
+/* Whether a channel has so many parts from this one on, of one shape. */
+static bool
+has_parts(const TirChannel *c, unsigned from, unsigned n)
+{
+	for (unsigned k = from; k < from + n; k++)
+		if (k >= c->nparts || c->part[k].rows != c->part[from].rows || c->part[k].turned != c->part[from].turned ||
+		    c->part[k].dtype != c->part[from].dtype)
+			return false;
+	return true;
+}
+
 static bool
 check_product(Check *x, ValId v)
 {
 	bool plain = tir_inst(x->k, v)->op == OP_MMA;
-	TirProduct p = tir_product(tir_inst(x->k, v)->imm.i);
-	if (plain)
-		p = (TirProduct){p.channel, p.a, p.channel, p.b, 0, false};
+	int64_t imm = tir_inst(x->k, v)->imm.i;
+	TirProduct p = plain ? tir_mma(imm) : tir_product(imm);
 	NEED(p.channel < x->k->channel.n && p.other < x->k->channel.n && p.bank < TIR_MAX_BANKS, "there are %u channels", x->k->channel.n);
 	const TirChannel *c = &x->k->channel.at[p.channel], *other = &x->k->channel.at[p.other];
 	NEED(p.kept || p.a < c->nparts, "there are %u parts", c->nparts);
 	NEED(p.b < other->nparts, "there are %u parts", other->nparts);
 	const TirPart *b = &other->part[p.b];
 	NEED(p.kept || c->part[p.a].dtype == b->dtype, "of two types");
+	NEED((p.kept ? p.na == 1 : has_parts(c, p.a, p.na)) && has_parts(other, p.b, p.nb), "of parts that are no factor together");
+	NEED(p.nb * b->rows <= TIR_MAX_PART_ROWS, "of %u columns", p.nb * b->rows);
 	NEED(!p.kept || (p.a + 1) * TIR_PART_TERMS <= TIR_MAX_KEPT, "so many terms are not kept");
 	unsigned rows = p.kept ? (unsigned)TIR_MMA_ROWS * x->roles.shares : c->part[p.a].rows;
 	NEED(rows % (TIR_MMA_ROWS * x->roles.shares) == 0, "%u rows are not shared by %u groups", rows, x->roles.shares);
 	for (unsigned n = 0; n < (plain ? 1u : 2u); n++)
 		NEED(is_number(operand(x, v, n)), "operand %u is no i64 scalar", n);
 	NEED(is_condition(operand(x, v, plain ? 1 : 2)), "takes a condition");
-	unsigned columns = tir_bank_columns(x->k, p.bank, NULL), registers = rows / (TIR_MMA_ROWS * x->roles.shares) * (b->rows / 2);
-	NEED(columns == b->rows && bank_registers(x, p.bank) == registers, "another product has the accumulator");
+	unsigned columns = tir_bank_columns(x->k, p.bank, NULL), registers = p.na * rows / (TIR_MMA_ROWS * x->roles.shares) * (p.nb * b->rows / 2);
+	NEED(columns == p.nb * b->rows && bank_registers(x, p.bank) == registers, "another product has the accumulator");
 	NEED(own_registers(x) + 24 <= x->roles.registers, "accumulators of %u registers", own_registers(x));
 	return true;
 }

@@ -104,7 +104,7 @@ count_tasks(texo_kernel *k, const ExprEnv *env)
 	x->turn = k->frame.turn;
 }
 
-/* Which kernels run with these arguments: of those that do the same, the first that can. */
+/* Which kernels run with these arguments: of those that do the same, the first that can, and then none that it covers. */
 static texo_status
 choose(texo_kernel *k, uint8_t *workspace)
 {
@@ -113,13 +113,14 @@ choose(texo_kernel *k, uint8_t *workspace)
 	CudaKernel *x = k->cuda;
 	ExprEnv env = {im->words, k->frame.dim, k->frame.param, k->frame.stack};
 	bool ran = false, copies;
+	uint32_t covered = 0; /* before which none runs */
 	count_tasks(k, &env);
 	x->copies = false;
 	x->filled = UINT32_MAX;
 	for (uint32_t n = 0; n < k->graph->nkernel; n++, kernel++) {
 		if (kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || kernel[-1].when != IMG_ALIGNED)))
 			ran = false;
-		x->run[n] = ran || x->ntask[n] < 0 ? 0 : x->ntask[n];
+		x->run[n] = ran || n < covered || x->ntask[n] < 0 ? 0 : x->ntask[n];
 		if (x->run[n] >= MAX_TASKS)
 			return rt_fail(TEXO_LIMIT, "a kernel has %lld tasks; %lld are possible", (long long)x->run[n],
 			               (long long)MAX_TASKS);
@@ -130,6 +131,8 @@ choose(texo_kernel *k, uint8_t *workspace)
 			x->copies = x->copies || (x->run[n] && copies);
 		}
 		ran = ran || x->run[n] > 0;
+		if (x->run[n] > 0 && kernel->covers)
+			covered = n + 1 + kernel->covers;
 	}
 	return TEXO_OK;
 }

@@ -234,7 +234,7 @@ graph_ok(Image *im, const ImageGraph *g)
 	if (!text_ok(&c, g->name) || !text_ok(&c, g->signature) || !params_ok(&c) || !lists_ok(&c))
 		return false;
 	for (uint32_t k = 0; k < g->nkernel; k++)
-		if (!kernel_ok(&c, &im->kernel[g->kernel0 + k]))
+		if (!kernel_ok(&c, &im->kernel[g->kernel0 + k]) || im->kernel[g->kernel0 + k].covers >= g->nkernel - k)
 			return false;
 	return true;
 }

@@ -44,6 +44,8 @@ SHAPES = ((1, 1, 1), (0, 7, 5), (5, 7, 0), (3, 5, 7), (64, 64, 64), (64, 64, 63)
           (1501, 1703, 67), (1536, 1540, 68),
           (1, 64, 128), (5, 72, 520), (16, 1000, 4096), (13, 4104, 1032), (9, 4100, 2056),
           (17, 40, 32), (24, 4104, 1032), (48, 72, 4096), (2056, 2048, 520))
+GATED = ((3, 64, 64), (64, 64, 64), (127, 132, 65), (130, 258, 72), (257, 67, 1000), (333, 776, 1000), (1000, 1544, 328), (1024, 1024, 4096),
+         (2056, 2048, 520), (4100, 4104, 4096))
 BATCH, PARTS = 3, 2
 TIMES, TURNS = 20, 7
 RATES = ((1024, 1024, 1024), (2048, 2048, 2048), (4096, 4096, 4096), (8192, 8192, 8192), (4096, 4096, 512), (512, 4096, 4096),
@@ -57,6 +59,17 @@ def program(layout, dtype, out):
     index, dims = ", ".join, lambda of: ", ".join(of.upper())
     return (f"graph product(x: {dtype}[{dims(a)}], w: {dtype}[{dims(b)}]) -> (y: {out}[{dims(free)}]) {{\n"
             f"  y[{index(free)}] = sum[{index(terms)}](f32(x[{index(a)}]) * f32(w[{index(b)}]))\n}}\n")
+
+
+def gated_program(layout, dtype, out, left):
+    """Two products that share a factor, the left one or the right one: the first's positive part less the second."""
+    a, b = layout.split()
+    index, dims = ", ".join, lambda of: ", ".join(of.upper())
+    common, own = (a, b) if left else (b, a)
+    sums = [f"sum[k](f32(x[{index(common)}]) * f32({w}[{index(own)}]))" for w in "vw"]
+    free = "".join(c for c in "bmn" if c in a + b)
+    return (f"graph gated(x: {dtype}[{dims(common)}], v: {dtype}[{dims(own)}], w: {dtype}[{dims(own)}]) -> (y: {out}[{dims(free)}]) {{\n"
+            f"  y[{index(free)}] = max({sums[0]}, 0) - {sums[1]}\n}}\n")
 
 
 def tensor(letters, sizes, dtype, fill, seed):
@@ -86,13 +99,27 @@ def fault(k, layout, sizes, dtype, out, fill):
     """What is wrong with a product, or None."""
     a, b = layout.split()
     x, w = (tensor(letters, sizes, dtype, fill, seed) for seed, letters in ((1, a), (2, b)))
-    got = k(x, w).double()
-    want = product(layout, x.double(), w.double())
-    if fill == "whole":
-        wrong = (got != want.to(DTYPES[out]).double()).sum().item()
-        return f"{wrong} differ" if wrong else None
     n = sizes["k"] * (sizes["j"] if "j" in a else 1)
-    bound = n * 2.0**-24 / (1 - n * 2.0**-24) * product(layout, x.double().abs(), w.double().abs())
+    want = product(layout, x.double(), w.double())
+    return wrong(k(x, w).double(), want, n, product(layout, x.double().abs(), w.double().abs()), out, fill)
+
+
+def gated_fault(k, layout, sizes, dtype, out, left, fill):
+    """The same of two products that share a factor: the errors of both add up."""
+    a, b = layout.split()
+    x, v, w = (tensor(letters, sizes, dtype, fill, seed) for seed, letters in ((1, a if left else b), *((s, b if left else a) for s in (2, 3))))
+    both = (lambda y, z: product(layout, y, z)) if left else (lambda y, z: product(layout, z, y))
+    want = both(x.double(), v.double()).clamp(min=0) - both(x.double(), w.double())
+    magnitudes = both(x.double().abs(), v.double().abs()) + both(x.double().abs(), w.double().abs())
+    return wrong(k(x, v, w).double(), want, sizes["k"] + 1, magnitudes, out, fill)
+
+
+def wrong(got, want, n, magnitudes, out, fill):
+    """What is wrong with n additions of terms of such magnitudes, rounded to a result."""
+    if fill == "whole":
+        differ = (got != want.to(DTYPES[out]).double()).sum().item()
+        return f"{differ} differ" if differ else None
+    bound = n * 2.0**-24 / (1 - n * 2.0**-24) * magnitudes
     bound = bound + HALF_UNIT[out] * (want.abs() + bound) + TINY[out] if out != "f32" else bound + TINY[out]
     over = torch.nan_to_num((got - want).abs() / bound, nan=torch.inf)
     worst = over.max().item() if over.numel() else 0
@@ -139,6 +166,23 @@ def rates():
     return 0
 
 
+def all_gated():
+    """How many are right, and wrong."""
+    failed, done = 0, 0
+    for layout, dtype, left in itertools.product(LAYOUTS[:6], ("bf16", "f16"), (True, False)):
+        for out in ("f32", dtype):
+            name = f"gated {layout} {dtype} {out} {'left' if left else 'right'}"
+            if not re.search(ARGS.only, name):
+                continue
+            k = compiled(gated_program(layout, dtype, out, left)).kernel()
+            for (m, n, terms), fill in itertools.product(GATED, ("normal", "positive", "whole")):
+                said = gated_fault(k, layout, {"b": BATCH, "m": m, "n": n, "k": terms}, dtype, out, left, fill)
+                done, failed = done + 1, failed + (said is not None)
+                if said:
+                    print(f"{name} {m}x{n}x{terms} {fill}: {said}  FAILED", flush=True)
+    return done - failed, failed
+
+
 def main():
     if ARGS.rates:
         return rates()
@@ -161,6 +205,9 @@ def main():
                     if said:
                         print(f"{name} {m}x{n}x{terms} {fill}: {said}  FAILED", flush=True)
     print(f"{done - failed} products are right, {failed} wrong")
+    right, gated_failed = all_gated()
+    print(f"{right} pairs of products that share a factor are right, {gated_failed} wrong")
+    failed += gated_failed
     good = guard_bits() if ARGS.device == "cuda" and torch.cuda.get_device_capability()[0] == 9 else True
     return 0 if good and not failed else 1
 

@@ -98,7 +98,7 @@ cost_program_us(const Machine *m, const Program *p, const LaunchEnv *env, Arena 
 	cost_note_steps(&uses, p);
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const KernelPlan *plan = &p->kernel.at[k].plan;
-		if (p->kernel.at[k].alternative)
+		if (kernel_is_spare(&p->kernel.at[k]))
 			continue;
 		Work w = work_count(env, &uses, plan->node, plan->nnode);
 		us += cost_kernel_us(m, plan, &w, p->kernel.at[k].serial ? 1 : threads);

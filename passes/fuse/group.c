@@ -21,6 +21,7 @@ typedef struct {
 	Regions r;
 	RemarkId *alone;  /* by TensorId: why it has a kernel of its own */
 	Unstreamed *unstreamed; /* by TensorId */
+	const Sibling *sibling; /* by TensorId */
 	bool *open;       /* by TensorId: it may share a kernel by rows */
 	uint32_t *linked; /* by TensorId of an open node: another that is linked with it, on the way to the first of all */
 } Grouping;
@@ -293,6 +294,8 @@ why_unfused(Grouping *s, TensorId from, TensorId to)
 	TensorId source = s->unstreamed[to].source;
 	if (s->cx->options->fuse == FUSE_OFF)
 		u.why = REMARK_group_off;
+	else if (s->sibling[to].first && s->sibling[to].first == s->sibling[from].first)
+		u.why = s->sibling[to].why;
 	else if (source && source == s->unstreamed[from].source && !(s->open[from] && s->open[to])) {
 		u.why = s->unstreamed[to].why;
 		u.text = s->unstreamed[to].text;
@@ -321,7 +324,7 @@ note_edges(Grouping *s, TensorId t)
 			continue;
 		Unfused u = why_unfused(s, x, t);
 		vec_push(s->cx->scratch, &s->out.unfused, u);
-		if (u.why != s->alone[t])
+		if (u.why != s->alone[t] && u.why != s->sibling[t].why)
 			note(s, t, u.why, unfused_text(s->cx->scratch, &u));
 	}
 }
@@ -345,7 +348,7 @@ note_missed_scan(Grouping *s, TensorId t)
 
 /* --- all of it --- */
 
-/* Streams are first, then every region, a single node's too. */
+/* Streams and siblings are first, then every region, a single node's too. */
 static void
 list_groups(Grouping *s)
 {
@@ -394,7 +397,7 @@ predict(Grouping *s)
 	double us = 0;
 	RemarkId why;
 	for (uint32_t k = 0; k < s->out.group.n; k++)
-		if (!s->out.group.at[k].stream)
+		if (!group_is_closed(&s->out.group.at[k]))
 			us += regions_us(&s->r, s->out.group.at[k].member.at, s->out.group.at[k].member.n, INFINITY, &why);
 	return us;
 }
@@ -472,6 +475,7 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 		s.alone[t] = s.unstreamed[t].source == t ? s.unstreamed[t].why : REMARK_NONE;
 	regions_init(&s.r, g, cx, &facts, &s.out);
 	const bool *live = find_live(&s, results);
+	s.sibling = group_siblings(&s.r, &s.out, live);
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		TensorId t = g->node.at[i].out;
 		s.linked[t] = t;
@@ -486,11 +490,13 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 		TensorId t = g->node.at[i].out;
 		if (!live[t])
 			continue;
-		bool streamed = s.out.of[t] && s.out.group.at[s.out.of[t] - 1].stream;
+		bool streamed = s.out.of[t] && group_is_closed(&s.out.group.at[s.out.of[t] - 1]);
 		if (!streamed)
 			note_missed_scan(&s, t);
 		if (s.alone[t] && !s.open[t] && !streamed && s.alone[t] != REMARK_group_contraction)
 			note(&s, t, s.alone[t], alone_text(&s, t));
+		if (s.sibling[t].why && s.sibling[t].first != t)
+			note(&s, t, s.sibling[t].why, NULL);
 		note_edges(&s, t);
 	}
 	return s.out;

@@ -7,7 +7,14 @@
 typedef struct {
 	VEC(TensorId) member; /* in the graph's order */
 	bool stream;          /* for the STREAM template, and closed: nothing joins it */
+	bool siblings;        /* sums that share a factor, with what is made of them; closed too */
 } Group;
+
+static inline bool
+group_is_closed(const Group *g)
+{
+	return g->stream || g->siblings;
+}
 
 /* An edge between two kernels, and why it is there. */
 typedef struct {

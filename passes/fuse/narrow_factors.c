@@ -12,6 +12,8 @@
  * Computing y anew for each element that it is a factor of costs more than memory for it, which is as many elements as
  * one matrix has. Not so where y comes from fewer bits than it has then: weights of 8 or 4 bits stay as they are. Nor
  * where it is computed once anyway, for few rows (schedule/contract/strips.c). */
+#include <string.h>
+
 #include "passes/expr_map.h"
 #include "passes/fuse/group.h"
 #include "passes/pass_ctx.h"
@@ -46,9 +48,23 @@ own_axis(void *user, Graph *g, ExprId e)
 	return p->op == OP_AXIS ? expr_axis(g, f->to[p->ref]) : e;
 }
 
-/* The factor of node n as an element of a node that has its values; 0: it is not worth that. */
+/* The node from index `first` on that is this one already, in t; 0: none. */
+static TensorId
+find_node(const Graph *g, uint32_t first, const Node *own, DType t, const ExprId *extent)
+{
+	for (uint32_t i = first; i < g->node.n; i++) {
+		const Tensor *x = &g->tensor.at[g->node.at[i].out];
+		if (g->node.at[i].body == own->body && x->dtype == t && x->rank == own->npar &&
+		    memcmp(x->extent, extent, own->npar * sizeof *extent) == 0)
+			return g->node.at[i].out;
+	}
+	return 0;
+}
+
+/* The factor of node n as an element of a node that has its values, maybe one of those from index `first` on, with which
+ * another's factor is the same; 0: it is not worth that. */
 static ExprId
-stored(Graph *g, Arena *scratch, const Node *n, ExprId factor)
+stored(Graph *g, Arena *scratch, const Node *n, ExprId factor, uint32_t first, bool *fresh)
 {
 	Factor f = {.g = g, .scratch = scratch, .axes = expr_axes(g, scratch, factor)};
 	ExprId value = expr_arg(g, factor, 0), sub[TG_MAX_RANK], extent[TG_MAX_RANK];
@@ -68,14 +84,17 @@ stored(Graph *g, Arena *scratch, const Node *n, ExprId factor)
 	if (expr_get(g, value)->op == OP_CAST) /* one that rounds, if it is free */
 		value = expr_cast(g, t, expr_arg(g, value, 0));
 	own.body = expr_map(g, scratch, value, own_axis, &f);
-	TensorId to = node_add(g, &own, 0, out.at, t, extent);
+	TensorId to = find_node(g, first, &own, t, extent);
+	*fresh = !to;
+	if (!to)
+		to = node_add(g, &own, 0, out.at, t, extent);
 	return expr_cast(g, DT_F32, expr_read(g, to, sub, own.npar, 0));
 }
 
 uint32_t
 pass_narrow_factors(Graph *g, PassCtx *cx)
 {
-	uint32_t nnode = g->node.n;
+	uint32_t nnode = g->node.n, done = 0;
 	VEC(uint32_t) owner = {0};
 	if (cx->options->fuse == FUSE_OFF || (!cx->options->roles && !cx->options->warp_mma))
 		return 0;
@@ -88,16 +107,19 @@ pass_narrow_factors(Graph *g, PassCtx *cx)
 			continue;
 		ExprId once = contract_strips_long(g, cx->scratch, cx->faulty, n.out, cx->options);
 		for (unsigned k = 0; k < 2; k++) {
-			ExprId element = factor[k] && factor[k] != once ? stored(g, cx->scratch, &n, factor[k]) : 0;
+			bool fresh = false;
+			ExprId element = factor[k] && factor[k] != once ? stored(g, cx->scratch, &n, factor[k], nnode, &fresh) : 0;
 			if (!element || !spend(cx))
 				continue;
 			ExprId a = expr_arg(g, body, 0), b = expr_arg(g, body, 1);
 			body = expr_binary(g, OP_MUL, a == factor[k] ? element : a, a == factor[k] ? b : element);
-			vec_push(cx->scratch, &owner, i);
+			if (fresh)
+				vec_push(cx->scratch, &owner, i);
+			done++;
 		}
 		g->node.at[i].body = body;
 	}
 	if (owner.n)
 		nodes_in_order(g, cx->scratch, nnode, owner.at, owner.n);
-	return owner.n;
+	return done;
 }

@@ -58,7 +58,7 @@ static uint32_t
 open_group(const Groups *groups, TensorId t)
 {
 	uint32_t of = groups->of[t];
-	return of && !groups->group.at[of - 1].stream ? of : 0;
+	return of && !group_is_closed(&groups->group.at[of - 1]) ? of : 0;
 }
 
 static void

@@ -49,6 +49,16 @@ typedef struct {
 	VEC(TensorId) node;
 } Regions;
 
+/* Of a sum that shares a factor with others and is not grouped with them: the first of them, and why. */
+typedef struct {
+	TensorId first;
+	RemarkId why;
+} Sibling;
+
+/* Adds the groups of sums that share a factor (siblings.c), after streams and before others; live[t]: t is needed. What is said of
+ * those that are in none, by TensorId. */
+const Sibling *group_siblings(Regions *r, Groups *out, const bool *live);
+
 /* Every node a unit of its own, but for streams and recurrences. */
 void regions_init(Regions *r, Graph *g, PassCtx *cx, const RowsFacts *facts, const Groups *streams);
 /* What a kernel of these nodes takes, in the graph's order; INFINITY, and why: there is none. A time of `enough`

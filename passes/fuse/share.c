@@ -324,7 +324,7 @@ share_in_groups(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, 
 		return;
 	Share s = {.g = g, .scratch = cx->scratch, .facts = &facts};
 	for (uint32_t k = 0; k < groups->group.n; k++)
-		if (!groups->group.at[k].stream)
+		if (!group_is_closed(&groups->group.at[k]))
 			share_group(&s, cx, &groups->group.at[k]);
 	group_members(g, cx->scratch, groups);
 }

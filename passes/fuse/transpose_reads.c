@@ -231,7 +231,7 @@ transpose_reads_of_groups(Graph *g, PassCtx *cx, const bool *faulty, const bool 
 	                   .lanes = cx->options->lanes};
 	Transpose s = {.g = g, .cx = cx, .facts = &facts};
 	for (uint32_t k = 0; k < groups->group.n; k++)
-		if (!groups->group.at[k].stream)
+		if (!group_is_closed(&groups->group.at[k]))
 			transpose_group(&s, groups, k);
 	group_members(g, cx->scratch, groups);
 }

@@ -31,6 +31,7 @@ typedef struct {
 	uint32_t ngrouped;     /* tensors there were when nodes were grouped */
 	uint32_t *first;
 	VEC(TensorId) reads;
+	bool apart;            /* while siblings get kernels of their own, each node by itself */
 } Schedule;
 
 /* --- order --- */
@@ -61,7 +62,7 @@ members(const Schedule *s, const TensorId *t, uint32_t *n)
 {
 	const Graph *g = s->g;
 	RecurId r = tensor_node(g, *t)->recur;
-	uint32_t group = *t < s->ngrouped ? s->groups.of[*t] : 0;
+	uint32_t group = *t < s->ngrouped && !s->apart ? s->groups.of[*t] : 0;
 	if (group) {
 		*n = s->groups.group.at[group - 1].member.n;
 		return s->groups.group.at[group - 1].member.at;
@@ -137,49 +138,21 @@ order_units(Schedule *s)
 
 /* --- places --- */
 
-typedef struct {
-	const Schedule *s;
-	uint32_t unit; /* of the node at work; UINT32_MAX: a kernel of its own, added last */
-	bool *read, *stored, *streams;
-} Uses;
-
-static void
-note_use(void *user, ExprId e)
+/* Whether t is a sibling, which has a kernel of its own too. */
+static bool
+is_sibling(const Schedule *s, TensorId t)
 {
-	Uses *u = user;
-	const Expr *p = expr_get(u->s->g, e);
-	if (p->op != OP_READ)
-		return;
-	u->read[p->ref] = true;
-	bool elsewhere = u->unit == UINT32_MAX || u->unit != u->s->unit[p->ref];
-	u->stored[p->ref] |= elsewhere;
-	u->streams[p->ref] &= !elsewhere;
+	uint32_t group = t < s->ngrouped ? s->groups.of[t] : 0;
+	return group && s->groups.group.at[group - 1].siblings;
 }
 
 static Places
 find_places(const Schedule *s)
 {
-	const Graph *g = s->g;
-	Arena *scratch = s->cx->scratch;
-	Uses uses = {.s = s, .read = ARENA_ARRAY(scratch, bool, g->tensor.n), .stored = ARENA_ARRAY(scratch, bool, g->tensor.n),
-	             .streams = ARENA_ARRAY(scratch, bool, g->tensor.n)};
-	uint32_t *result = ARENA_ARRAY(scratch, uint32_t, g->tensor.n);
-	Places p = {.faulty = graph_may_fault(g, scratch), .read = uses.read, .stored = uses.stored,
-	            .streams = uses.streams, .result = result};
-	for (uint32_t r = 0; r < g->result.n; r++) /* an inout's lines were read, so they are near */
-		uses.streams[g->result.at[r].tensor] = !g->result.at[r].inout;
-	for (uint32_t i = 0; i < g->node.n; i++) {
-		TensorId t = g->node.at[i].out;
-		uses.unit = t < s->ngrouped ? s->unit[t] : UINT32_MAX;
-		node_walk(g, scratch, &g->node.at[i], note_use, &uses);
-	}
-	for (uint32_t r = 0; r < g->result.n; r++) {
-		result[g->result.at[r].tensor] = r + 1;
-		uses.stored[g->result.at[r].tensor] = true;
-	}
-	for (uint32_t a = 1; a < g->access.n; a++)
-		p.cuts |= g->access.at[a].kind == ACCESS_CUT;
-	return p;
+	bool *apart = ARENA_ARRAY(s->cx->scratch, bool, s->g->tensor.n);
+	for (TensorId t = 0; t < s->ngrouped; t++)
+		apart[t] = is_sibling(s, t);
+	return places_find(s->g, s->cx->scratch, s->unit, s->ngrouped, apart);
 }
 
 typedef struct {
@@ -196,7 +169,7 @@ write_in_place(void *user, const Result *r)
 	if (!p->s->groups.of[t])
 		return false;
 	const Group *group = &p->s->groups.group.at[p->s->groups.of[t] - 1];
-	return !group->stream && rows_write_in_place(p->s->g, p->s->cx->scratch, &p->facts, group->member.at, group->member.n, r);
+	return !group_is_closed(group) && rows_write_in_place(p->s->g, p->s->cx->scratch, &p->facts, group->member.at, group->member.n, r);
 }
 
 static void
@@ -414,6 +387,29 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 	}
 }
 
+/* Sums that share a factor: together, where a kernel suits the sizes, else each node on its own. */
+static void
+build_siblings(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
+{
+	KernelPlan plan[ROLES_MOST_PLANS];
+	uint32_t n, first;
+	const TensorId *m = members(s, &t, &n);
+	unsigned count = contract_siblings_take(s->g, s->cx->scratch, places, m, n, s->cx->options, plan);
+	for (unsigned k = 0; k < count; k++) {
+		build_from_plan(s, p, places, &plan[k], scratch);
+		p->kernel.at[p->kernel.n - 1].aligned = true;
+		p->kernel.at[p->kernel.n - 1].alternative = k > 0;
+		arena_free(scratch);
+	}
+	first = p->kernel.n;
+	s->apart = true;
+	for (uint32_t k = 0; k < n; k++)
+		build_kernel(s, p, places, m[k], scratch);
+	s->apart = false;
+	for (uint32_t k = first; count && k < p->kernel.n; k++)
+		p->kernel.at[k].covered = true;
+}
+
 static void
 check_limits(const Graph *g)
 {
@@ -493,7 +489,10 @@ plan_schedule(Graph *g, PassCtx *cx)
 		vec_push(g->arena, &p->unfused, ((UnfusedEdge){u.from, u.to, remark_info[u.why].id, unfused_text(g->arena, &u)}));
 	}
 	for (uint32_t k = 0; k < s.order.n; k++) {
-		build_kernel(&s, p, &places, s.order.at[k], &scratch);
+		if (is_sibling(&s, s.order.at[k]))
+			build_siblings(&s, p, &places, s.order.at[k], &scratch);
+		else
+			build_kernel(&s, p, &places, s.order.at[k], &scratch);
 		arena_free(&scratch);
 	}
 	for (uint32_t i = nnode; i < g->node.n; i++) {

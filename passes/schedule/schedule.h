@@ -29,6 +29,10 @@ bool scatter_is_direct(const Graph *g, const Node *n);
 /* Whether e reads t at the point itself: t[axis 0, axis 1, ...]. */
 bool reads_own_point(const Graph *g, ExprId e, TensorId t);
 
+/* Where tensors live when node t is computed by kernel unit[t], those from nunit on by one of their own; apart[t]: what another
+ * node reads of t it reads from memory, though they share a kernel (find_places.c). */
+Places places_find(const Graph *g, Arena *scratch, const uint32_t *unit, uint32_t nunit, const bool *apart);
+
 /* Before ordering (place_results.c): every result gets a node of its own. */
 void own_results(Graph *g, PassCtx *cx);
 /* After: unit[t] is the place in launch order of the kernel that computes node t; in_place says of a

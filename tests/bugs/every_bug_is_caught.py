@@ -35,6 +35,7 @@ UNITS = {
     "passes/schedule/contract": (("passes/contraction_test", "test_axes"), ("passes/contraction_test", "test_more_*"),
                                  ("passes/contraction_test",)),
     "passes/schedule/contract/roles": (("passes/contract_roles_test",),),
+    "passes/schedule/contract/members": (("passes/contract_siblings_test",),),
     "passes/schedule/contract/strips": (("passes/contract_strips_test",),),
     "passes/schedule/contract/window": (("passes/contract_window_test",),),
     "passes/schedule/contract/threads": (("passes/contract_threads_test",),),

@@ -135,7 +135,8 @@ every_tile_is_right(void **state)
 {
 	(void)state;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
-		product_is_right(roles_tile(tile - 1).parts ? FIRST_LONG + tile % 3 : tile % 6, tile);
+		if (!roles_tile(tile - 1).sums) /* contract_siblings_test.c has those */
+			product_is_right(roles_tile(tile - 1).parts ? FIRST_LONG + tile % 3 : tile % 6, tile);
 }
 
 static void

@@ -336,8 +336,13 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 	InterpRun out = {0};
 	Interp r = {.p = p, .g = p->graph, .a = a, .in = in, .dim = dim, .o = *o, .out = &out, .seed = o->split};
 	place_tensors(&r);
-	for (uint32_t k = 0, next; k < p->kernel.n; k = next) {
-		uint32_t chosen = choose_form(&r, k, &next);
+	for (uint32_t k = 0, next, covered = 0; k < p->kernel.n; k = next) {
+		uint32_t chosen = k < covered ? UINT32_MAX : choose_form(&r, k, &next);
+		if (chosen == UINT32_MAX) {
+			next = k + 1;
+			continue;
+		}
+		covered = chosen < next && program_covers(p, chosen) ? chosen + 1 + program_covers(p, chosen) : 0;
 		if (chosen < next && !out.ran)
 			out.ran = &p->kernel.at[chosen];
 		out.tiles += chosen < next && interp_is_tiles(&p->kernel.at[chosen]);

@@ -151,6 +151,41 @@ posts_are_cleared(void **state)
 }
 
 /* A graph may have no kernels, as one whose result is nothing. */
+/* A kernel that runs stands for so many behind it, one without tasks for none; there are so many at most. */
+static void
+what_is_covered_does_not_run(void **state)
+{
+	(void)state;
+	char *copy = image_of_rows();
+	ImageHeader *h = (ImageHeader *)(void *)copy;
+	ImageKernel *kernel = (ImageKernel *)(void *)(copy + h->kernel.at);
+	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
+	texo_rt_options o = cuda_options();
+	for (uint32_t covers = 0; covers < 4; covers++) {
+		kernel->covers = covers;
+		h->digest = image_digest((const uint8_t *)copy + from, image_size - from);
+		for (int rows = 0; rows < 2; rows++) {
+			Whole w = {.image = copy};
+			first_init(&w.f);
+			if (!rows) { /* only the last kernel has tasks */
+				w.f.shape_x[0] = w.f.shape_y[0] = w.f.shape_ids[0] = 0;
+				w.f.shape_acc[0] = 1;
+			}
+			int s = whole_start(&w, &o);
+			assert_int_equal(s != TEXO_OK, covers == 3);
+			if (!s) {
+				assert_int_equal(whole_move_in(&w), TEXO_OK);
+				fake->launches = 0;
+				assert_int_equal(texo_kernel_launch(w.kernel, w.f.arg, FIRST_ARGS, w.workspace, NULL), TEXO_OK);
+				assert_int_equal(fake->launches, rows ? 3 - covers : 1);
+			}
+			whole_end(&w);
+		}
+	}
+	nothing_alive();
+	free(copy);
+}
+
 static void
 no_kernels(void **state)
 {
@@ -280,6 +315,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(strided_rows, set_up),
 		cmocka_unit_test_setup(machine_code, set_up),
 		cmocka_unit_test_setup(nothing_is_cleared_for_nothing, set_up), cmocka_unit_test_setup(posts_are_cleared, set_up),
+		cmocka_unit_test_setup(what_is_covered_does_not_run, set_up),
 		cmocka_unit_test_setup(no_kernels, set_up),
 		cmocka_unit_test_setup(status_before_a_launch, set_up),
 	};

@@ -66,10 +66,11 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Rol
 	return contract_narrow_type(g, f->row) != DT_NONE && contract_narrow_type(g, f->row) == contract_narrow_type(g, f->column);
 }
 
-static bool
-find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r)
+bool
+roles_find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r)
 {
 	Factors f;
+	*r = (RolesProduct){0};
 	return find_product(g, scratch, faulty, t, r, &f) && roles_element(g, f.row, r->row_axis, r->term_axis, &r->row) &&
 	       roles_element(g, f.column, r->column_axis, r->term_axis, &r->column);
 }
@@ -87,7 +88,7 @@ bool
 contract_roles_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
 	RolesProduct p;
-	return roles_possible(g, scratch, faulty, t, o) && find_elements(g, scratch, faulty, t, &p);
+	return roles_possible(g, scratch, faulty, t, o) && roles_find_elements(g, scratch, faulty, t, &p);
 }
 
 bool
@@ -102,11 +103,23 @@ contract_roles_would(const Graph *g, Arena *scratch, const bool *faulty, TensorI
 	return true;
 }
 
+KernelPlan
+roles_plan(const RolesTile *tile, const TensorId *node, unsigned n)
+{
+	KernelPlan plan = {.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile->groups + 1) * TIR_GROUP), .group = tile->side,
+	                   .cluster = tile->parts, .resident = tile->resident, .tile_rows = tile->rows, .tile_columns = tile->columns,
+	                   .block_terms = TIR_PART_TERMS, .block_rows = tile->rows, .block_columns = tile->columns,
+	                   .block_tasks = 1, .turns = tile->turns, .sums = tile->sums, .nnode = (uint16_t)n};
+	for (unsigned k = 0; k < n; k++)
+		plan.node[k] = node[k];
+	return plan;
+}
+
 unsigned
 contract_roles_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan)
 {
 	RolesProduct x;
-	if (!contract_roles_could(g, scratch, places->faulty, t, o) || places->faulty[t] || !find_elements(g, scratch, places->faulty, t, &x))
+	if (!contract_roles_could(g, scratch, places->faulty, t, o) || places->faulty[t] || !roles_find_elements(g, scratch, places->faulty, t, &x))
 		return 0;
 	TensorId out = places_memory(g, places, t);
 	if (out == places_memory(g, places, x.row.tensor) || out == places_memory(g, places, x.column.tensor))
@@ -114,12 +127,9 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 	unsigned n = 0;
 	for (unsigned k = 0; k < roles_tiles(); k++) {
 		RolesTile tile = roles_tile(k);
-		if ((o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
+		if (tile.sums || (o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
 			continue;
-		plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile.groups + 1) * TIR_GROUP), .group = tile.side,
-		                         .cluster = tile.parts, .resident = tile.resident, .tile_rows = tile.rows, .tile_columns = tile.columns,
-		                         .block_terms = TIR_PART_TERMS, .block_rows = tile.rows, .block_columns = tile.columns,
-		                         .block_tasks = 1, .turns = tile.turns, .nnode = 1, .node = {t}};
+		plan[n++] = roles_plan(&tile, &t, 1);
 	}
 	return n;
 }
@@ -132,24 +142,38 @@ roles_divide(Roles *r, ValId a, ValId b, ValId *rest)
 
 /* --- the launch --- */
 
+void
+roles_find_sizes(Roles *r)
+{
+	r->nrow = roles_extent(r, r->of.row_axis);
+	r->ncolumn = roles_extent(r, r->of.column_axis);
+	r->nterm = roles_extent(r, r->of.term_axis);
+}
+
 static void
 count_tasks(Roles *r, Kernel *kernel, unsigned only)
 {
 	Graph *g = r->l.g;
-	const Node *n = r->l.node;
-	const Tensor out = g->tensor.at[n->out];
-	r->nrow = out.extent[r->of.row_axis];
-	r->ncolumn = out.extent[r->of.column_axis];
-	r->nterm = n->axis[r->of.term_axis].hi;
+	roles_find_sizes(r);
 	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, r->nrow, LEAST), raster_reaches(g, r->ncolumn, LEAST));
 	int64_t parts = r->tile.parts ? r->tile.parts : 1;
 	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, r->nterm, parts * TIR_PART_TERMS));
 	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
+	if (r->members && !only)
+		worth = expr_binary(g, OP_MUL, worth, roles_together_suits(r));
 	kernel->ntask = expr_binary(g, OP_MUL, roles_tile_count(r, &r->tile), worth);
 	kernel->pitch = roles_pitch(r);
 	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, r->tile.rows));
 	r->columns = point_launch_expr(&r->l, launch_ceil_div(g, r->ncolumn, r->tile.columns));
 	r->steps = point_launch_expr(&r->l, launch_ceil_div(g, r->nterm, r->plan->block_terms));
+}
+
+const RolesFactor *
+roles_part(const Roles *r, unsigned p, unsigned *own)
+{
+	unsigned rows = 1 + (r->of.columns ? 0 : r->of.beside), k = p < rows ? p : p - rows;
+	*own = p < rows ? r->of.row_axis : r->of.column_axis;
+	return k ? &r->of.own[k - 1] : p < rows ? &r->of.row : &r->of.column;
 }
 
 void
@@ -256,8 +280,11 @@ load(Roles *r)
 	ValId step = tir_for(k, r->step0, r->step_end, one, &fill, 1);
 	ValId term = roles_op(r, OP_MUL, step, roles_int(r, r->plan->block_terms));
 	tir_emit(k, OP_ACQUIRE, (TirType){0}, 0, &fill, 1);
-	roles_copy(r, 0, &r->of.row, r->of.row_axis, r->row0, term, fill);
-	roles_copy(r, 1, &r->of.column, r->of.column_axis, r->column0, term, fill);
+	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
+		unsigned own;
+		const RolesFactor *e = roles_part(r, p, &own);
+		roles_copy(r, p, e, own, own == r->of.row_axis ? r->row0 : r->column0, term, fill);
+	}
 	fill = roles_op(r, OP_ADD, fill, one);
 	tir_end_for(k, &fill, 1);
 	tir_end_for(k, &fill, 1);
@@ -269,6 +296,18 @@ release(Roles *r, ValId fill, ValId cond)
 	tir_emit(r->l.tir, OP_RELEASE, (TirType){0}, 0, (ValId[]){roles_op(r, OP_SUB, fill, roles_int(r, 1)), cond}, 2);
 }
 
+/* Sums that share a factor are one product: with their other factors one after another. */
+static void
+multiply_parts(Roles *r, ValId fill, ValId more)
+{
+	int64_t n = 1 + r->of.beside, imm = r->of.columns ? TIR_PRODUCT(0, 0, 0, 1, 0) | TIR_PRODUCT_COLUMNS(n)
+	                                                  : TIR_PRODUCT(0, 0, 0, n, 0) | TIR_PRODUCT_ROWS(n);
+	if (n == 1)
+		tir_emit(r->l.tir, OP_MMA, (TirType){0}, TIR_MMA(0, 0, 1), (ValId[]){fill, more}, 2);
+	else
+		tir_emit(r->l.tir, OP_PRODUCT, (TirType){0}, imm, (ValId[]){fill, fill, more}, 3);
+}
+
 void
 roles_multiply(Roles *r, ValId *fill)
 {
@@ -277,7 +316,7 @@ roles_multiply(Roles *r, ValId *fill)
 	ValId one = roles_int(r, 1), step = tir_for(k, r->step0, r->step_end, one, fill, 1);
 	ValId more = roles_op(r, OP_LT, r->step0, step);
 	tir_emit(k, OP_WAIT, (TirType){0}, 0, fill, 1);
-	tir_emit(k, OP_MMA, (TirType){0}, TIR_MMA(0, 0, 1), (ValId[]){*fill, more}, 2);
+	multiply_parts(r, *fill, more);
 	tir_emit(k, OP_SETTLE, (TirType){0}, 1, NULL, 0);
 	release(r, *fill, more);
 	*fill = roles_op(r, OP_ADD, *fill, one);
@@ -291,13 +330,36 @@ roles_multiply(Roles *r, ValId *fill)
 
 /* --- the kernel --- */
 
+/* The node entered, of several sums, is the first. */
+static void
+declare_nodes(Roles *r, const Places *places)
+{
+	Point *l = &r->l;
+	TensorId t = r->plan->node[0];
+	RemarkId why;
+	if (r->plan->sums) {
+		Members *m = ARENA_NEW(l->scratch, Members);
+		TensorId sum[MEMBERS_MOST_SUMS];
+		if (!members_find(l->g, l->scratch, r->plan->node, r->plan->nnode, m) || members_sums(m, sum) != r->plan->sums ||
+		    !roles_find_siblings(l->g, l->scratch, places->faulty, sum, m->nsum, &r->of, &why))
+			bug(l->g->arena, "the kernel of %%%u has no sums that share a factor", t);
+		members_declare(l, m);
+		point_enter_node(l, sum[0]);
+		r->members = m;
+		return;
+	}
+	point_declare_node(l, t);
+	point_enter_node(l, t);
+	if (!roles_find_elements(l->g, l->scratch, places->faulty, t, &r->of))
+		bug(l->g->arena, "%%%u is no contraction for roles", t);
+}
+
 void
 contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o)
 {
 	Roles *r = ARENA_NEW(scratch, Roles);
 	Point *l = &r->l;
 	TirKernel *k = kernel->tir;
-	TensorId t = kernel->plan.node[0];
 	r->plan = &kernel->plan;
 	r->tile = roles_tile(roles_tile_of(r->plan));
 	point_begin(l, g, scratch, places, kernel);
@@ -307,19 +369,22 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	k->group = kernel->plan.group;
 	k->cluster = kernel->plan.cluster;
 	k->resident = kernel->plan.resident;
-	point_declare_node(l, t);
-	point_enter_node(l, t);
-	if (!find_elements(g, scratch, places->faulty, t, &r->of))
-		bug(g->arena, "%%%u is no contraction for roles", t);
-	TirChannel c = {.slots = r->tile.slots, .nparts = 2};
-	c.part[0] = (TirPart){r->of.row.dtype, r->tile.rows, TIR_PART_TERMS, r->of.row.turned};
-	c.part[1] = (TirPart){r->of.row.dtype, r->tile.columns, TIR_PART_TERMS, r->of.column.turned};
+	declare_nodes(r, places);
+	TirChannel c = {.slots = r->tile.slots, .nparts = (uint16_t)(2 + r->of.beside)};
+	for (unsigned p = 0; p < c.nparts; p++) {
+		unsigned own;
+		const RolesFactor *e = roles_part(r, p, &own);
+		c.part[p] = (TirPart){e->dtype, own == r->of.row_axis ? r->tile.rows : r->tile.columns, TIR_PART_TERMS, e->turned};
+	}
 	tir_add_channel(k, &c);
 	count_tasks(r, kernel, o->roles_tile);
 	for (unsigned a = 0; a < l->node->npar; a++) /* so that both roles see them */
 		point_launch_expr(l, roles_extent(r, a));
-	r->view[0] = roles_view(r, &r->of.row, r->of.row_axis);
-	r->view[1] = roles_view(r, &r->of.column, r->of.column_axis);
+	for (unsigned p = 0; p < c.nparts; p++) {
+		unsigned own;
+		const RolesFactor *e = roles_part(r, p, &own);
+		r->view[p] = roles_view(r, e, own);
+	}
 	r->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
 	roles_divide_terms(r);
 	point_say_same_memory(l);

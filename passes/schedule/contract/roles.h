@@ -13,4 +13,16 @@ enum { ROLES_MOST_PLANS = 16 };
 unsigned contract_roles_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);
 void contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o);
 
+/* --- several sums in one kernel (roles_siblings.c) --- */
+/* Whether these sums, 2 at least, can have kernels of roles together, else why not. */
+bool contract_siblings_could(const Graph *g, Arena *scratch, const bool *faulty, const TensorId *sum, unsigned n, const PassOptions *o,
+                             RemarkId *why);
+/* Over dims: cycles that these nodes are predicted to take in one kernel, and in one each. They are sums that could, and
+ * pointwise nodes of them (members.h); false: there is no such kernel. */
+bool contract_siblings_cycles(Graph *g, Arena *scratch, const bool *faulty, const TensorId *node, unsigned n, const PassOptions *o,
+                              ExprId *together, ExprId *apart);
+/* As contract_roles_take. */
+unsigned contract_siblings_take(Graph *g, Arena *scratch, const Places *places, const TensorId *node, unsigned n, const PassOptions *o,
+                                KernelPlan *plan);
+
 #endif

@@ -3,6 +3,7 @@
 #define TEXO_PASSES_SCHEDULE_CONTRACT_ROLES_BUILD_H
 
 #include "passes/schedule/contract/contract.h"
+#include "passes/schedule/contract/members.h"
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/side.h"
 
@@ -15,9 +16,13 @@ typedef struct {
 	bool turned;               /* memory runs along its own axis, not along the terms */
 } RolesFactor;
 
+/* Sums that share one factor: each of those beside the first has another one of its own, for rows or for columns. */
 typedef struct {
 	RolesFactor row, column;
 	unsigned row_axis, column_axis, term_axis;
+	unsigned beside;
+	bool columns;
+	RolesFactor own[MEMBERS_MOST_SUMS - 1];
 } RolesProduct;
 
 /* What a block has of the output at a time: one tile that its groups share, or with `turns` each group one of its own.
@@ -30,6 +35,7 @@ typedef struct {
 	uint8_t parts;    /* 0: one */
 	uint8_t clusters; /* of so many blocks that there are at a time on an H200, where each has its own processor */
 	uint8_t side;     /* elements side by side that a lane finishes: it accesses them at once */
+	uint8_t sums;     /* so many have rows and columns like these each; 0: one */
 	uint16_t step;    /* cycles of a processor for TIR_PART_TERMS of the terms, where blocks have all that they need */
 } RolesTile;
 
@@ -56,12 +62,13 @@ typedef struct {
 	const KernelPlan *plan;
 	RolesTile tile;
 	Window *window; /* NULL: rows are along one axis */
+	const Members *members; /* NULL: one sum, finished as its node says */
 	RolesProduct of;
 	ExprId nrow, ncolumn, nterm;  /* extents */
 	ValId rows, columns, steps;   /* of tiles; of terms */
 	ValId step0, step_end;        /* the block's of them */
 	ValId rank;                   /* of the block, with parts */
-	ValId view[2], staged;
+	ValId view[1 + MEMBERS_MOST_SUMS], staged;
 	ValId flat;                   /* with a window, and several elements at once: the output, by offset and column */
 	ValId task, thread, group;
 	ValId row0, column0, coord[TG_MAX_AXES]; /* of the tile; the batch axes' */
@@ -90,6 +97,14 @@ roles_extent(const Roles *r, unsigned axis)
 /* --- for other kernels of roles (roles.c) --- */
 /* Whether node t may have a kernel of roles, whatever its factors are. */
 bool roles_possible(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
+/* Whether node t is a product along one axis each of rows, columns and terms, of two elements of a 16-bit type. */
+bool roles_find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r);
+/* The same of several sums that share a factor (roles_siblings.c). */
+bool roles_find_siblings(const Graph *g, Arena *scratch, const bool *faulty, const TensorId *sum, unsigned n, RolesProduct *r, RemarkId *why);
+/* Sets nrow, ncolumn and nterm, of the node entered. */
+void roles_find_sizes(Roles *r);
+/* The plan of this tile for these nodes. */
+KernelPlan roles_plan(const RolesTile *tile, const TensorId *node, unsigned n);
 /* e as a bf16 or f16 element that is widened, with one plain index for each axis of its tensor. */
 bool roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to);
 /* A factor as far as the node reads it: what a copy takes beyond is 0. */
@@ -126,14 +141,23 @@ unsigned roles_tile_of(const KernelPlan *p);
 /* Over dims: 1 where the output's columns let tile n be used, and it is predicted to take no longer than those behind it
  * that finish elements in the same way, else 0. `only`: 0, or 1 + the only tile that there is. */
 ExprId roles_tile_suits(Roles *r, unsigned n, unsigned only);
+/* Over dims: cycles, about, of the tile that takes fewest of those for so many sums (0: one) that finish as many elements side
+ * by side. */
+ExprId roles_least_cycles(Roles *r, unsigned sums, unsigned side);
+/* The same of several sums where their nodes have kernels of their own; 1 where that is more than the kernel's tile takes,
+ * else 0. */
+ExprId roles_apart_cycles(Roles *r, unsigned side);
+ExprId roles_together_suits(Roles *r);
 /* Over dims: Kernel.pitch. */
 ExprId roles_pitch(Roles *r);
 /* How many tiles of this kind the output has. */
 ExprId roles_tile_count(Roles *r, const RolesTile *t);
 
 /* --- panels of sums in shared memory (roles_panel.c) --- */
-/* How many times 64 rows a group has. */
+/* How many times 64 rows of a sum a group has. */
 unsigned roles_repeats(const Roles *r);
+/* Part p of a slot: its factor, and that one's axis. Those of rows come first. */
+const RolesFactor *roles_part(const Roles *r, unsigned p, unsigned *own);
 /* Stages one of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */
 void roles_stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned first, unsigned n);
 

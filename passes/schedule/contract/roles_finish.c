@@ -33,7 +33,7 @@ typedef struct {
 static unsigned
 pitch(const Roles *r)
 {
-	return (r->tile.parts ? r->tile.columns : r->tile.panel) + GAP;
+	return (r->tile.parts ? r->tile.columns : (1 + r->of.beside) * r->tile.panel) + GAP;
 }
 
 void
@@ -71,6 +71,30 @@ load_sums(Roles *r, const Side *side, ValId row, ValId right, ValId *sum)
 
 /* --- panels --- */
 
+/* The same of several sums, whose panels are staged side by side. */
+static void
+finish_members(Roles *r, const Own *own, ValId row, unsigned n)
+{
+	enum { MOST = AT_ONCE * MOST_SIDE * MEMBERS_MOST_RESULTS };
+	Point *l = &r->l;
+	PointVal done[MOST];
+	ValId at[AT_ONCE];
+	unsigned each = r->members->nresult * MOST_SIDE;
+	for (unsigned i = 0; i < n; i++) {
+		ValId down = roles_op(r, OP_ADD, row, roles_int(r, (int64_t)i * own->down)), sum[MEMBERS_MOST_SUMS * MOST_SIDE];
+		at[i] = l->axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, down);
+		for (unsigned s = 0; s < r->members->nsum; s++) {
+			ValId right = roles_op(r, OP_ADD, own->right, roles_int(r, (int64_t)s * r->tile.panel));
+			load_sums(r, &own->side, roles_op(r, OP_ADD, own->first, down), right, sum + s * MOST_SIDE);
+		}
+		members_finish(r->members, &own->side, sum, done + i * each);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		l->axis[r->of.row_axis] = at[i];
+		members_store(r->members, &own->side, done + i * each);
+	}
+}
+
 /* The elements at so many of the lane's rows, from this one of the warp's on. */
 static void
 finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
@@ -78,6 +102,10 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
 	Point *l = &r->l;
 	PointVal done[MOST_AT_ONCE];
 	ValId at[MOST_AT_ONCE];
+	if (r->members) {
+		finish_members(r, own, row, n);
+		return;
+	}
 	for (unsigned i = 0; i < n; i++) {
 		ValId down = roles_op(r, OP_ADD, row, roles_int(r, (int64_t)i * own->down));
 		at[i] = l->axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, down);
@@ -115,7 +143,8 @@ static void
 finish_panel(Roles *r, const Own *own)
 {
 	TirKernel *k = r->l.tir;
-	unsigned rows = (side_cost(&r->l) <= FEW ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
+	bool few = !r->members && side_cost(&r->l) <= FEW;
+	unsigned rows = (few ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
 	rows = rows < all ? rows : all;
 	ValId step = roles_int(r, (int64_t)rows * own->down);
 	tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
@@ -147,7 +176,10 @@ own_place(Roles *r)
 	if (!r->tile.turns)
 		rest = roles_op(r, OP_ADD, rest, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)roles_repeats(r) * TIR_MMA_ROWS)));
 	own.row0 = roles_op(r, OP_ADD, r->row0, rest);
-	side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
+	if (r->members)
+		members_begin(&own.side, &r->l, r->members, side, r->of.column_axis);
+	else
+		side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
 	return own;
 }
 

@@ -8,24 +8,44 @@ roles_repeats(const Roles *r)
 	return r->tile.rows / (unsigned)TIR_MMA_ROWS / (r->tile.turns ? 1 : r->tile.groups);
 }
 
-/* What the lanes hold of a panel, to where its rows are: two elements side by side at a time. */
+/* Where a panel of sum number s begins in the accumulator, which has those of all sums: side by side, or one after another. */
+static unsigned
+first_piece(const Roles *r, unsigned s, unsigned panel, unsigned *columns)
+{
+	unsigned across = r->tile.columns / r->tile.panel, down = panel / across, right = panel % across * r->tile.panel;
+	*columns = r->tile.columns * (r->of.columns ? 1 + r->of.beside : 1);
+	if (r->of.columns)
+		right += s * r->tile.columns;
+	else
+		down += s * roles_repeats(r);
+	return down * (*columns / 2) + right / 2;
+}
+
+/* What the lanes hold of a panel of a sum, to where its rows are: two elements side by side at a time. */
 static void
-stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
+stage_panel_of(Roles *r, ValId lane, ValId first, unsigned panel, unsigned s)
 {
 	TirKernel *k = r->l.tir;
-	unsigned columns = r->tile.columns;
+	unsigned columns, from = first_piece(r, s, panel, &columns);
 	ValId quad, row = roles_op(r, OP_ADD, first, roles_divide(r, lane, roles_int(r, 4), &quad));
 	ValId column = roles_op(r, OP_MUL, quad, roles_int(r, 2));
 	for (unsigned n = 0; n < r->tile.panel / 2; n += 2) {
-		unsigned piece = panel * r->tile.panel / 2 + n;
+		unsigned piece = from + n;
 		ValId pair[2];
 		for (unsigned i = 0; i < 2; i++)
 			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece + i, NULL, 0);
 		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
-		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % r->tile.panel;
+		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % r->tile.panel + s * r->tile.panel;
 		const ValId at[2] = {roles_op(r, OP_ADD, row, roles_int(r, down)), roles_op(r, OP_ADD, column, roles_int(r, right))};
 		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
 	}
+}
+
+static void
+stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
+{
+	for (unsigned s = 0; s <= r->of.beside; s++)
+		stage_panel_of(r, lane, first, panel, s);
 }
 
 void

@@ -7,6 +7,9 @@
  * go on meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how
  * long memory takes to answer: the rings that are as long as there is memory for ask for most at once.
  *
+ * Several sums that share a factor are one product of a wider tile, so their steps are taken to be those of one sum's tiles
+ * of that width, and what lies between their kernels to be at the rate of memory: estimates, none of them measured.
+ *
  * Rows of factors that begin at no multiples of 16 bytes are copied to where they do, whatever the sizes: any other kernel
  * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are, and are copied
  * where that is predicted to take less than what is lost by reading two sectors for one. */
@@ -44,6 +47,14 @@ static const RolesTile tile[] = {
 	/* where the output's rows do not begin at multiples of 16 bytes */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .step = 541},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = 1, .step = 290},
+	/* several sums, with so many rows and columns each */
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .sums = 2, .step = 1040},
+	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .side = SIDE, .sums = 2, .step = 541},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 3, .panel = 32, .side = SIDE, .sums = 2, .step = 330},
+	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .sums = 2, .step = 541},
+	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = SIDE, .sums = 3, .step = 768},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 32, .side = SIDE, .sums = 3, .step = 400},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 32, .side = 1, .sums = 3, .step = 400},
 };
 
 unsigned
@@ -63,7 +74,7 @@ roles_tile_of(const KernelPlan *p)
 {
 	unsigned n = 0;
 	while (tile[n].rows != p->tile_rows || tile[n].columns != p->tile_columns || tile[n].side != p->group ||
-	       tile[n].turns != p->turns || tile[n].parts != p->cluster || tile[n].resident != p->resident)
+	       tile[n].turns != p->turns || tile[n].parts != p->cluster || tile[n].resident != p->resident || tile[n].sums != p->sums)
 		n++;
 	return n;
 }
@@ -87,7 +98,7 @@ cycles(Roles *r, const RolesTile *t)
 	Graph *g = r->l.g;
 	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
 	unsigned wait = t->side == 1 ? ALONE_WAIT : t->parts || t->panel >= WIDE_PANEL ? WAIT : LONG_WAIT;
-	unsigned finish = lane * (side_cost(&r->l) + wait);
+	unsigned finish = lane * ((r->members ? members_cost(&r->l, r->members) : side_cost(&r->l)) + wait);
 	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
 	finish = t->parts ? finish / parts + MEET : finish;
 	ExprId waves = launch_ceil_div(g, roles_tile_count(r, t), t->parts ? t->clusters : PROCESSORS);
@@ -104,12 +115,50 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 	ExprId one = expr_int(g, DT_I64, 1), rest = expr_binary(g, OP_IMOD, r->ncolumn, expr_int(g, DT_I64, tile[n].side));
 	ExprId suits = expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest)), own = only ? 0 : expr_binary(g, OP_ADD, cycles(r, &tile[n]), one);
 	for (unsigned k = n + 1; k < roles_tiles() && !only; k++) {
-		if (tile[k].side != tile[n].side)
+		if (tile[k].side != tile[n].side || tile[k].sums != tile[n].sums)
 			continue;
 		ExprId other = expr_binary(g, OP_ADD, cycles(r, &tile[k]), one);
 		suits = expr_binary(g, OP_MIN, suits, expr_binary(g, OP_IDIV, other, own));
 	}
 	return suits;
+}
+
+ExprId
+roles_least_cycles(Roles *r, unsigned sums, unsigned side)
+{
+	ExprId least = 0;
+	for (unsigned n = 0; n < roles_tiles(); n++) {
+		if (tile[n].sums != sums || tile[n].side != side)
+			continue;
+		ExprId own = cycles(r, &tile[n]);
+		least = least ? expr_binary(r->l.g, OP_MIN, least, own) : own;
+	}
+	return least;
+}
+
+ExprId
+roles_apart_cycles(Roles *r, unsigned side)
+{
+	Graph *g = r->l.g;
+	const Members *m = r->members;
+	const Node *entered = r->l.node;
+	ExprId all = expr_binary(g, OP_IDIV, members_saved(g, r->l.scratch, m), expr_int(g, DT_I64, COPIED_A_CYCLE * 2 * 2));
+	r->members = NULL;
+	for (unsigned k = 0; k < m->n; k++) {
+		r->l.node = tensor_node(g, m->node[k]);
+		all = expr_binary(g, OP_ADD, all, m->sum[k] >= 0 ? roles_least_cycles(r, 0, side) : expr_int(g, DT_I64, START));
+	}
+	r->l.node = entered;
+	r->members = m;
+	return all;
+}
+
+ExprId
+roles_together_suits(Roles *r)
+{
+	Graph *g = r->l.g;
+	ExprId one = expr_int(g, DT_I64, 1), more = expr_binary(g, OP_ADD, cycles(r, &r->tile), one);
+	return expr_binary(g, OP_MIN, one, expr_binary(g, OP_IDIV, roles_apart_cycles(r, r->tile.side), more));
 }
 
 /* --- rows that begin where copies want none: what a launch does about them, over dims --- */
@@ -132,6 +181,8 @@ roles_pitch(Roles *r)
 	Graph *g = r->l.g;
 	ExprId lost = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, cycles(r, &r->tile), expr_int(g, DT_I64, OFF_SECTORS)), expr_int(g, DT_I64, 16));
 	ExprId off = expr_binary(g, OP_ADD, elements_off(r, &r->of.row), elements_off(r, &r->of.column));
+	for (unsigned k = 0; k < r->of.beside; k++)
+		off = expr_binary(g, OP_ADD, off, elements_off(r, &r->of.own[k]));
 	ExprId copy = expr_binary(g, OP_ADD, expr_binary(g, OP_IDIV, off, expr_int(g, DT_I64, COPIED_A_CYCLE)), expr_int(g, DT_I64, COPY_START));
 	return expr_select(g, expr_binary(g, OP_LT, copy, lost), expr_int(g, DT_I64, SECTOR_BYTES), expr_int(g, DT_I64, LEAST_BYTES));
 }

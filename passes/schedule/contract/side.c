@@ -37,8 +37,14 @@ void
 side_begin(Side *s, Point *l, unsigned side, unsigned column_axis)
 {
 	*s = (Side){.l = l, .side = side, .column_axis = column_axis};
-	if (side > 1 && l->node->finish)
-		expr_walk(l->g, l->scratch, l->node->finish, note_wide, s);
+	side_note(s, l->node->finish);
+}
+
+void
+side_note(Side *s, ExprId e)
+{
+	if (s->side > 1 && e)
+		expr_walk(s->l->g, s->l->scratch, e, note_wide, s);
 }
 
 void
@@ -52,8 +58,8 @@ side_load(const Side *s, ValId view, const ValId *at, unsigned rank, DType t, Va
 }
 
 /* The values of the wide tensors at the point, a copy for each of the elements side by side. */
-static void
-load_wide(const Side *s)
+void
+side_load_wide(const Side *s)
 {
 	Point *l = s->l;
 	for (unsigned n = 0; n < s->n; n++) {
@@ -70,8 +76,8 @@ load_wide(const Side *s)
 	}
 }
 
-static void
-say_where(const Side *s, bool value)
+void
+side_say_where(const Side *s, bool value)
 {
 	for (unsigned n = 0; n < s->n; n++) {
 		TensorArg *arg = point_tensor(s->l, s->at[n].tensor);
@@ -85,15 +91,15 @@ side_finish(const Side *s, const ValId *sum, PointVal *done)
 {
 	Point *l = s->l;
 	ValId column = l->axis[s->column_axis];
-	load_wide(s);
-	say_where(s, true);
+	side_load_wide(s);
+	side_say_where(s, true);
 	for (l->copy = 0; l->copy < s->side; l->copy++) {
 		uint32_t mark = point_mark(l);
 		l->axis[s->column_axis] = l->copy ? tir_binary(l->tir, OP_ADD, column, tir_int(l->tir, DT_I64, l->copy)) : column;
 		done[l->copy] = element_finish(l, (PointVal){.re = sum[l->copy]}, tir_int(l->tir, DT_BOOL, 1), true);
 		point_release(l, mark);
 	}
-	say_where(s, false);
+	side_say_where(s, false);
 	l->copy = 0;
 	l->axis[s->column_axis] = column;
 }
@@ -128,13 +134,19 @@ add_cost(void *user, ExprId e)
 }
 
 unsigned
+side_expr_cost(const Graph *g, Arena *scratch, ExprId e)
+{
+	struct { const Graph *g; unsigned cost; } x = {g, 0};
+	if (e)
+		expr_walk(g, scratch, e, add_cost, &x);
+	return x.cost;
+}
+
+unsigned
 side_cost(Point *l)
 {
 	enum { PLAIN_ELEMENT = 12 }; /* to bring a sum to where it is stored */
-	struct { const Graph *g; unsigned cost; } x = {l->g, PLAIN_ELEMENT};
-	if (l->node->finish)
-		expr_walk(l->g, l->scratch, l->node->finish, add_cost, &x);
-	return x.cost;
+	return PLAIN_ELEMENT + side_expr_cost(l->g, l->scratch, l->node->finish);
 }
 
 bool

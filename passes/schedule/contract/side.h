@@ -19,6 +19,10 @@ typedef struct {
 
 /* Of the node entered. */
 void side_begin(Side *s, Point *l, unsigned side, unsigned column_axis);
+/* What e reads as well; what the tensors that are read along memory have at the point, and whether that is meant. */
+void side_note(Side *s, ExprId e);
+void side_load_wide(const Side *s);
+void side_say_where(const Side *s, bool value);
 /* Elements side by side from here on, of a view. */
 void side_load(const Side *s, ValId view, const ValId *at, unsigned rank, DType t, ValId *to);
 /* Those at the point, finished. */
@@ -27,8 +31,9 @@ void side_finish(const Side *s, const ValId *sum, PointVal *done);
 ValId side_join(const Side *s, const PointVal *done);
 /* Stores those at the point. */
 void side_store(const Side *s, const PointVal *done);
-/* Instructions that finish an element of the node entered. */
+/* Instructions that finish an element of the node entered; of e. */
 unsigned side_cost(Point *l);
+unsigned side_expr_cost(const Graph *g, Arena *scratch, ExprId e);
 /* Whether several elements side by side of the node's output can be stored at once. */
 bool side_possible(const Graph *g, const Node *n, unsigned column_axis);
 

@@ -145,13 +145,34 @@ by_pairs(Fixture *f, const char *what, const char *by)
 	return replaced(f, all, what, by);
 }
 
+/* The same with b's columns in two parts or, with `rows`, with a's rows twice, of which the second ones are stored. */
+static const char *
+in_parts(Fixture *f, bool rows, const char *what, const char *by)
+{
+	int64_t imm = rows ? TIR_PRODUCT(0, 0, 0, 2, 0) | TIR_PRODUCT_ROWS(2) : TIR_PRODUCT(0, 0, 0, 1, 0) | TIR_PRODUCT_COLUMNS(2);
+	const char *const change[][2] = {
+		{rows ? "part bf16 64 by 64" : "part bf16 16 by 64", rows ? "part bf16 64 by 64 part bf16 64 by 64" : "part bf16 8 by 64 part bf16 8 by 64"},
+		{"%78 = mma 0 part 0 by 1 %72, %76", arena_text(&f->arena, "%%78 = product %lld %%72, %%72, %%76", (long long)imm)},
+		{"%222:i64 = * %218, %12\n", "%222:i64 = * %218, %12\n        %223:i64 = + %214, %27\n"},
+		{"%228 = copy 0 part 1", rows ? "%227 = copy 0 part 1 %6, %220, %212, %222\n        %228 = copy 0 part 2"
+		                              : "%227 = copy 0 part 2 %8, %220, %223, %222\n        %228 = copy 0 part 1"},
+	};
+	const char *all = arena_text(&f->arena, "%s%s%s", header, spaced(f, multiplies), spaced(f, loads));
+	for (unsigned n = 0; n < sizeof change / sizeof *change; n++)
+		all = replaced(f, all, change[n][0], change[n][1]);
+	for (int n = 7; rows && n >= 0; n--)
+		all = replaced(f, all, arena_text(&f->arena, "piece %d\n", n), arena_text(&f->arena, "piece %d\n", n + 8));
+	return replaced(f, all, what, by);
+}
+
 static void
 the_text_is_read_back(void **state)
 {
 	Fixture *f = *state;
 	GUARD(f);
 	const char *in_order = replaced(f, turning(f, "rest 24 turns", "rest 24 order"), "64 by 64 part", "128 by 64 part");
-	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, by_pairs(f, "", "")};
+	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, by_pairs(f, "", ""), in_parts(f, false, "", ""),
+	                      in_parts(f, true, "", "")};
 	for (unsigned n = 0; n < sizeof text / sizeof *text; n++) {
 		TirKernel *k = fixture_read(f, text[n]);
 		fixture_verify(f, k);
@@ -222,6 +243,31 @@ boxes_are_refused(void **state)
 	}
 }
 
+static const struct {
+	bool rows;
+	const char *what, *by, *error;
+} refused_parts[] = {
+	{false, "part bf16 8 by 64\n", "part bf16 16 by 64\n", "%78 product: of parts that are no factor together"},
+	{false, "product 8796093087744", "product 8796093153280", "%78 product: of parts that are no factor together"}, /* from part 2 on */
+	{false, "part bf16 8 by 64 part bf16 8 by 64", "part bf16 136 by 64 part bf16 136 by 64", "%78 product: of 272 columns"},
+	{false, "piece 7", "piece 8", "%190 piece: a thread has 8"},
+	{true, "64 by 64 part bf16 64 by 64", "64 by 64 part bf16 128 by 64", "%78 product: of parts that are no factor together"},
+	{true, "piece 15", "piece 16", "%190 piece: a thread has 16"},
+};
+
+static void
+parts_are_refused(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof refused_parts / sizeof refused_parts[0]; i++) {
+		const char *error = "accepted", *want = arena_text(&f->arena, "kernel k: %s", refused_parts[i].error);
+		TirKernel *k = fixture_read(f, in_parts(f, refused_parts[i].rows, refused_parts[i].what, refused_parts[i].by));
+		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused_parts[i].what, refused_parts[i].by, error, want);
+	}
+}
+
 enum { MOST = 160 };
 
 static uint16_t
@@ -275,6 +321,20 @@ it_multiplies(void **state)
 		const char *error = run(f, k[i % 2], s[0], s[1], s[2], s[3]);
 		if (error)
 			fail_msg("case %u, %u groups: %s", i / 2, 1 + i % 2, error);
+	}
+}
+
+static void
+parts_are_one_factor(void **state)
+{
+	static const int64_t size[][4] = {{64, 16, 64, 1}, {70, 40, 72, 1}, {150, 33, 136, 2}};
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < 2 * sizeof size / sizeof size[0]; i++) {
+		const int64_t *s = size[i / 2];
+		const char *error = run(f, fixture_read(f, in_parts(f, i % 2, "", "")), s[0], s[1], s[2], s[3]);
+		if (error)
+			fail_msg("case %u, parts of %s: %s", i / 2, i % 2 ? "rows" : "columns", error);
 	}
 }
 
@@ -375,7 +435,9 @@ main(void)
 		TEST(the_text_is_read_back),
 		TEST(refusals),
 		TEST(boxes_are_refused),
+		TEST(parts_are_refused),
 		TEST(it_multiplies),
+		TEST(parts_are_one_factor),
 		TEST(boxes_are_copied),
 		TEST(wrong_ones_are_found),
 		TEST(wrong_turns_are_found),
