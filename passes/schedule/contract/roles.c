@@ -354,6 +354,17 @@ declare_nodes(Roles *r, const Places *places)
 		bug(l->g->arena, "%%%u is no contraction for roles", t);
 }
 
+/* As many as the tile has, where there is memory for them: several factors of rows take more of a slot than several of columns. */
+static uint16_t
+slots(const Roles *r, const TirChannel *c)
+{
+	enum { PROCESSOR = 228 << 10, LAUNCH = 1 << 10, BARRIERS = 1 << 9 }; /* of a processor's bytes, what a block takes besides */
+	uint32_t room = PROCESSOR / r->tile.resident - LAUNCH - BARRIERS, n = r->tile.slots;
+	while (r->of.beside && n > 2 && n * tir_slot_bytes(c) + roles_staged_bytes(r) > room)
+		n--;
+	return (uint16_t)n;
+}
+
 void
 contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o)
 {
@@ -370,12 +381,13 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	k->cluster = kernel->plan.cluster;
 	k->resident = kernel->plan.resident;
 	declare_nodes(r, places);
-	TirChannel c = {.slots = r->tile.slots, .nparts = (uint16_t)(2 + r->of.beside)};
+	TirChannel c = {.nparts = (uint16_t)(2 + r->of.beside)};
 	for (unsigned p = 0; p < c.nparts; p++) {
 		unsigned own;
 		const RolesFactor *e = roles_part(r, p, &own);
 		c.part[p] = (TirPart){e->dtype, own == r->of.row_axis ? r->tile.rows : r->tile.columns, TIR_PART_TERMS, e->turned};
 	}
+	c.slots = slots(r, &c);
 	tir_add_channel(k, &c);
 	count_tasks(r, kernel, o->roles_tile);
 	for (unsigned a = 0; a < l->node->npar; a++) /* so that both roles see them */

@@ -163,6 +163,7 @@ void roles_stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned f
 
 /* --- the elements of a tile, of which the group has the sums (roles_finish.c) --- */
 void roles_bind_staged(Roles *r);
+uint32_t roles_staged_bytes(const Roles *r);
 void roles_finish(Roles *r);
 
 #endif

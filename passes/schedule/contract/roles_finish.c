@@ -36,6 +36,13 @@ pitch(const Roles *r)
 	return (r->tile.parts ? r->tile.columns : (1 + r->of.beside) * r->tile.panel) + GAP;
 }
 
+/* Where no cluster has a tile. */
+uint32_t
+roles_staged_bytes(const Roles *r)
+{
+	return (uint32_t)r->tile.groups * TIR_MMA_ROWS * pitch(r) * (uint32_t)sizeof(float);
+}
+
 void
 roles_bind_staged(Roles *r)
 {
