@@ -21,6 +21,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zlib
 
 HEADER = re.compile(r"^\.(version|target|address_size) .*$", re.M)
 # approximate, contracted by the assembler as it likes, called, or got wrong by it (codegen/nvptx_extremes.c)
@@ -45,7 +46,7 @@ def arguments():
     p.add_argument("--registers", action="store_true")
     p.add_argument("--spills", type=int)
     p.add_argument("--spilling", type=allowed)
-    p.add_argument("--in-turn", nargs="*", default=[], help="files that are assembled for one GPU each, in turn")
+    p.add_argument("--in-turn", nargs="*", default=[], help="files that are assembled for one GPU each, by their names")
     p.add_argument("texo")
     p.add_argument("ptxas")
     p.add_argument("files", nargs="+")
@@ -57,6 +58,10 @@ def run(*args):
     if done.returncode:
         raise RuntimeError(f"{' '.join(args)}: exit {done.returncode}\n{done.stderr}")
     return done.stdout, done.stderr
+
+
+def name_of(file):
+    return "/".join(pathlib.Path(file).parts[-2:])
 
 
 def graphs(file):
@@ -95,8 +100,7 @@ def assemble(case):
     source = pathlib.Path(folder) / f"{pathlib.Path(file).stem}.{target}.ptx"
     source.write_text(text)
     _, said = run(ARGS.ptxas, f"-arch={target}", "-v", "--warning-as-error", "-o", "/dev/null", str(source))
-    name = "/".join(pathlib.Path(file).parts[-2:])
-    return text.count(".entry "), [(target, m[1], int(m[2]), int(m[3]), name) for m in SAID.finditer(said)]
+    return text.count(".entry "), [(target, m[1], int(m[2]), int(m[3]), name_of(file)) for m in SAID.finditer(said)]
 
 
 def table(all_targets, rows):
@@ -126,7 +130,7 @@ def main():
     pairs, entries, rows = targets(), 0, []
     with tempfile.TemporaryDirectory(prefix="texo-ptx-") as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         cases = [(f, t, origin, folder) for t, origin in pairs for f in ARGS.files]
-        cases += [(f, *pairs[k % len(pairs)], folder) for k, f in enumerate(ARGS.in_turn)]
+        cases += [(f, *pairs[zlib.crc32(name_of(f).encode()) % len(pairs)], folder) for f in ARGS.in_turn]
         for n, found in pool.map(assemble, cases):
             entries, rows = entries + n, rows + found
     names = [t for t, _ in pairs]
