@@ -19,19 +19,19 @@ is_reserved(const char *name, bool for_function)
 {
 	static const struct {
 		const char *text;
-		bool is_function;
+		bool of_function, of_parameter;
 	} word[] = {
-#define C_WORD(text, is_function) {text, is_function},
+#define C_WORD(text, of_function, of_parameter) {text, of_function, of_parameter},
 #include "codegen/c_words.def"
-#define IMPORT(id, summary) {#id, true},
+#define IMPORT(id, summary) {#id, true, false},
 #include "codegen/link_imports.def"
-#define IMPORT(id, summary) {#id, true},
+#define IMPORT(id, summary) {#id, true, false},
 #include "ir/image_imports.def"
 	};
 	if (for_function && strncmp(name, "texo_", strlen("texo_")) == 0) /* libtexo-rt's */
 		return true;
 	for (unsigned k = 0; k < sizeof word / sizeof *word; k++)
-		if (strcmp(name, word[k].text) == 0 && (for_function || !word[k].is_function))
+		if (strcmp(name, word[k].text) == 0 && (for_function ? word[k].of_function : word[k].of_parameter))
 			return true;
 	return false;
 }

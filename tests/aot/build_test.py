@@ -77,6 +77,7 @@ def test_header_after_macros(folder):
     text = "graph g(stdin: f32[I, EOF], NAN: f32) -> (errno: f32[I]) { errno[i] = sum[j](stdin[i, j]) * NAN }\n"
     run(TEXO, "build", program(folder, text), "--emit=header", "-o", folder / "p")
     assert "int g(const float *stdin_, float NAN_, float *errno_, int64_t I_, int64_t EOF_, void *workspace);" in (folder / "p.h").read_text()
+    run(TEXO, "build", program(folder, text.replace("graph g", "graph complex")), "--emit=header", "-o", folder / "function")
     for flags in (["-std=c99", "-x", "c"], ["-x", "c++"]):
         run(CC, *flags, "-Wall", "-Werror", "-fsyntax-only", "-I", folder, "-",
             input="#include <complex.h>\n#include <errno.h>\n#include <math.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include \"p.h\"\n")

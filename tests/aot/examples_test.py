@@ -174,10 +174,11 @@ class Call:
         return named.get(kind) or f"{'u' if kind[0] == 'u' else ''}int{8 * int(kind[1])}_t"
 
     def argument(self, name, dims, value):
-        return value.get(name) or str(dims[name])
+        """A parameter with the name of a word of C's has an underscore more."""
+        return value.get(name) or str(dims[name if name in dims else name.removesuffix("_")])
 
     def body(self, dims, value, bytes_of, again):
-        sizes = [value.get(n, str(dims.get(n))) for n in self.sizes]
+        sizes = [self.argument(n, dims, value) for n in self.sizes]
         call = ", ".join(["workspace" if n == "workspace" else self.argument(n, dims, value) for n in self.call])
         out = [f"static void\ncall_{self.tag}(void)\n{{", *self.lines,
                f"\tsize_t bytes = {self.name}_workspace({', '.join(sizes)});",

@@ -116,7 +116,7 @@ typedef struct {
 static DLTensor
 factor(const int64_t *shape)
 {
-	return (DLTensor){.data = (void *)(uintptr_t)device_memory(1 << 20), .device = {kDLCUDA, 0}, .ndim = 2,
+	return (DLTensor){.data = (void *)(uintptr_t)device_memory(4 << 20), .device = {kDLCUDA, 0}, .ndim = 2,
 	                  .dtype = {kDLBfloat, 16, 1}, .shape = (int64_t *)(uintptr_t)shape};
 }
 
