@@ -82,6 +82,8 @@ static const Row rows[] = {
 	{"parts", "N=300 P=2 S=70 D=6", 1, false, false, 128},
 	{"parts", "N=210 P=2 S=20 D=6", 1, false, false, 128},
 	{"parts", "N=70 P=1 S=20 D=6", 1, false, false, 128},
+	{"far", "N=8 P=1 S=140 D=24", 1, false, true, 384},
+	{"far", "N=70 P=1 S=20 D=24", 1, false, false, 128},
 	{"pooled", "N=5 S=150 D=24", 1, false, true, 384},
 	{"pooled", "N=3 S=20 D=40", 1, false, true, 384},
 	{"narrow", "H=1 T=3 S=3 D=1 E=1", 1, true, true, 0},

@@ -105,7 +105,7 @@ typedef struct {
 	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
 	ExprId power[STREAM_MAX_SCORES]; /* what STREAM_POWER + k stands for; 0: for nothing */
 	bool beyond;              /* products take values behind a row's last element, with a weight of 0 */
-	ExprId group;             /* rows of a group, at least 1; 0: all have the same elements */
+	ExprId group;             /* rows of a group, at least 1 and no more than there are; 0: all have the same elements */
 	/* views of scratch memory */
 	ValId query[STREAM_MAX_SCORES]; /* (strip, term, row) */
 	ValId unturned[STREAM_MAX_SCORES]; /* of a strip (row, term), where memory has it so; 0: it has not */
