@@ -56,10 +56,8 @@ note_apart(void *user, ExprId e)
 	case OP_SQRT:
 		a->waits |= is_along(a, e);
 		break;
-	case OP_POW: case OP_SIN: case OP_COS: case OP_ROOT: case OP_RANDN:
-		a->turns |= is_along(a, e);
-		break;
 	}
+	a->turns |= (op_info[p->op].flags & F_TURNS) && is_along(a, e);
 }
 
 static Apart
