@@ -23,7 +23,8 @@ demo: deps
 # Every test: the whole of them on the build that people use, and those that need no LLVM again under
 # the address and undefined-behaviour sanitizers, the fuzzers among them; there the random tests run
 # short.
-check: deps
+check:
+	scripts/install-deps.sh tests
 	$(CONFIGURE) -S . -B $(BUILD)
 	$(MAKE) build
 	$(MAKE) sanitize

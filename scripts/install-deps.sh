@@ -2,6 +2,7 @@
 # Installs what building and testing texo needs on Debian 12, and only what is missing: packages from
 # Debian (as root, or with sudo), and a Python environment in .venv for the tests, with NumPy and,
 # where there is no CUDA toolkit, ptxas. With everything there it does nothing and needs no network.
+# usage: install-deps.sh [tests]    with torch, which only tests want
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +12,8 @@ packages=(
   zlib1g-dev libzstd-dev libstdc++-12-dev
   libcmocka-dev doxygen lld pkgconf python3 python3-venv
 )
+# Debian's torch is for processors alone; PyPI's comes with 5 GB of CUDA.
+[ "${1-}" != tests ] || packages+=(python3-torch)
 
 missing=()
 for p in "${packages[@]}"; do

@@ -1,5 +1,5 @@
 """Installs to a folder of its own and uses what is there as somebody else's program would.
-usage: use.py ROOT BUILD CMAKE CC"""
+usage: use.py ROOT BUILD CMAKE CC TORCH_PYTHON    (the last has torch, if any does)"""
 import os
 import re
 import shutil
@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 ROOT, BUILD, CMAKE, CC = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+TORCH_PYTHON = sys.argv[5]
 FORMULA = ["y[i] = exp(x[i]) / sum[k](exp(x[k]))", "1", "2", "3"]
 RESULT = "0.0900306 0.244728 0.665241\n"
 SOFTMAX = "0.090031 0.244728 0.665241 = 1.000000\n0.333333 0.333333 0.333333 = 1.000000\n"
@@ -186,8 +187,12 @@ def with_python(prefix, folder):
     env.pop("TEXO_LIBRARY", None)
     program = folder / "formula.py"
     assert run(sys.executable, program, *FORMULA, env=env, cwd=folder) == RESULT
+    with_torch = subprocess.run([TORCH_PYTHON, "-c", "import torch"], capture_output=True).returncode == 0
+    if with_torch:
+        assert run(TORCH_PYTHON, program, "--torch", *FORMULA, env=env, cwd=folder) == RESULT
     wrong = subprocess.run([sys.executable, program, "y[i] = x[i] + z[i]", "1"], capture_output=True, text=True, env=env)
     assert wrong.returncode == 1 and "error[E0202]: `z` is not defined here\n  --> formula:3:" in wrong.stderr, wrong.stderr
+    return with_torch
 
 
 def main():
@@ -204,8 +209,9 @@ def main():
         with_archives(prefix, folder)
         with_cmake(prefix, folder)
         with_cmake_again(prefix, folder)
-        with_python(prefix, folder)
-    print(f"libtexo-rt.so: {size} bytes; built with pkg-config, with the archives, with CMake; run from Python")
+        with_torch = with_python(prefix, folder)
+    print(f"libtexo-rt.so: {size} bytes; built with pkg-config, with the archives, with CMake; run from Python"
+          f"{', with torch too' if with_torch else '; torch is not there'}")
 
 
 main()
