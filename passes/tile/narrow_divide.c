@@ -2,7 +2,8 @@
  *
  * in     a kernel of a graph in relaxed or fast mode, before narrow_*
  * out    no quotient of f32 of an EXP or EXP2 that bears the mark of a type (tir.h) by a value that comes from outside of
- *        its loop, or divides another such power; the reciprocals are cleanup's to share and to hoist
+ *        its loop, or divides another such power; the reciprocals are cleanup's to share and to hoist. Of a thread, no
+ *        quotient of 1 or such a power, by a condition, by the sum of a number and such a power
  * fp     reassociates: within the bound that the power's mark gives the quotient
  * tests  tests/tile/narrow_divide_test.c, tests/text/narrow_divide.tex
  *
@@ -16,7 +17,12 @@
  * more, and a product that is too large is one of a quotient that is; a subnormal a r is wrong by 2^-150 where a itself
  * may be by 2^-149. A b of 0, infinity or NaN, of either sign, makes r infinite, 0 or NaN, as it makes the quotient.
  *
- * Another b would need a reciprocal for each quotient, which takes as long. */
+ * Another b would need a reciprocal for each quotient, which takes as long. But threads divide quickly only what is not
+ * near 0, and all of a warp wait where one of them does not (codegen/nvptx_quotients.c). Of a sigmoid, x < 0 ? e / (1 + e)
+ * : 1 / (1 + e) with e the power of -|x|, only e is: so it becomes x < 0 ? e r : r, r = 1 / (1 + e). In general it is
+ * c ? e r : r with r = 1 / b and b = k + e', k from 2^-64 to 2^64. r is rounded as the quotient of 1 is. It is at most 2^64,
+ * and not below 2^-128, where it has 22 bits and e r uses few of them; of an infinite b it is 0, which makes e r the NaN
+ * or 0 that the quotient is. */
 #include "passes/tile/expand.h"
 #include "passes/tile/tile.h"
 
@@ -28,13 +34,43 @@ typedef struct {
 } Divisors;
 
 static bool
-is_taken(const TirKernel *k, ValId v)
+is_quotient(const TirKernel *k, ValId v)
+{
+	return tir_inst(k, v)->op == OP_FDIV && tir_inst(k, v)->type.dtype == DT_F32;
+}
+
+static bool
+is_power(const TirKernel *k, ValId v)
 {
 	const TirInst *p = tir_inst(k, v);
-	if (p->op != OP_FDIV || p->type.dtype != DT_F32)
+	return op_info[p->op].flags & F_NARROW && p->imm.i != DT_NONE;
+}
+
+static bool
+is_taken(const TirKernel *k, ValId v)
+{
+	return is_quotient(k, v) && is_power(k, tir_arg(k, v, 0));
+}
+
+static bool
+is_number(const TirKernel *k, ValId v, double least, double most)
+{
+	const TirInst *c = ex_constant(k, v);
+	return c && c->imm.f >= least && c->imm.f <= most;
+}
+
+/* Whether v, of a thread, is (c ? power : 1) / (number + power), in any order. */
+static bool
+is_power_or_one(const TirKernel *k, ValId v)
+{
+	if (k->form != TIR_SPREAD || !is_quotient(k, v))
 		return false;
-	const TirInst *a = tir_inst(k, tir_arg(k, v, 0));
-	return op_info[a->op].flags & F_NARROW && a->imm.i != DT_NONE;
+	ValId a = tir_arg(k, v, 0), b = tir_arg(k, v, 1);
+	if (tir_inst(k, a)->op != OP_SELECT || tir_inst(k, b)->op != OP_ADD)
+		return false;
+	bool turned = is_number(k, tir_arg(k, a, 1), 1, 1), second = is_power(k, tir_arg(k, b, 1));
+	return is_power(k, tir_arg(k, a, turned ? 2 : 1)) && is_number(k, tir_arg(k, a, turned ? 1 : 2), 1, 1) &&
+	       is_power(k, tir_arg(k, b, second)) && is_number(k, tir_arg(k, b, !second), 0x1p-64, 0x1p64);
 }
 
 /* The loops around what stands in a region, which that of its owner is. Owners have the larger ids of the two. */
@@ -74,9 +110,22 @@ scale_for(const Ex *x, ValId b)
 	return BUG(reciprocal_unscaled) ? one : ex_select(x, ex_lt(x, size, ex_float(x, down)), ex_float(x, up), s);
 }
 
+/* Its selection, of which one arm becomes the power times the reciprocal, the other that one. */
+static ValId
+select_reciprocal(TirKernel *to, const ValId *arg)
+{
+	const Ex x = ex_of(to, tir_inst(to, arg[1])->type);
+	ValId c = tir_arg(to, arg[0], 0), one = tir_arg(to, arg[0], 1), power = tir_arg(to, arg[0], 2);
+	bool turned = is_number(to, one, 1, 1);
+	ValId r = tir_binary(to, OP_FDIV, turned ? one : power, arg[1]), product = ex_mul(&x, turned ? power : one, r);
+	return turned ? ex_select(&x, c, r, product) : ex_select(&x, c, product, r);
+}
+
 static ValId
 divide(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
+	if (is_power_or_one(from, v))
+		return select_reciprocal(to, arg);
 	if (!is_taken(from, v) || !is_shared(user, from, v))
 		return tir_copy_inst(to, from, v, arg);
 	bool splat = tir_inst(to, arg[1])->op == OP_SPLAT;
@@ -96,6 +145,6 @@ tile_narrow_divide(const TirKernel *k, Arena *a)
 		if (is_taken(k, v))
 			d.over[tir_arg(k, v, 1)]++;
 	for (ValId v = 1; !any && v < k->inst.n; v++)
-		any = is_taken(k, v) && is_shared(&d, k, v);
+		any = is_power_or_one(k, v) || (is_taken(k, v) && is_shared(&d, k, v));
 	return any ? tir_rewrite(k, a, divide, &d) : (TirKernel *)(uintptr_t)k;
 }
