@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "graph_case.h"
+#include "letters.h"
 #include "passes/schedule/contract/roles_build.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
@@ -23,41 +23,7 @@ typedef struct {
 } Product;
 
 static const Product *now;
-
-static ExprId
-extent(Case *c, char letter)
-{
-	return case_dim(c, (char[]){(char)(letter - 'a' + 'A'), 0}, now->size[letter - 'a']);
-}
-
-static unsigned
-extents(Case *c, const char *letters, ExprId *e)
-{
-	unsigned n = 0;
-	for (; letters[n]; n++)
-		e[n] = extent(c, letters[n]);
-	return n;
-}
-
-static ExprId
-element(Case *c, TensorId t, const char *letters)
-{
-	ExprId sub[TG_MAX_RANK];
-	unsigned n = 0;
-	for (; letters[n]; n++) {
-		const char *at = strchr(now->out, letters[n]);
-		sub[n] = ax(c, at ? (unsigned)(at - now->out) : (unsigned)strlen(now->out));
-	}
-	return expr_cast(c->g, DT_F32, expr_read(c->g, t, sub, n, 0));
-}
-
-static TensorId
-operand(Case *c, const char *letters, const char *name, DType t)
-{
-	ExprId e[TG_MAX_RANK];
-	unsigned n = extents(c, letters, e);
-	return case_input(c, TENSOR_INPUT, name, t, n, e);
-}
+static Letters by;
 
 static FpMode mode;
 
@@ -66,30 +32,29 @@ build_product(Case *c)
 {
 	ExprId e[TG_MAX_RANK];
 	c->g->fp = mode;
-	TensorId a = operand(c, now->a, "a", now->in), b = operand(c, now->b, "b", now->in), old = 0;
-	unsigned rank = extents(c, now->out, e);
-	ExprId left = element(c, a, now->a);
+	by = (Letters){.out = now->out, .terms = "k", .size = now->size};
+	TensorId a = letters_operand(c, &by, now->a, "a", now->in), b = letters_operand(c, &by, now->b, "b", now->in), old = 0;
+	unsigned rank = letters_extents(c, &by, now->out, e);
+	ExprId left = letters_element(c, &by, a, now->a);
 	if (now->form == COMPUTED)
 		left = expr_cast(c->g, DT_F32, expr_cast_free(c->g, now->in, BIN(MUL, left, BIN(ADD, left, case_int(c, 0) ? expr_float(c->g, DT_F32, 1) : 0))));
-	Node n = case_node(rank, BIN(MUL, left, element(c, b, now->b)));
-	ExprId end = extent(c, 'k');
+	Node n = case_node(rank, BIN(MUL, left, letters_element(c, &by, b, now->b)));
+	ExprId end = letters_extent(c, &by, 'k');
 	case_reduce(&n, MON_SUM, case_int(c, 0), now->form == SHORTER ? BIN(SUB, end, case_int(c, 5)) : end);
 	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
 	if (now->form == OLD) {
 		old = case_input(c, TENSOR_INOUT, "old", now->to, rank, e);
-		acc = BIN(ADD, element(c, old, now->out), acc);
+		acc = BIN(ADD, letters_element(c, &by, old, now->out), acc);
 	}
 	if (now->form == EPILOGUE) {
 		const char *last = now->out + rank - 1;
-		TensorId bias = operand(c, last, "bias", now->in), rest = operand(c, now->out, "rest", DT_F32);
-		acc = BIN(MUL, BIN(MAX, BIN(ADD, acc, element(c, bias, last)), case_int(c, 0) ? expr_float(c->g, DT_F32, 0) : 0),
-		          element(c, rest, now->out));
+		TensorId bias = letters_operand(c, &by, last, "bias", now->in), rest = letters_operand(c, &by, now->out, "rest", DT_F32);
+		acc = BIN(MUL, BIN(MAX, BIN(ADD, acc, letters_element(c, &by, bias, last)), case_int(c, 0) ? expr_float(c->g, DT_F32, 0) : 0),
+		          letters_element(c, &by, rest, now->out));
 	}
 	n.finish = expr_cast(c->g, now->to, acc);
 	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
 }
-
-#define SIZE(letter) [letter - 'a']
 
 static const Product products[] = {
 	{"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 64}, DT_BF16, DT_F32, PLAIN, false, false},

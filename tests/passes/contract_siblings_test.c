@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "graph_case.h"
+#include "letters.h"
 #include "passes/schedule/contract/roles_build.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
@@ -34,45 +34,12 @@ typedef struct {
 } Sums;
 
 static const Sums *now;
-static ExprId dim[26]; /* by letter: what there is of it already */
-
-static ExprId
-extent(Case *c, char letter)
-{
-	ExprId *e = &dim[letter - 'a'];
-	if (!*e)
-		*e = case_dim(c, (char[]){(char)(letter - 'a' + 'A'), 0}, now->size[letter - 'a']);
-	return *e;
-}
-
-static unsigned
-extents(Case *c, const char *letters, ExprId *e)
-{
-	unsigned n = 0;
-	for (; letters[n]; n++)
-		e[n] = extent(c, letters[n]);
-	return n;
-}
-
-static ExprId
-element(Case *c, TensorId t, const char *letters)
-{
-	ExprId sub[TG_MAX_RANK];
-	unsigned n = 0;
-	for (; letters[n]; n++) {
-		const char *at = strchr(now->out, letters[n]);
-		sub[n] = ax(c, at ? (unsigned)(at - now->out) : (unsigned)strlen(now->out));
-	}
-	return expr_cast(c->g, DT_F32, expr_read(c->g, t, sub, n, 0));
-}
+static Letters by;
 
 static TensorId
 operand(Case *c, const char *letters, const char *name, unsigned number, DType t)
 {
-	ExprId e[TG_MAX_RANK];
-	unsigned n = extents(c, letters, e);
-	char own[8] = {name[0], (char)('0' + number), 0};
-	return case_input(c, TENSOR_INPUT, own, t, n, e);
+	return letters_operand(c, &by, letters, (char[]){name[0], (char)('0' + number), 0}, t);
 }
 
 /* Sum number s, finished by those before it or as it is. */
@@ -81,15 +48,15 @@ add_sum(Case *c, ExprId common, unsigned s, TensorId w, const TensorId *before, 
 {
 	ExprId e[TG_MAX_RANK];
 	bool last = s + 1 == now->sums;
-	unsigned rank = extents(c, now->out, e);
-	Node n = case_node(rank, BIN(MUL, common, element(c, last && now->chain ? before[0] : w, now->own)));
-	ExprId end = extent(c, 'k');
+	unsigned rank = letters_extents(c, &by, now->out, e);
+	Node n = case_node(rank, BIN(MUL, common, letters_element(c, &by, last && now->chain ? before[0] : w, now->own)));
+	ExprId end = letters_extent(c, &by, 'k');
 	case_reduce(&n, MON_SUM, case_int(c, 0), last && now->other_terms ? BIN(SUB, end, case_int(c, 5)) : end);
 	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
 	for (unsigned k = 0; last && now->form != APART && now->form != POINTS && k < s; k++)
-		acc = BIN(MUL, acc, BIN(MAX, element(c, before[k], now->out), expr_float(c->g, DT_F32, 0.5)));
+		acc = BIN(MUL, acc, BIN(MAX, letters_element(c, &by, before[k], now->out), expr_float(c->g, DT_F32, 0.5)));
 	if (last && old)
-		acc = BIN(ADD, acc, element(c, old, now->out));
+		acc = BIN(ADD, acc, letters_element(c, &by, old, now->out));
 	n.finish = expr_cast(c->g, now->to, acc);
 	return case_add(c, &n, (char[]){'s', (char)('0' + s), 0}, now->to, e);
 }
@@ -102,10 +69,10 @@ add_points(Case *c, const TensorId *sum, TensorId bias)
 	const char *last = now->out + strlen(now->out) - 1;
 	TensorId first = 0;
 	for (unsigned k = 0; k < 2; k++) {
-		ExprId all = k ? BIN(ADD, element(c, first, now->out), element(c, bias, last)) : expr_float(c->g, DT_F32, 1);
-		unsigned rank = extents(c, now->out, e);
+		ExprId all = k ? BIN(ADD, letters_element(c, &by, first, now->out), letters_element(c, &by, bias, last)) : expr_float(c->g, DT_F32, 1);
+		unsigned rank = letters_extents(c, &by, now->out, e);
 		for (unsigned s = 0; s < now->sums; s++)
-			all = k ? BIN(ADD, all, element(c, sum[s], now->out)) : BIN(MUL, all, element(c, sum[s], now->out));
+			all = k ? BIN(ADD, all, letters_element(c, &by, sum[s], now->out)) : BIN(MUL, all, letters_element(c, &by, sum[s], now->out));
 		Node n = case_node(rank, expr_cast(c->g, now->to, all));
 		first = case_add(c, &n, k ? "q" : "p", now->to, e);
 		case_result(c, k ? "q" : "p", first, 0);
@@ -117,17 +84,17 @@ build_sums(Case *c)
 {
 	ExprId e[TG_MAX_RANK];
 	TensorId sum[MOST], w[MOST], old = 0;
-	memset(dim, 0, sizeof dim);
+	by = (Letters){.out = now->out, .terms = "k", .size = now->size};
 	c->g->fp = FP_RELAXED;
-	ExprId common = element(c, operand(c, now->common, "x", 0, now->in), now->common);
-	ExprId other = now->other_rows ? element(c, operand(c, now->common, "x", 1, now->in), now->common) : common;
+	ExprId common = letters_element(c, &by, operand(c, now->common, "x", 0, now->in), now->common);
+	ExprId other = now->other_rows ? letters_element(c, &by, operand(c, now->common, "x", 1, now->in), now->common) : common;
 	for (unsigned s = 0; s < now->sums; s++)
 		w[s] = operand(c, now->own, "w", s, now->in);
 	TensorId bias = now->form == POINTS ? operand(c, now->out + strlen(now->out) - 1, "b", 0, now->in) : 0;
 	if (now->form == COMPUTED)
 		common = expr_cast(c->g, DT_F32, expr_cast_free(c->g, now->in, BIN(MUL, common, BIN(ADD, common, expr_float(c->g, DT_F32, 1)))));
 	if (now->form == OLD)
-		old = case_input(c, TENSOR_INOUT, "old", now->to, extents(c, now->out, e), e);
+		old = case_input(c, TENSOR_INOUT, "old", now->to, letters_extents(c, &by, now->out, e), e);
 	for (unsigned s = 0; s < now->sums; s++)
 		sum[s] = add_sum(c, s + 1 == now->sums && now->other_rows ? other : common, s, w[s], sum, old);
 	if (now->form == POINTS)
@@ -136,8 +103,6 @@ build_sums(Case *c)
 		if (now->form == APART || (now->form == POINTS && s == 0) || (now->form != POINTS && s + 1 == now->sums))
 			case_result(c, (char[]){'z', (char)('0' + s), 0}, sum[s], old);
 }
-
-#define SIZE(letter) [letter - 'a']
 
 static const Sums sums[] = {
 	{.common = "mk", .own = "kn", .out = "mn", .size = {SIZE('m') = 130, SIZE('n') = 72, SIZE('k') = 72}, .in = DT_BF16, .to = DT_F32, .sums = 2, .form = GATE},

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "graph_case.h"
+#include "letters.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 
@@ -26,6 +26,7 @@ typedef struct {
 } Product;
 
 static const Product *now;
+static Letters by;
 
 static DType
 arith(DType t)
@@ -33,58 +34,18 @@ arith(DType t)
 	return dtype_info[t].arith;
 }
 
-static ExprId
-extent(Case *c, char letter)
-{
-	return case_dim(c, (char[]){(char)(letter - 'a' + 'A'), 0}, now->size[letter - 'a']);
-}
-
-static unsigned
-extents(Case *c, const char *letters, ExprId *e)
-{
-	unsigned n = 0;
-	for (; letters[n]; n++)
-		e[n] = extent(c, letters[n]);
-	return n;
-}
-
-static ExprId
-index_of(Case *c, char letter)
-{
-	const char *at = strchr(now->out, letter);
-	return ax(c, at ? (unsigned)(at - now->out) : (unsigned)(strlen(now->out) + (size_t)(strchr(now->terms, letter) - now->terms)));
-}
-
-static ExprId
-element(Case *c, TensorId t, const char *letters)
-{
-	ExprId sub[TG_MAX_RANK];
-	unsigned n = 0;
-	for (; letters[n]; n++)
-		sub[n] = index_of(c, letters[n]);
-	return expr_cast(c->g, arith(c->g->tensor.at[t].dtype), expr_read(c->g, t, sub, n, 0));
-}
-
-static TensorId
-operand(Case *c, const char *letters, const char *name, DType t)
-{
-	ExprId e[TG_MAX_RANK];
-	unsigned n = extents(c, letters, e);
-	return case_input(c, TENSOR_INPUT, name, t, n, e);
-}
-
 /* A factor that is more than an element. */
 static ExprId
 factor(Case *c, const char *letters, TensorId t, const char *name)
 {
-	ExprId x = element(c, t, letters);
+	ExprId x = letters_element(c, &by, t, letters);
 	DType type = arith(now->in);
 	if (now->form == SCALED) { /* by what is the same for all terms, and by an index */
-		TensorId scale = operand(c, (char[]){letters[0], 0}, name, now->in);
-		return BIN(ADD, BIN(MUL, x, element(c, scale, (char[]){letters[0], 0})), expr_cast(c->g, type, index_of(c, letters[1])));
+		TensorId scale = letters_operand(c, &by, (char[]){letters[0], 0}, name, now->in);
+		return BIN(ADD, BIN(MUL, x, letters_element(c, &by, scale, (char[]){letters[0], 0})), expr_cast(c->g, type, letters_index(c, &by, letters[1])));
 	}
 	if (now->form == LAZY) { /* read only where its index is even: the others' are not there */
-		ExprId k = index_of(c, letters[1]), even = BIN(EQ, BIN(IMOD, k, case_int(c, 2)), case_int(c, 0));
+		ExprId k = letters_index(c, &by, letters[1]), even = BIN(EQ, BIN(IMOD, k, case_int(c, 2)), case_int(c, 0));
 		return expr_select(c->g, even, x, dtype_is_float(type) ? expr_float(c->g, type, 0.5) : expr_int(c->g, type, 3));
 	}
 	return x;
@@ -94,7 +55,7 @@ static void
 reduce(Case *c, Node *n)
 {
 	for (const char *k = now->terms; *k; k++) {
-		ExprId end = extent(c, *k), lo = case_int(c, now->form == RANGE ? 3 : 0);
+		ExprId end = letters_extent(c, &by, *k), lo = case_int(c, now->form == RANGE ? 3 : 0);
 		case_reduce(n, MON_SUM, lo, now->form == RANGE ? BIN(SUB, end, case_int(c, 2)) : end);
 	}
 }
@@ -104,19 +65,20 @@ build_product(Case *c)
 {
 	ExprId e[TG_MAX_RANK];
 	DType type = arith(now->in);
-	TensorId a = operand(c, now->a, "a", now->in), b = operand(c, now->b, "b", now->in), old = 0;
-	unsigned rank = extents(c, now->out, e);
+	by = (Letters){.out = now->out, .terms = now->terms, .size = now->size};
+	TensorId a = letters_operand(c, &by, now->a, "a", now->in), b = letters_operand(c, &by, now->b, "b", now->in), old = 0;
+	unsigned rank = letters_extents(c, &by, now->out, e);
 	Node n = case_node(rank, BIN(MUL, factor(c, now->a, a, "p"), factor(c, now->b, b, "q")));
 	reduce(c, &n);
 	ExprId acc = expr_make(c->g, OP_ACC, type, 0, 0, NULL, 0);
 	if (now->form == OLD) {
 		old = case_input(c, TENSOR_INOUT, "old", now->to, rank, e);
-		acc = BIN(ADD, element(c, old, now->out), acc);
+		acc = BIN(ADD, letters_element(c, &by, old, now->out), acc);
 	}
 	if (now->form == EPILOGUE) {
 		const char *last = now->out + rank - 1;
-		TensorId bias = operand(c, last, "bias", now->in), rest = operand(c, now->out, "rest", now->in);
-		acc = BIN(MUL, BIN(ADD, acc, element(c, bias, last)), element(c, rest, now->out));
+		TensorId bias = letters_operand(c, &by, last, "bias", now->in), rest = letters_operand(c, &by, now->out, "rest", now->in);
+		acc = BIN(MUL, BIN(ADD, acc, letters_element(c, &by, bias, last)), letters_element(c, &by, rest, now->out));
 	}
 	if (now->form == QUOTIENT)
 		acc = BIN(FDIV, expr_float(c->g, type, 1), acc);
@@ -124,7 +86,6 @@ build_product(Case *c)
 	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
 }
 
-#define SIZE(letter) [letter - 'a']
 #define SIZES(m, n, k) {SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
 
 static const Product products[] = {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "graph_case.h"
+#include "letters.h"
 #include "passes/schedule/contract/warps.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
@@ -28,40 +28,7 @@ typedef struct {
 } Product;
 
 static const Product *now;
-
-static ExprId
-extent(Case *c, char letter)
-{
-	return case_dim(c, (char[]){(char)(letter - 'a' + 'A'), 0}, now->size[letter - 'a']);
-}
-
-static unsigned
-extents(Case *c, const char *letters, ExprId *e)
-{
-	unsigned n = 0;
-	for (; letters[n]; n++)
-		e[n] = extent(c, letters[n]);
-	return n;
-}
-
-static ExprId
-index_of(Case *c, char letter)
-{
-	const char *at = strchr(now->out, letter);
-	return ax(c, at ? (unsigned)(at - now->out) : (unsigned)(strlen(now->out) + (size_t)(strchr(now->terms, letter) - now->terms)));
-}
-
-static ExprId
-element(Case *c, TensorId t, const char *letters, bool backwards)
-{
-	ExprId sub[TG_MAX_RANK];
-	unsigned n = 0;
-	for (; letters[n]; n++)
-		sub[n] = index_of(c, letters[n]);
-	if (backwards)
-		sub[0] = BIN(SUB, BIN(SUB, extent(c, letters[0]), case_int(c, 1)), sub[0]);
-	return expr_cast(c->g, dtype_info[c->g->tensor.at[t].dtype].arith, expr_read(c->g, t, sub, n, 0));
-}
+static Letters by;
 
 /* Small whole numbers, whose sums are exact in any order. */
 static const void *
@@ -79,22 +46,33 @@ whole_numbers(Case *c, const char *letters)
 static TensorId
 operand(Case *c, const char *letters, const char *name, DType t)
 {
-	ExprId e[TG_MAX_RANK];
-	unsigned n = extents(c, letters, e);
-	TensorId x = case_input(c, TENSOR_INPUT, name, t, n, e);
+	TensorId x = letters_operand(c, &by, letters, name, t);
 	if (now->form == WHOLE)
 		case_given(c, x, whole_numbers(c, letters));
 	return x;
 }
 
+/* A factor's element at the last of its first indices for the first one, and so on. */
+static ExprId
+backwards(Case *c, TensorId a)
+{
+	ExprId sub[TG_MAX_RANK];
+	unsigned n = 0;
+	for (; now->a[n]; n++)
+		sub[n] = letters_index(c, &by, now->a[n]);
+	sub[0] = BIN(SUB, BIN(SUB, letters_extent(c, &by, now->a[0]), case_int(c, 1)), sub[0]);
+	return expr_cast(c->g, DT_F32, expr_read(c->g, a, sub, n, 0));
+}
+
 static ExprId
 row_factor(Case *c)
 {
-	ExprId x = element(c, operand(c, now->a, "a", now->in), now->a, now->form == BACKWARDS);
+	TensorId a = operand(c, now->a, "a", now->in);
+	ExprId x = now->form == BACKWARDS ? backwards(c, a) : letters_element(c, &by, a, now->a);
 	if (now->form == COMPUTED)
 		return expr_cast(c->g, DT_F32, expr_cast(c->g, now->in, BIN(MUL, x, BIN(ADD, x, expr_float(c->g, DT_F32, 1)))));
 	if (now->form == LAZY) {
-		ExprId even = BIN(EQ, BIN(IMOD, index_of(c, now->a[1]), case_int(c, 2)), case_int(c, 0));
+		ExprId even = BIN(EQ, BIN(IMOD, letters_index(c, &by, now->a[1]), case_int(c, 2)), case_int(c, 0));
 		return expr_select(c->g, even, x, expr_float(c->g, DT_F32, 0.5));
 	}
 	return x;
@@ -104,7 +82,7 @@ static void
 reduce(Case *c, Node *n)
 {
 	for (const char *k = now->terms; *k; k++) {
-		ExprId end = extent(c, *k);
+		ExprId end = letters_extent(c, &by, *k);
 		int64_t lo = now->form == RANGE ? 8 : now->form == UNEVEN ? 3 : 0;
 		case_reduce(n, MON_SUM, case_int(c, lo), now->form == SHORT ? BIN(SUB, end, case_int(c, 8)) : end);
 	}
@@ -113,26 +91,26 @@ reduce(Case *c, Node *n)
 static void
 build_product(Case *c)
 {
-	ExprId e[TG_MAX_RANK], row = row_factor(c), column = element(c, operand(c, now->b, "b", now->in), now->b, false);
-	unsigned rank = extents(c, now->out, e);
+	by = (Letters){.out = now->out, .terms = now->terms, .size = now->size};
+	ExprId e[TG_MAX_RANK], row = row_factor(c), column = letters_element(c, &by, operand(c, now->b, "b", now->in), now->b);
+	unsigned rank = letters_extents(c, &by, now->out, e);
 	TensorId old = 0;
 	Node n = case_node(rank, BIN(MUL, row, column));
 	reduce(c, &n);
 	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
 	if (now->form == OLD) {
 		old = case_input(c, TENSOR_INOUT, "old", now->to, rank, e);
-		acc = BIN(ADD, element(c, old, now->out, false), acc);
+		acc = BIN(ADD, letters_element(c, &by, old, now->out), acc);
 	}
 	if (now->form == EPILOGUE) {
 		const char *last = now->out + rank - 1;
 		TensorId bias = operand(c, last, "bias", now->in), rest = operand(c, now->out, "rest", DT_F32);
-		acc = BIN(MUL, BIN(ADD, acc, element(c, bias, last, false)), element(c, rest, now->out, false));
+		acc = BIN(MUL, BIN(ADD, acc, letters_element(c, &by, bias, last)), letters_element(c, &by, rest, now->out));
 	}
 	n.finish = expr_cast(c->g, now->to, acc);
 	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
 }
 
-#define SIZE(letter) [letter - 'a']
 #define SIZES(m, n, k) {SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
 
 static const Product products[] = {
