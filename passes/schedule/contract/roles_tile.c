@@ -7,8 +7,9 @@
  * go on meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how
  * long memory takes to answer: the rings that are as long as there is memory for ask for most at once.
  *
- * Several sums that share a factor are one product of a wider tile, so their steps are taken to be those of one sum's tiles
- * of that width, and what lies between their kernels to be at the rate of memory: estimates, none of them measured.
+ * Several sums that share a factor are one product of a wider tile. Of two, the steps of tiles of 128 rows and more were measured
+ * on an H100, beside each other and the kernels of one sum; the other ones are those of one sum's tiles of that width. What
+ * lies between the kernels of one sum is taken to be at the rate of memory.
  *
  * Rows of factors that begin at no multiples of 16 bytes are copied to where they do, whatever the sizes: any other kernel
  * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are, and are copied
@@ -48,8 +49,9 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .step = 541},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = 1, .step = 290},
 	/* several sums, with so many rows and columns each */
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .sums = 2, .step = 1040},
-	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .side = SIDE, .sums = 2, .step = 541},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .sums = 2, .step = 1024},
+	{.rows = 192, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = SIDE, .sums = 2, .step = 781},
+	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .side = SIDE, .sums = 2, .step = 554},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 3, .panel = 32, .side = SIDE, .sums = 2, .step = 330},
 	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .sums = 2, .step = 541},
 	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = SIDE, .sums = 3, .step = 768},
