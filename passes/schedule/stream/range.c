@@ -109,6 +109,25 @@ take_condition(Graph *g, Arena *scratch, Stream *s, ExprId cond)
 	}
 }
 
+bool
+stream_is_natural(const Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	switch ((int)p->op) {
+	case OP_CONST:
+		return p->dtype == DT_I64 && p->imm.i >= 0;
+	case OP_AXIS:
+		return true;
+	case OP_DIM:
+		return g->dim.at[p->ref].axis >= 0;
+	case OP_MAX:
+		return stream_is_natural(g, expr_arg(g, e, 0)) || stream_is_natural(g, expr_arg(g, e, 1));
+	case OP_ADD: case OP_MUL: case OP_IDIV: case OP_MIN:
+		return stream_is_natural(g, expr_arg(g, e, 0)) && stream_is_natural(g, expr_arg(g, e, 1));
+	}
+	return false;
+}
+
 void
 stream_ranges(Graph *g, Arena *scratch, Stream *s)
 {

@@ -12,24 +12,32 @@
  * instructions leaves n/2 - 5/2 (n/16 + 1) of the n u S that a sum may be off by: more than twice that. Powers of what a score
  * is off its extreme by (slots.c) take one rounding more of the score, and two of the extreme.
  *
+ * Of more terms than queries can stay for, where there are no columns, queries come piece by piece as keys do
+ * (roles_pieces.c); groups then take no turns.
+ *
  * Where elements are beyond the end, or absent for a row, their weight is 0; what a copy takes beyond a tensor is 0. Tiles
  * whose elements all rows have need no mask. The copies want rows that begin at multiples of 16 bytes; a launch takes
- * another kernel for any others, and for more terms or columns than a tile has. */
+ * another kernel for any others, and for more columns, or terms with columns, than a tile has. */
 #include "passes/schedule/stream/roles.h"
 
 #include "ir/bugs.h"
 #include "passes/schedule/contract/raster.h"
+#include "passes/schedule/point/long_sums.h"
 
 enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24, LEAST_TERMS = 16 };
+enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, PIECES_REGISTERS = 232, PIECES_REST = 40 };
 
-/* Tiles in the order in which they are asked for. */
+/* Tiles in the order in which they are asked for. Without columns: of more terms than queries can stay for. */
 static const struct {
 	uint16_t terms, columns, elements;
+	bool long_sums;
 } tile[STREAM_ROLES_PLANS] = {
-	{64, 64, 128},
-	{128, 128, 128},
-	{192, 128, 64},
-	{256, 256, 64},
+	{64, 64, 128, false},
+	{128, 128, 128, false},
+	{192, 128, 64, false},
+	{RESIDENT_TERMS, 256, 64, false},
+	{TIR_PART_TERMS, 0, 192, true}, /* where the whole sums are long (long_terms.c) */
+	{TIR_PART_TERMS, 0, 192, false},
 };
 
 /* --- whether --- */
@@ -81,12 +89,18 @@ find_elements(const Graph *g, Arena *scratch, const Stream *s, StreamElement *of
 {
 	int acc = wide_of(s);
 	const StreamScore *x = &s->score[0];
-	const Expr *lo = expr_get(g, x->node.axis[x->node.npar].lo), *first = expr_get(g, s->c.axis[s->stream].lo);
-	if (s->nscore != 1 || acc == -2 || !s->factors || lo->op != OP_CONST || lo->imm.i != 0 || first->op != OP_CONST || first->imm.i < 0)
+	const Expr *lo = expr_get(g, x->node.axis[x->node.npar].lo);
+	if (s->nscore != 1 || acc == -2 || !s->factors || lo->op != OP_CONST || lo->imm.i != 0 || !stream_is_natural(g, s->c.axis[s->stream].lo))
 		return false;
 	return find_element(g, scratch, s, x->query, s->lane, x->term, &of[OF_QUERY]) &&
 	       find_element(g, scratch, s, x->key, s->stream, x->term, &of[OF_KEY]) &&
 	       (acc < 0 || find_element(g, scratch, s, s->acc[acc].value, (unsigned)s->wide, s->stream, &of[OF_VALUE]));
+}
+
+static bool
+is_pieces(unsigned k)
+{
+	return tile[k].columns == 0;
 }
 
 /* Whether e, if it is known, is in lo .. hi. */
@@ -112,13 +126,16 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *s
 		return 0;
 	ExprId terms = s->score[0].node.axis[s->score[0].node.npar].hi, columns = s->wide < 0 ? 0 : s->c.extent[s->wide];
 	for (unsigned k = 0; k < STREAM_ROLES_PLANS; k++) {
-		if (!may_be_in(g, terms, least_terms(s), tile[k].terms) || (columns && !may_be_in(g, columns, 1, tile[k].columns)))
+		int64_t least = is_pieces(k) ? RESIDENT_TERMS + 1 : least_terms(s), most = is_pieces(k) ? MOST_TERMS : tile[k].terms;
+		if (!may_be_in(g, terms, least, most) || (columns && !may_be_in(g, columns, 1, tile[k].columns)))
+			continue;
+		if (is_pieces(k) && (columns || (tile[k].long_sums && !stream_long_sums_gain(g, s))))
 			continue;
 		plan[n++] = (KernelPlan){.tmpl = TMPL_STREAM, .unroll = 1, .threads = (SR_GROUPS + 1) * TIR_GROUP,
 		                         .group = stored && columns && slots_side_by_side(g, s, stored) ? SLOTS_SIDE : 1,
-		                         .resident = 1, .tile_rows = SR_ROWS, .tile_columns = tile[k].terms, .block_rows = SR_ROWS,
+		                         .resident = 1, .long_sums = tile[k].long_sums, .tile_rows = SR_ROWS, .tile_columns = tile[k].terms, .block_rows = SR_ROWS,
 		                         .block_columns = tile[k].columns, .block_terms = tile[k].elements, .block_tasks = 1};
-		if (expr_get(g, terms)->op == OP_CONST && (!columns || expr_get(g, columns)->op == OP_CONST))
+		if (!tile[k].long_sums && expr_get(g, terms)->op == OP_CONST && (!columns || expr_get(g, columns)->op == OP_CONST))
 			break;
 	}
 	return n;
@@ -144,7 +161,10 @@ count_tasks(StreamRoles *x, Kernel *kernel)
 {
 	StreamBuild *b = &x->s.b;
 	Graph *g = b->l.g;
-	ExprId n = expr_binary(g, OP_MUL, slots_task_count(b, SR_ROWS, one_strip(b)), is_in(g, b->terms[0], least_terms(b->s), x->terms));
+	ExprId suits = is_in(g, b->terms[0], x->s.least, x->s.most);
+	ExprId n = expr_binary(g, OP_MUL, slots_task_count(b, SR_ROWS, one_strip(b)), suits);
+	if (b->plan->long_sums)
+		n = expr_binary(g, OP_MUL, n, raster_reaches(g, stream_least_elements(b), LONG_SUM_TERMS));
 	const StreamElement *key = &x->of[OF_KEY];
 	n = expr_binary(g, OP_MUL, n, raster_reaches(g, g->tensor.at[key->tensor].extent[key->own], 1));
 	kernel->ntask = x->columns ? expr_binary(g, OP_MUL, n, is_in(g, b->columns, 1, x->columns)) : n;
@@ -182,9 +202,8 @@ bind_view(StreamRoles *x, unsigned which)
 	x->view[which] = tir_view(l->tir, (unsigned)tir_inst(l->tir, buffer)->imm.i, e->rank, extent, stride);
 }
 
-/* A part of a fill: its own axis from own0 on, TIR_PART_TERMS terms from `term` on. */
-static void
-copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId own0, ValId term, ValId fill)
+void
+sr_copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId own0, ValId term, ValId fill)
 {
 	Point *l = &x->s.b.l;
 	const StreamElement *e = &x->of[which];
@@ -200,8 +219,8 @@ copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId
 	point_release(l, mark);
 }
 
-static void
-acquire(StreamRoles *x, unsigned channel, ValId fill)
+void
+sr_acquire(StreamRoles *x, unsigned channel, ValId fill)
 {
 	tir_emit(x->s.b.l.tir, OP_ACQUIRE, (TirType){0}, channel, &fill, 1);
 }
@@ -230,6 +249,10 @@ add_channels(StreamRoles *x)
 {
 	TirKernel *k = x->s.b.l.tir;
 	DType t = x->of[OF_QUERY].dtype;
+	if (x->pieces) {
+		sr_add_piece_channel(x);
+		return;
+	}
 	TirChannel c[3] = {{.slots = 1}, {.slots = SLOTS}, {.slots = SLOTS}};
 	for (unsigned n = 0; n < x->terms; n += TIR_PART_TERMS) {
 		c[QUERIES].part[c[QUERIES].nparts++] = (TirPart){t, SR_ROWS, TIR_PART_TERMS, x->of[OF_QUERY].turned};
@@ -247,7 +270,10 @@ static void
 open_task(StreamRoles *x, ValId task, bool loads)
 {
 	StreamBuild *b = &x->s.b;
-	slots_open_task(b, task, SR_ROWS, one_strip(b));
+	if (x->pieces)
+		slots_open_raster(b, task, SR_ROWS);
+	else
+		slots_open_task(b, task, SR_ROWS, one_strip(b));
 	x->row_last = sr_op(x, OP_SUB, b->row1, sr_int(x, 1));
 	slots_hull(b, b->row0, x->row_last, SR_ROWS, loads ? 0 : x->lane, &b->begin, &b->end);
 }
@@ -275,30 +301,51 @@ last_tile(StreamRoles *x)
 }
 
 static void
+load_queries(StreamRoles *x, ValId fill)
+{
+	sr_acquire(x, QUERIES, fill);
+	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
+		sr_copy_part(x, QUERIES, n, OF_QUERY, x->s.b.row0, sr_int(x, n * TIR_PART_TERMS), fill);
+}
+
+/* The keys of a tile, and its values. */
+static void
+load_tile(StreamRoles *x, ValId fill)
+{
+	ValId first = x->s.b.first;
+	sr_acquire(x, KEYS, fill);
+	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
+		sr_copy_part(x, KEYS, n, OF_KEY, first, sr_int(x, n * TIR_PART_TERMS), fill);
+	if (x->columns)
+		sr_acquire(x, VALUES, fill);
+	for (unsigned n = 0; x->columns && n * TIR_PART_TERMS < x->elements; n++)
+		sr_copy_part(x, VALUES, n, OF_VALUE, sr_int(x, 0), sr_op(x, OP_ADD, first, sr_int(x, n * TIR_PART_TERMS)), fill);
+}
+
+static void
 load(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	ValId fill[2], one = sr_int(x, 1); /* of queries; of keys and values */
+	ValId fill[2], one = sr_int(x, 1); /* of tiles; of queries, where they stay */
+	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
-	open_task(x, open_tasks(x, fill, 2), true);
-	acquire(x, QUERIES, fill[0]);
-	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
-		copy_part(x, QUERIES, n, OF_QUERY, b->row0, sr_int(x, n * TIR_PART_TERMS), fill[0]);
-	ValId last = last_tile(x), back = tir_for(k, sr_int(x, 0), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), &fill[1], 1);
+	open_task(x, open_tasks(x, fill, nfill), true);
+	if (!x->pieces)
+		load_queries(x, fill[1]);
+	ValId last = last_tile(x), back = tir_for(k, sr_int(x, 0), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), fill, 1);
 	b->first = sr_op(x, OP_SUB, last, back);
-	acquire(x, KEYS, fill[1]);
-	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
-		copy_part(x, KEYS, n, OF_KEY, b->first, sr_int(x, n * TIR_PART_TERMS), fill[1]);
-	if (x->columns)
-		acquire(x, VALUES, fill[1]);
-	for (unsigned n = 0; x->columns && n * TIR_PART_TERMS < x->elements; n++)
-		copy_part(x, VALUES, n, OF_VALUE, sr_int(x, 0), sr_op(x, OP_ADD, b->first, sr_int(x, n * TIR_PART_TERMS)), fill[1]);
-	fill[1] = sr_op(x, OP_ADD, fill[1], one);
-	tir_end_for(k, &fill[1], 1);
-	fill[0] = sr_op(x, OP_ADD, fill[0], one);
+	if (x->pieces)
+		sr_load_pieces(x, fill);
+	else {
+		load_tile(x, *fill);
+		*fill = sr_op(x, OP_ADD, *fill, one);
+	}
+	tir_end_for(k, fill, 1);
+	if (!x->pieces)
+		fill[1] = sr_op(x, OP_ADD, fill[1], one);
 	point_release(&b->l, mark);
-	tir_end_for(k, fill, 2);
+	tir_end_for(k, fill, nfill);
 }
 
 /* --- a tile --- */
@@ -505,27 +552,38 @@ carry(StreamRoles *x, ValId *carried, ValId *fill, bool back)
 	return n + 1;
 }
 
+/* The scores of fill `next`, and the columns of the one before it. */
+static void
+ask_tile(StreamRoles *x, ValId queries, ValId fill, ValId next)
+{
+	wait(x, KEYS, next);
+	turn(x, false);
+	multiply_keys(x, queries, next);
+	if (x->columns)
+		ask_columns(x, fill);
+	turn(x, true);
+	take_scores(x, next, x->columns ? x->elements / TIR_PART_TERMS : 0);
+}
+
 /* From the tile behind the last one on, each with the columns of the one before it on their way. */
 static void
 fold_others(StreamRoles *x, ValId queries, ValId *fill, ValId last)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	ValId carried[CARRIED], begin, end, one = sr_int(x, 1);
+	ValId carried[CARRIED], begin, end;
 	unsigned n = carry(x, carried, fill, false);
 	slots_core(b, b->row0, x->row_last, SR_ROWS, x->lane, &begin, &end);
 	ValId back = tir_for(k, sr_int(x, x->elements), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), carried, n);
 	uint32_t mark = point_mark(&b->l);
 	carry(x, carried, fill, true);
-	ValId next = sr_op(x, OP_ADD, *fill, one);
+	ValId next = sr_op(x, OP_ADD, *fill, sr_int(x, 1));
 	b->first = sr_op(x, OP_SUB, last, back);
-	wait(x, KEYS, next);
-	turn(x, false);
-	multiply_keys(x, queries, next);
-	if (x->columns)
-		ask_columns(x, *fill);
-	turn(x, true);
-	take_scores(x, next, x->columns ? x->elements / TIR_PART_TERMS : 0);
+	if (x->pieces) {
+		sr_multiply_pieces(x, fill);
+		next = *fill;
+	} else
+		ask_tile(x, queries, *fill, next);
 	fold_tile(x, begin, end);
 	if (x->columns) {
 		take_columns(x, *fill);
@@ -548,9 +606,13 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 	tir_if(k, sr_op(x, OP_LT, b->begin, b->end));
 	uint32_t mark = point_mark(&b->l);
 	b->first = last;
-	wait(x, KEYS, *fill);
-	multiply_keys(x, queries, *fill);
-	take_scores(x, *fill, 0);
+	if (x->pieces)
+		sr_multiply_pieces(x, fill);
+	else {
+		wait(x, KEYS, *fill);
+		multiply_keys(x, queries, *fill);
+		take_scores(x, *fill, 0);
+	}
 	fold_as(x, BUG(stream_edge_unmasked));
 	if (x->columns)
 		keep_weights(x);
@@ -559,7 +621,8 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 		ask_columns(x, *fill);
 		take_columns(x, *fill);
 	}
-	*fill = sr_op(x, OP_ADD, *fill, sr_int(x, 1));
+	if (!x->pieces)
+		*fill = sr_op(x, OP_ADD, *fill, sr_int(x, 1));
 	carry(x, carried, fill, false);
 	point_release(&b->l, mark);
 	tir_else(k, carried, n);
@@ -572,20 +635,24 @@ fold(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	ValId fill[2], one = sr_int(x, 1); /* of queries; of keys and values */
+	ValId fill[2]; /* as load's */
+	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
-	open_task(x, open_tasks(x, fill, 2), false);
+	open_task(x, open_tasks(x, fill, nfill), false);
 	enter_rows(x);
 	start(x);
-	wait(x, QUERIES, fill[0]);
-	fold_tiles(x, fill[0], &fill[1]);
-	release(x, QUERIES, fill[0]);
+	if (!x->pieces)
+		wait(x, QUERIES, fill[1]);
+	fold_tiles(x, x->pieces ? 0 : fill[1], fill);
+	if (!x->pieces) {
+		release(x, QUERIES, fill[1]);
+		fill[1] = sr_op(x, OP_ADD, fill[1], sr_int(x, 1));
+	}
 	slots_join(&x->s);
 	stream_find_some(b);
 	sr_finish(x);
 	point_release(&b->l, mark);
-	fill[0] = sr_op(x, OP_ADD, fill[0], one);
-	tir_end_for(k, fill, 2);
+	tir_end_for(k, fill, nfill);
 }
 
 /* --- the kernel --- */
@@ -620,13 +687,14 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	x->terms = p->tile_columns;
 	x->columns = b->s->wide < 0 ? 0 : p->block_columns;
 	x->elements = p->block_terms;
+	x->pieces = p->block_columns == 0;
 	x->acc = x->columns ? (unsigned)wide_of(b->s) : 0;
 	x->s.nelement = x->elements / 4;
 	for (unsigned e = 0; e < x->s.nelement; e++)
 		x->s.offset[e] = 8 * (e / 2) + e % 2;
 	x->s.reciprocal = true;
-	x->s.least = least_terms(b->s);
-	x->s.most = x->terms;
+	x->s.least = x->pieces ? RESIDENT_TERMS + 1 : least_terms(b->s);
+	x->s.most = x->pieces ? MOST_TERMS : x->terms;
 	x->s.across = 3;
 	if (x->columns)
 		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
@@ -634,6 +702,8 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	slots_begin(&x->s, s);
 	stream_bind_sizes(b);
 	slots_bind_tasks(b, SR_ROWS, one_strip(b));
+	if (x->pieces)
+		slots_bind_raster(b);
 	stream_bind_launch(b);
 	count_tasks(x, kernel);
 	add_channels(x);
@@ -642,7 +712,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	place_thread(x);
 	point_say_same_memory(&b->l);
 	sr_bind_shared(x);
-	tir_open_roles(k, TIR_ROLES(SR_GROUPS, REGISTERS, REST) | TIR_ROLES_ORDER);
+	tir_open_roles(k, x->pieces ? TIR_ROLES(SR_GROUPS, PIECES_REGISTERS, PIECES_REST) : TIR_ROLES(SR_GROUPS, REGISTERS, REST) | TIR_ROLES_ORDER);
 	fold(x);
 	tir_other_role(k);
 	load(x);

@@ -4,7 +4,7 @@
 
 #include "passes/schedule/stream/slots.h"
 
-enum { STREAM_ROLES_PLANS = 4 };
+enum { STREAM_ROLES_PLANS = 6 };
 
 /* The plans of its kernels and how many there are, in the order in which a launch asks for one that suits its sizes and
  * memory; another kernel has to take all others. plan->node says which nodes. stored: by TensorId; NULL: not known yet, which
@@ -31,6 +31,8 @@ typedef struct {
 	StreamSlots s;
 	StreamElement of[NOF];
 	unsigned terms, columns, elements; /* of a tile: as many as its products have; columns 0: none */
+	bool pieces;               /* terms, of which a tile has any number, come so many at a time (roles_pieces.c) */
+	ValId steps;               /* then: how many times */
 	unsigned acc;              /* the wide accumulator, if there is one */
 	unsigned side;             /* columns that a thread stores at once */
 	ValId view[NOF];
@@ -50,6 +52,17 @@ sr_op(StreamRoles *x, Op o, ValId a, ValId b)
 {
 	return tir_binary(x->s.b.l.tir, o, a, b);
 }
+
+/* --- factors --- */
+/* A part of a fill: its own axis from own0 on, TIR_PART_TERMS terms from `term` on. */
+void sr_copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId own0, ValId term, ValId fill);
+void sr_acquire(StreamRoles *x, unsigned channel, ValId fill);
+
+/* --- terms piece by piece (roles_pieces.c) --- */
+void sr_add_piece_channel(StreamRoles *x);
+/* All that the tile at b.first, or the task's rows, take of it, from this fill on, which becomes the one behind them. */
+void sr_load_pieces(StreamRoles *x, ValId *fill);
+void sr_multiply_pieces(StreamRoles *x, ValId *fill);
 
 /* --- what is made of the state of a group's rows (roles_finish.c) --- */
 void sr_bind_shared(StreamRoles *x);

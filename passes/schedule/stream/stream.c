@@ -378,6 +378,8 @@ stream_begin(StreamBuild *b, Graph *g, Arena *scratch, const Places *places, Ker
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .blocks = p->threads > 0};
 	if (!stream_plan(g, scratch, &facts, p->node, p->nnode, s, &why))
 		bug(g->arena, "stream: %%%u %s", p->node[0], remark_info[why.why].text);
+	if (p->long_sums)
+		stream_mark_long_sums(g, s);
 	*b = (StreamBuild){.s = s, .plan = p};
 	Point *l = &b->l;
 	point_begin(l, g, scratch, places, kernel);

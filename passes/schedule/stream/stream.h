@@ -92,6 +92,13 @@ void stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s);
 /* --- range.c --- */
 /* Splits the cascade's range and guard into lo, hi and rest. */
 void stream_ranges(Graph *g, Arena *scratch, Stream *s);
+/* Whether an end of a range is seen to be no less than 0. */
+bool stream_is_natural(const Graph *g, ExprId e);
+
+/* --- long_terms.c --- */
+/* Whether sums of powers take less where they are long (point/long_sums.h); makes the terms those of such. */
+bool stream_long_sums_gain(const Graph *g, const Stream *s);
+void stream_mark_long_sums(Graph *g, Stream *s);
 
 /* --- while a kernel is built --- */
 typedef struct {
@@ -184,6 +191,8 @@ void stream_clear_values(StreamBuild *b);
 void stream_pack_values(StreamBuild *b);
 ValId stream_below(StreamBuild *b, ValId i, ValId end); /* i + 0, 1, … < end, a mask of the lanes */
 ValId stream_term_at(StreamBuild *b, unsigned score, ValId t); /* term t as an index of its axis */
+/* How many elements the sums have at least, of all parts together, over dims (long_terms.c). */
+ExprId stream_least_elements(StreamBuild *b);
 /* --- tile.c: register tiles --- */
 void stream_scores(StreamBuild *b);
 void stream_columns(StreamBuild *b, unsigned acc);

@@ -91,3 +91,44 @@ slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips)
 	open_rows(b, block, rows);
 	return strip;
 }
+
+/* --- as tiles of a product are taken (contract/raster.c) --- */
+
+/* Axes of rows whose queries are the same: what else they have is their elements. */
+static bool
+is_shared(const StreamBuild *b, unsigned a)
+{
+	uint32_t axes = 0;
+	for (unsigned k = 0; k < b->s->nscore; k++)
+		axes |= expr_axes(b->l.g, b->l.scratch, b->s->score[k].query);
+	return is_outer(b, a) && !(axes >> a & 1);
+}
+
+static ExprId
+shared_count(StreamBuild *b)
+{
+	ExprId n = expr_int(b->l.g, DT_I64, 1);
+	for (unsigned a = 0; a < b->s->c.npar; a++)
+		if (is_shared(b, a))
+			n = expr_binary(b->l.g, OP_MUL, n, b->s->c.extent[a]);
+	return n;
+}
+
+void
+slots_bind_raster(StreamBuild *b)
+{
+	point_launch_expr(&b->l, shared_count(b));
+}
+
+void
+slots_open_raster(StreamBuild *b, ValId task, unsigned rows)
+{
+	Point *l = &b->l;
+	RasterTile t = raster_tile(l->tir, task, point_launch_expr(l, slots_blocks(b, rows)), point_launch_expr(l, shared_count(b)));
+	for (unsigned a = b->s->c.npar; a-- > 0;) {
+		ValId *of = is_shared(b, a) ? &t.column : &t.batch;
+		if (is_outer(b, a))
+			*of = raster_divide(l->tir, *of, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
+	}
+	open_rows(b, t.row, rows);
+}
