@@ -52,6 +52,8 @@ typedef struct {
 /* Adds the groups that are streamed (stream_group.c), before there are others; unstreamed: by TensorId. */
 void group_streams(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *out, Unstreamed *unstreamed);
 
+/* Those that there are if nodes are grouped as they stand; needs FACT_FAULTS. */
+Groups stream_groups(Graph *g, PassCtx *cx);
 /* By TensorId: the nodes that are streamed if they are grouped as they stand; needs FACT_FAULTS. */
 const bool *stream_members(Graph *g, PassCtx *cx);
 

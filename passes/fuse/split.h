@@ -1,9 +1,10 @@
 /* split.h: what the files of the pass split_folds share: split_folds.c finds folds that are done in parts and makes
- * parts of one fold, split_cascade.c of several that read one another. */
+ * parts of one fold, split_cascade.c of several that read one another, split_stream.c of
+ * those that sums of products are folded by as these are computed. */
 #ifndef TEXO_PASSES_FUSE_SPLIT_H
 #define TEXO_PASSES_FUSE_SPLIT_H
 
-#include "passes/pass_ctx.h"
+#include "passes/fuse/algebra.h"
 
 typedef struct {
 	Graph *g;
@@ -34,6 +35,20 @@ TensorId split_add_part(Split *s, Monoid monoid, ExprId body, DType t, TensorId 
 /* A new node before node s->at, named after the fold at work. */
 TensorId split_add_node(Split *s, const Node *n, const char *what, DType t, const ExprId *extent);
 
+/* Folds that are done in the same parts. */
+typedef struct {
+	uint32_t at[MAX_MEMBERS]; /* nodes, ascending */
+	unsigned n;
+	Cascade cascade;          /* of one pass, in the axes of the nodes themselves, whose terms all are there */
+} SplitChain;
+
+/* The same for the members of such a cascade. */
+bool split_is_chain(const Graph *g, const Cascade *c);
+/* Does them, where the fold at work is the first and its parts are chosen. */
+void split_chain(Split *s, const SplitChain *c);
+
+/* Does the folds of what a GPU streams by roles; how many groups of them, and by node whether it is in one. */
+uint32_t split_streams(Split *s, bool *taken);
 /* Does the folds that read one another; how many groups of them, and by node whether it is in one. */
 uint32_t split_cascades(Split *s, bool *taken);
 

@@ -11,21 +11,14 @@
  * known of parts and needs no accumulator. */
 #include "passes/fuse/split.h"
 
-#include "passes/fuse/algebra.h"
 #include "passes/fuse/formula.h"
 #include "ir/bugs.h"
 
 enum { MAX_SWAPS = MAX_ACCS + 2 * MAX_ANCHORS };
 
 typedef struct {
-	uint32_t at[MAX_MEMBERS]; /* nodes, ascending */
-	unsigned n;
-	Cascade cascade;
-} Chain;
-
-typedef struct {
 	Split *s;
-	const Chain *c;
+	const SplitChain *c;
 	const CascadePass *pass;
 	bool part[MAX_ACCS], joined[MAX_ACCS];     /* are wanted */
 	TensorId part_at[MAX_ACCS], joined_at[MAX_ACCS];
@@ -34,12 +27,10 @@ typedef struct {
 
 /* --- which --- */
 
-/* Whether the plan is one pass, in the axes of the nodes themselves, in which the last member reads another. */
-static bool
-is_chain(const Graph *g, const Cascade *c)
+bool
+split_is_chain(const Graph *g, const Cascade *c)
 {
-	const CascadeMember *last = &c->member[c->nmember - 1];
-	if (c->npass != 1 || c->guard || last->policy == FOLD_PLAIN)
+	if (c->npass != 1 || c->guard)
 		return false;
 	for (unsigned q = 0; q < c->nmember; q++)
 		for (unsigned k = 0; k < c->npar; k++)
@@ -48,9 +39,9 @@ is_chain(const Graph *g, const Cascade *c)
 	return true;
 }
 
-/* Whether node `at` folds together with those of the chain; then it is one of them. */
+/* Whether node `at` folds together with those of the chain, and reads one; then it is one of them. */
 static bool
-extend(Split *s, Chain *c, uint32_t at)
+extend(Split *s, SplitChain *c, uint32_t at)
 {
 	static const CascadeOptions options = {.anchor_linear = true};
 	TensorId member[MAX_MEMBERS];
@@ -61,7 +52,8 @@ extend(Split *s, Chain *c, uint32_t at)
 	for (unsigned k = 0; k < c->n; k++)
 		member[k] = s->g->node.at[c->at[k]].out;
 	member[c->n] = s->g->node.at[at].out;
-	if (!cascade_derive(s->g, s->cx->scratch, member, c->n + 1, &options, more, &why) || !is_chain(s->g, more))
+	if (!cascade_derive(s->g, s->cx->scratch, member, c->n + 1, &options, more, &why) || !split_is_chain(s->g, more) ||
+	    more->member[c->n].policy == FOLD_PLAIN)
 		return false;
 	c->cascade = *more;
 	c->at[c->n++] = at;
@@ -313,8 +305,8 @@ is_own(const Chained *x, const CascadeMember *m)
 	return false;
 }
 
-static void
-split_chain(Split *s, const Chain *c)
+void
+split_chain(Split *s, const SplitChain *c)
 {
 	Chained x = {.s = s, .c = c, .pass = &c->cascade.pass[0]};
 	const CascadePass *p = x.pass;
@@ -325,12 +317,6 @@ split_chain(Split *s, const Chain *c)
 			if (!x.own[k] && m->value == cascade_state(s->g, p, STATE_A, k) && p->acc[k].dtype == s->g->tensor.at[m->tensor].dtype)
 				x.own[k] = m->tensor;
 	}
-	s->at = c->at[0];
-	if (!split_has_full_parts(s))
-		bug(s->g->arena, "split_chain: node %u", c->at[0]);
-	s->again = p->nacc > 1;
-	split_choose_parts(s);
-	s->again = false;
 	for (unsigned k = 0; k < p->nacc; k++)
 		if (x.part[k])
 			add_parts(&x, k);
@@ -342,30 +328,42 @@ split_chain(Split *s, const Chain *c)
 			set_value(&x, &c->cascade.member[q]);
 }
 
+static void
+choose_parts(Split *s, const SplitChain *c)
+{
+	s->at = c->at[0];
+	if (!split_has_full_parts(s))
+		bug(s->g->arena, "split_cascades: node %u", c->at[0]);
+	s->again = c->cascade.pass[0].nacc > 1;
+	split_choose_parts(s);
+	s->again = false;
+}
+
 /* Each fold joins the first chain that it reads and folds with, or begins one. */
 uint32_t
 split_cascades(Split *s, bool *taken)
 {
-	VEC(Chain) chain = {0};
+	VEC(SplitChain) chain = {0};
 	uint32_t done = 0;
 	for (s->at = 0; s->at < s->nnode; s->at++) {
 		bool found = false;
-		if (!split_has_full_parts(s))
+		if (taken[s->at] || !split_has_full_parts(s))
 			continue;
 		for (uint32_t k = 0; k < chain.n && !found; k++)
 			found = extend(s, &chain.at[k], s->at);
 		if (!found) {
-			vec_push(s->cx->scratch, &chain, ((Chain){0}));
-			Chain *c = &chain.at[chain.n - 1];
+			vec_push(s->cx->scratch, &chain, ((SplitChain){0}));
+			SplitChain *c = &chain.at[chain.n - 1];
 			c->at[c->n++] = s->at;
 		}
 	}
 	for (uint32_t k = 0; k < chain.n; k++) {
-		const Chain *c = &chain.at[k];
+		const SplitChain *c = &chain.at[k];
 		if (c->n < 2)
 			continue;
 		if (!spend(s->cx))
 			break;
+		choose_parts(s, c);
 		split_chain(s, c);
 		for (unsigned q = 0; q < c->n; q++)
 			taken[c->at[q]] = true;

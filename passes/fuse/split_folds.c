@@ -11,7 +11,8 @@
  * No part is empty but where a guard, or a range inside, leaves nothing. Then one more fold says which parts
  * have a term, and r takes those alone. An arg folds the extremes of the parts and, beside them, their
  * positions; r is the position in the part that wins. Parts are in the order of the terms, so the first of
- * equals stays the first. Folds that read one another are folded together (split_cascade.c).
+ * equals stays the first. Folds that read one another are folded together (split_cascade.c); so are those of sums of
+ * products that are never stored (split_stream.c).
  *
  * New nodes must come before the nodes that read them: at the end all are put in order. */
 #include "passes/fuse/split.h"
@@ -461,7 +462,8 @@ pass_split_folds(Graph *g, PassCtx *cx)
 		return 0;
 	s.row_reads = find_row_reads(&s);
 	bool *taken = ARENA_ARRAY(cx->scratch, bool, g->node.n + 1);
-	uint32_t done = split_cascades(&s, taken);
+	uint32_t done = split_streams(&s, taken);
+	done += split_cascades(&s, taken);
 	for (s.at = 0; s.at < s.nnode; s.at++) {
 		RemarkId why;
 		if (taken[s.at])

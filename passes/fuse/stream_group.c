@@ -343,14 +343,22 @@ note_other_reader(const Streams *s, TensorId source, Unstreamed *out)
 		note_refusal(s, &c, source, &(Refusal){.why = REMARK_stream_reader, .member = other}, out);
 }
 
-const bool *
-stream_members(Graph *g, PassCtx *cx)
+Groups
+stream_groups(Graph *g, PassCtx *cx)
 {
-	bool *results = ARENA_ARRAY(cx->scratch, bool, g->tensor.n), *in = ARENA_ARRAY(cx->scratch, bool, g->tensor.n);
+	bool *results = ARENA_ARRAY(cx->scratch, bool, g->tensor.n);
 	Groups groups = {.of = ARENA_ARRAY(cx->scratch, uint32_t, g->tensor.n)};
 	for (uint32_t r = 0; r < g->result.n; r++)
 		results[g->result.at[r].tensor] = true;
 	group_streams(g, cx, cx->faulty, results, &groups, ARENA_ARRAY(cx->scratch, Unstreamed, g->tensor.n));
+	return groups;
+}
+
+const bool *
+stream_members(Graph *g, PassCtx *cx)
+{
+	bool *in = ARENA_ARRAY(cx->scratch, bool, g->tensor.n);
+	Groups groups = stream_groups(g, cx);
 	for (uint32_t t = 0; t < g->tensor.n; t++)
 		in[t] = groups.of[t] != 0;
 	return in;

@@ -1,5 +1,5 @@
-/* stream_blocks_test.c: the graphs of stream.tex as a GPU's blocks compute them, by the tile interpreter, which finds races,
- * against the oracle. usage: stream_blocks_test STREAM.TEX [GRAPH] */
+/* stream_blocks_test.c: the graphs of stream.tex and scores.tex as a GPU's blocks compute them, by the tile interpreter, which
+ * finds races, against the oracle. usage: stream_blocks_test STREAM.TEX SCORES.TEX [GRAPH] */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,23 +82,39 @@ static const Row rows[] = {
 	{"parts", "N=300 P=2 S=70 D=6", 1, false, false, 128},
 	{"parts", "N=210 P=2 S=20 D=6", 1, false, false, 128},
 	{"parts", "N=70 P=1 S=20 D=6", 1, false, false, 128},
-	{"far", "N=8 P=1 S=140 D=24", 1, false, true, 384},
+	{"far", "N=8 P=1 S=140 D=24", 2, false, true, 384},
+	{"far", "N=8 P=1 S=200 D=264", 2, false, true, 384},
 	{"far", "N=70 P=1 S=20 D=24", 1, false, false, 128},
 	{"pooled", "N=5 S=150 D=24", 1, false, true, 384},
 	{"pooled", "N=3 S=20 D=40", 1, false, true, 384},
 	{"narrow", "H=1 T=3 S=3 D=1 E=1", 1, true, true, 0},
 	{"narrow", "H=1 T=20 S=20 D=8 E=304", 1, false, true, 128},
 	{"narrow", "H=1 T=70 S=70 D=8 E=8", 1, false, false, 128},
+	/* terms piece by piece, and parts of the elements */
+	{"normaliser", "T=130 S=200 D=260", 2, false, true, 384},
+	{"normaliser", "T=3 S=2120 D=257", 2, false, true, 384},
+	{"normaliser", "T=9 S=1 D=300", 2, false, true, 384},
+	{"normaliser", "T=140 S=200 D=24", 2, false, true, 384},
+	{"normaliser", "T=70 S=200 D=0", 2, false, true, 128},
+	{"normaliser", "T=70 S=200 D=9", 1, false, false, 128},
+	{"labelled", "T=20 S=210 D=260", 3, false, true, 384},
+	{"labelled", "T=4 S=9 D=40", 3, false, true, 384},
+	{"labelled", "T=40 S=90 D=7", 0, false, false, 0},
+	{"read_beside", "T=20 S=210 D=260", 0, false, true, 0},
+	{"read_checked", "T=20 S=210 D=260", 0, false, true, 0},
+	{"moments", "B=2 T=40 S=200 D=264", 2, false, true, 384},
+	{"moments", "B=1 T=40 S=70 D=24", 2, false, true, 384},
 	{"between", "T=45 S=60 D=6", 0, false, false, 0},
 	{"shown", "T=45 S=60 D=6", 0, false, false, 0},
 };
 
-static const char *path, *only;
+enum { NFILE = 2 };
+static const char *path[NFILE], *only;
 
 static const char *
-read_file(size_t *size)
+read_file(unsigned n, size_t *size)
 {
-	FILE *f = fopen(path, "rb");
+	FILE *f = fopen(path[n], "rb");
 	assert_non_null(f);
 	char *text = arena_alloc(&arena, 1 << 20);
 	*size = fread(text, 1, 1 << 20, f);
@@ -107,19 +123,30 @@ read_file(size_t *size)
 }
 
 static Graph *
-graph_of(const char *name)
+graph_in(unsigned n, const char *name)
 {
 	Diags diags;
 	size_t size;
-	const char *text = read_file(&size);
+	const char *text = read_file(n, &size);
 	diags_init(&diags, &arena);
-	FileId file = diags_add_file(&diags, "stream.tex", text, size);
+	FileId file = diags_add_file(&diags, path[n], text, size);
 	FrontendOptions o = {.fp = FP_RELAXED};
 	Unit *u = frontend_compile(&arena, names_new(&arena), &diags, file, &o);
 	assert_non_null(u);
 	for (uint32_t k = 0; k < u->graph.n; k++)
 		if (strcmp(name_text(u->graph.at[k]->names, u->graph.at[k]->name), name) == 0)
 			return u->graph.at[k];
+	return NULL;
+}
+
+static Graph *
+graph_of(const char *name)
+{
+	for (unsigned n = 0; n < NFILE; n++) {
+		Graph *g = graph_in(n, name);
+		if (g)
+			return g;
+	}
 	fail_msg("no graph %s", name);
 	return NULL;
 }
@@ -237,9 +264,10 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_graphs, setup, teardown),
 	};
-	if (argc < 2 || argc > 3)
+	if (argc < 1 + NFILE || argc > 2 + NFILE)
 		return 2;
-	path = argv[1];
-	only = argv[2];
+	for (unsigned n = 0; n < NFILE; n++)
+		path[n] = argv[1 + n];
+	only = argv[1 + NFILE];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
