@@ -191,7 +191,7 @@ c_signature(Arena *a, const Program *const *const *program, uint32_t nlevel, uin
 {
 	const Graph *g = program[0][p]->graph;
 	Signature x = {.arena = a, .g = g, .out = out};
-	*out = (CSignature){.graph = g, .name = name_text(g->names, g->name)};
+	*out = (CSignature){.graph = g, .name = name_text(g->names, g->name), .json = signature_json(a, g)};
 	if (is_reserved(out->name, true)) {
 		*why = arena_text(a, "no C function can be called '%s'", out->name);
 		return false;

@@ -27,7 +27,7 @@ typedef struct {
  * scalars that the workspace depends on and that give no dim. */
 typedef struct {
 	const Graph *graph;
-	const char *name;
+	const char *name, *json; /* json: signature_json's */
 	VEC(CArg) call, sizes;
 	CArg stream; /* behind `call` on a GPU */
 	uint32_t nword, ndim; /* parameters and results; dims, the fixed ones too */

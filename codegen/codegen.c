@@ -1,12 +1,11 @@
-/* codegen.c: programs to an artefact, or one kernel of it to its code. LLVM's objects live inside emit_inside. An
- * artefact that is made `late` needs none of them. */
+/* codegen.c: programs to an artefact, or one kernel of it to its code. LLVM's objects live inside emit_inside, or in
+ * another process. An artefact that is made `late` needs none of them. */
 #include "codegen/codegen.h"
 
-#include "codegen/emit.h"
 #include "codegen/equal_kernels.h"
 #include "codegen/image_write.h"
+#include "codegen/job.h"
 #include "codegen/legal.h"
-#include "codegen/lower.h"
 
 enum { LATE_LEVEL = 2 }; /* of LLVM, as CodegenOptions.opt_level */
 
@@ -46,20 +45,36 @@ name_kernels(Job *j)
 }
 
 static void
-lower(Job *j, uint32_t p, uint32_t k)
+add_kernel(Job *j, ModuleJob *m, uint32_t p, uint32_t k)
 {
 	const Kernel *kernel = &j->program[p]->kernel.at[k];
-	lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target, kernel->tir, j->symbol[p][k], kernel->serial);
+	vec_push(j->arena, &m->kernel, ((JobKernel){kernel->tir, j->symbol[p][k], kernel->serial}));
+}
+
+/* By LLVM here, where j->emit is open, or elsewhere. */
+static bool
+make_module(Job *j, const ModuleJob *m, JobMade *made)
+{
+	const CodegenOptions *o = j->options;
+	if (!o->elsewhere)
+		return module_make(&j->emit, m, made) || failed(j, j->emit.error) == CODEGEN_OK;
+	if (module_elsewhere(j->arena, o->elsewhere, m, made, &j->out->message) == CODEGEN_OK)
+		return true;
+	j->out->unanswered = !j->out->message;
+	return false;
 }
 
 /* All kernels in the one module. */
 static bool
-lower_programs(Job *j)
+make_together(Job *j, JobMade *made)
 {
+	const CodegenOptions *o = j->options;
+	ModuleJob m = {.cpu = o->cpu, .level = o->opt_level, .want_llvm = o->want_llvm, .want_asm = o->want_asm};
+	m.want_code = !o->no_code && j->target.arch == ARCH_X86;
 	for (uint32_t p = 0; p < j->nprogram; p++)
 		for (uint32_t k = 0; k < j->program[p]->kernel.n; k++)
-			lower(j, p, k);
-	return emit_optimise(&j->emit);
+			add_kernel(j, &m, p, k);
+	return make_module(j, &m, made);
 }
 
 /* --- a GPU's modules, a kernel each --- */
@@ -85,12 +100,14 @@ assemble(Job *j, Made *m)
 static bool
 make(Job *j, uint32_t p, uint32_t k, Made *m)
 {
-	emit_new_module(&j->emit);
-	lower(j, p, k);
-	if (emit_optimise(&j->emit) && emit_ptx(&j->emit, &m->text, &m->text_bytes))
-		return assemble(j, m);
-	failed(j, j->emit.error);
-	return false;
+	ModuleJob job = {.cpu = j->options->cpu, .level = j->options->opt_level, .want_code = true};
+	JobMade made = {0};
+	add_kernel(j, &job, p, k);
+	if (!make_module(j, &job, &made))
+		return false;
+	m->text = made.code;
+	m->text_bytes = made.n;
+	return assemble(j, m);
 }
 
 /* A late one is kept as it is. */
@@ -130,9 +147,9 @@ lower_apart(Job *j)
 /* --- the whole --- */
 
 static bool
-write_image(Job *j)
+write_image(Job *j, const JobMade *made)
 {
-	ImageInput in = {.program = j->program, .nprogram = j->nprogram};
+	ImageInput in = {.program = j->program, .nprogram = j->nprogram, .code = made->code, .code_size = made->n};
 	const char *why = NULL;
 	bool gpu = j->target.arch == ARCH_NVPTX;
 	in.target = gpu ? IMG_TARGET_CUDA : IMG_TARGET_CPU;
@@ -142,10 +159,6 @@ write_image(Job *j)
 	if (gpu && !lower_apart(j))
 		return false;
 	in.symbol = (const char *const *const *)(gpu ? j->entry : j->symbol);
-	if (!gpu && !emit_object(&j->emit, &in.code, &in.code_size)) {
-		failed(j, j->emit.error);
-		return false;
-	}
 	if (image_write(j->arena, &in, &j->out->image, &j->out->image_size, &why))
 		return true;
 	failed(j, why);
@@ -157,19 +170,16 @@ generate(void *user)
 {
 	Job *j = user;
 	const CodegenOptions *o = j->options;
+	JobMade made = {0};
 	bool together = o->want_llvm || o->want_asm || j->target.arch != ARCH_NVPTX;
-	if ((together || !o->late) && !emit_open(&j->emit, j->arena, &j->target, o->opt_level, o->machines))
+	if (!o->elsewhere && (together || !o->late) && !emit_open(&j->emit, j->arena, &j->target, o->opt_level, o->machines))
 		return failed(j, j->emit.error);
 	name_kernels(j);
-	if (together && !lower_programs(j))
-		return failed(j, j->emit.error);
-	if (o->want_llvm)
-		j->out->llvm = emit_llvm(&j->emit);
-	if (o->want_asm && !emit_assembly(&j->emit, &j->out->assembly))
-		return failed(j, j->emit.error);
-	if (!o->no_code && !write_image(j))
+	if (together && !make_together(j, &made))
 		return CODEGEN_FAILED;
-	return CODEGEN_OK;
+	j->out->llvm = made.llvm;
+	j->out->assembly = made.assembly;
+	return o->no_code || write_image(j, &made) ? CODEGEN_OK : CODEGEN_FAILED;
 }
 
 CodegenStatus
@@ -195,19 +205,18 @@ typedef struct {
 	const TirKernel *tir;
 	Target target;
 	Emit emit;
-	const void *ptx;
-	size_t n;
+	JobMade made;
 } LateJob;
 
 static CodegenStatus
 generate_late(void *user)
 {
 	LateJob *j = user;
-	Emit *e = &j->emit;
-	if (!emit_open(e, j->arena, &j->target, LATE_LEVEL, j->kernel->machines))
-		return CODEGEN_FAILED;
-	lower_kernel(j->arena, e->module, e->builder, &j->target, j->tir, j->kernel->symbol, j->kernel->serial);
-	return emit_optimise(e) && emit_ptx(e, &j->ptx, &j->n) ? CODEGEN_OK : CODEGEN_FAILED;
+	const LateKernel *k = j->kernel;
+	ModuleJob m = {.level = LATE_LEVEL, .want_code = true};
+	vec_push(j->arena, &m.kernel, ((JobKernel){j->tir, k->symbol, k->serial}));
+	return emit_open(&j->emit, j->arena, &j->target, LATE_LEVEL, k->machines) && module_make(&j->emit, &m, &j->made)
+	       ? CODEGEN_OK : CODEGEN_FAILED;
 }
 
 /* The text was written here, and is checked all the same: it may have been in a file meanwhile. */
@@ -235,7 +244,7 @@ codegen_kernel(Arena *a, const char *cpu, const LateKernel *k, const char **ptx,
 		status = emit_inside(&j->emit, a, generate_late, j);
 	if (j->emit.error[0])
 		*why = arena_text(a, "%s", j->emit.error);
-	*ptx = j->ptx;
-	*n = j->n;
+	*ptx = j->made.code;
+	*n = j->made.n;
 	return status;
 }

@@ -29,6 +29,20 @@ void codegen_machines_free(CodegenMachines *m);
 typedef bool Assemble(void *user, Arena *a, const char *ptx, const char *sm, const void **bytes, size_t *n,
                       const char **why);
 
+/* A job for LLVM in another process (codegen/job.h); the answer is codegen_serve's. */
+typedef struct {
+	const char *what;     /* its one kernel's symbol; NULL: it has several */
+	uint32_t kernels;     /* how many */
+	const void *bytes;
+	size_t n;
+} CodegenJob;
+/* The answer's bytes in a; false when there is none, and user knows why. */
+typedef bool ElsewhereFn(void *user, Arena *a, const CodegenJob *job, const char **answer, size_t *n);
+typedef struct {
+	ElsewhereFn *ask;
+	void *user;
+} Elsewhere;
+
 typedef struct {
 	const char *cpu;      /* "host", or "x86-64", "x86-64-v3", "x86-64-v4", an LLVM name such as sapphirerapids; a GPU: "sm_90a" */
 	bool want_llvm, want_asm;
@@ -38,6 +52,7 @@ typedef struct {
 	Assemble *assemble;   /* for GPUs; NULL: the artefact has the text alone, for the driver to assemble */
 	void *user;           /* its */
 	CodegenMachines *machines; /* NULL: none are kept */
+	const Elsewhere *elsewhere; /* NULL: LLVM runs in this process */
 } CodegenOptions;
 
 typedef enum { CODEGEN_OK, CODEGEN_ILLEGAL, CODEGEN_FAILED } CodegenStatus;
@@ -48,6 +63,7 @@ typedef struct {
 	const char *llvm, *assembly; /* texts asked for, all kernels in one */
 	const char *message;  /* ILLEGAL: which operation of which kernel the target lacks; FAILED: LLVM's words, or: */
 	bool unassembled;     /* FAILED: they are the assembler's */
+	bool unanswered;      /* FAILED: there are none, elsewhere knows */
 } CodegenResult;
 
 /* One artefact with an entry point per program. Everything in `out` is in a. */
@@ -63,6 +79,9 @@ typedef struct {
 } LateKernel;
 /* Its code as text for GPU `cpu`, the same that the artefact would have; *n counts the NUL. Everything is in a. */
 CodegenStatus codegen_kernel(Arena *a, const char *cpu, const LateKernel *k, const char **ptx, size_t *n, const char **why);
+
+/* Does a CodegenJob's bytes in this process and appends the answer; false for what is no job. Everything is in a. */
+bool codegen_serve(Arena *a, const void *job, size_t n, CodegenMachines *machines, Text *answer);
 
 /* What the target offers to the passes. */
 typedef struct {

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#include "codegen/image_write.h"
-
 typedef LLVMValueRef Val;
 
 typedef struct {
@@ -189,7 +187,7 @@ add_call_dl(Entry *e, const char *runtime)
 static void
 add_signature(Entry *e)
 {
-	const char *json = signature_json(e->arena, e->s->graph);
+	const char *json = e->s->json;
 	Val text = LLVMConstStringInContext2(e->ctx, json, strlen(json), 0);
 	Val global = LLVMAddGlobal(e->module, LLVMTypeOf(text), arena_text(e->arena, "%s_signature_json", e->s->name));
 	LLVMSetInitializer(global, text);

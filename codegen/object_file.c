@@ -1,18 +1,12 @@
-/* object_file.c: see object_file.h. One LLVM module holds the kernels of every level, each with the
- * instruction sets of its level as attributes, so that one object serves all processors; an artefact
- * without code for each level, as constants; an artefact with code for each GPU; and the C functions.
- * With `launch`, the runtime's part in a launch is linked in and nothing of it that isn't called is
- * kept. */
+/* object_file.c: see object_file.h. What is checked and known before LLVM, the artefacts, and the texts beside the
+ * object, which object_make.c makes. */
 #include "codegen/object_file.h"
 
 #include <string.h>
 
-#include "codegen/c_signature.h"
-#include "codegen/emit.h"
 #include "codegen/image_write.h"
+#include "codegen/job.h"
 #include "codegen/legal.h"
-#include "codegen/lower.h"
-#include "codegen/object_entry.h"
 #include "ir/image.h"
 
 typedef struct {
@@ -25,7 +19,8 @@ typedef struct {
 	ObjectResult *out;
 	Target *target;         /* by level */
 	CSignature *signature;  /* by program */
-	LLVMTypeRef ptr, i32;
+	ObjectJob job;
+	JobMade made;
 	Emit emit;
 } Job;
 
@@ -123,10 +118,11 @@ generate_gpu(Job *j, uint32_t n)
 	const ObjectLevel *level = &j->gpu[n];
 	ObjectGpu *code = &j->gpu_code[n];
 	CodegenOptions o = {.cpu = level->cpu, .want_asm = true, .opt_level = in->opt_level, .assemble = in->assemble,
-	                    .user = in->user};
+	                    .user = in->user, .elsewhere = in->elsewhere};
 	CodegenStatus status = codegen_cpu(j->arena, level->program, in->nprogram, &o, &j->image[n]);
 	j->out->message = j->image[n].message;
 	j->out->unassembled = j->image[n].unassembled;
+	j->out->unanswered = j->image[n].unanswered;
 	if (status != CODEGEN_OK)
 		return status;
 	code->name = level->cpu;
@@ -150,120 +146,49 @@ generate_gpus(Job *j)
 	return status;
 }
 
-/* --- constants --- */
+/* --- what LLVM makes of it --- */
 
-static LLVMValueRef
-constant(Job *j, const char *name, LLVMValueRef value)
-{
-	LLVMValueRef g = LLVMAddGlobal(j->emit.module, LLVMTypeOf(value), name);
-	LLVMSetInitializer(g, value);
-	LLVMSetGlobalConstant(g, 1);
-	LLVMSetLinkage(g, LLVMInternalLinkage);
-	LLVMSetAlignment(g, 8);
-	return g;
-}
-
-/* The artefact of a level, without code. */
+/* The kernels of a level, and the artefact, without code. */
 static bool
-add_tables(Job *j, uint32_t n, const char *const *const *symbol, LLVMValueRef *out)
-{
-	ImageInput in = {.program = j->level[n].program, .nprogram = j->in->nprogram, .symbol = symbol,
-	                 .target = IMG_TARGET_CPU, .needs = {j->target[n].features}};
-	const void *bytes;
-	const char *why = NULL;
-	size_t size;
-	if (!image_write(j->arena, &in, &bytes, &size, &why)) {
-		failed(j, why);
-		return false;
-	}
-	LLVMValueRef text = LLVMConstStringInContext2(j->emit.ctx, bytes, size, 1);
-	*out = constant(j, arena_text(j->arena, "texo.tables.%u", n), text);
-	return true;
-}
-
-/* --- code --- */
-
-static void
-set_features(Job *j, LLVMValueRef f, const Target *t)
-{
-	const char *pair[2][2] = {{"target-cpu", "x86-64"}, {"target-features", target_feature_string(t, j->arena)}};
-	for (unsigned k = 0; k < 2; k++)
-		LLVMAddAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-		                        LLVMCreateStringAttribute(j->emit.ctx, pair[k][0], (unsigned)strlen(pair[k][0]),
-		                                                  pair[k][1], (unsigned)strlen(pair[k][1])));
-	LLVMSetLinkage(f, LLVMInternalLinkage);
-}
-
-/* The kernels of a level, and an ImageLevel in *out. */
-static bool
-add_level(Job *j, uint32_t n, LLVMValueRef *out)
+add_level(Job *j, uint32_t n)
 {
 	const ObjectLevel *level = &j->level[n];
 	const char ***symbol = ARENA_ARRAY(j->arena, const char **, j->in->nprogram);
-	VEC(LLVMValueRef) entry = {0};
+	JobLevel to = {.cpu = level->cpu};
+	const char *why = NULL;
 	for (uint32_t p = 0; p < j->in->nprogram; p++) {
 		const Program *from = level->program[p];
 		symbol[p] = ARENA_ARRAY(j->arena, const char *, from->kernel.n);
 		for (uint32_t k = 0; k < from->kernel.n; k++) {
 			symbol[p][k] = arena_text(j->arena, "%s.%u.%s", j->signature[p].name, k, level->cpu);
-			lower_kernel(j->arena, j->emit.module, j->emit.builder, &j->target[n], from->kernel.at[k].tir, symbol[p][k],
-			             from->kernel.at[k].serial);
-			LLVMValueRef f = LLVMGetNamedFunction(j->emit.module, symbol[p][k]);
-			set_features(j, f, &j->target[n]);
-			vec_push(j->arena, &entry, f);
+			JobKernel kernel = {from->kernel.at[k].tir, symbol[p][k], from->kernel.at[k].serial};
+			vec_push(j->arena, &to.kernel, kernel);
 		}
 	}
-	LLVMValueRef field[2];
-	if (!add_tables(j, n, (const char *const *const *)symbol, &field[0]))
+	ImageInput in = {.program = level->program, .nprogram = j->in->nprogram, .symbol = (const char *const *const *)symbol,
+	                 .target = IMG_TARGET_CPU, .needs = {j->target[n].features}};
+	if (!image_write(j->arena, &in, &to.tables.bytes, &to.tables.n, &why)) {
+		failed(j, why);
 		return false;
-	field[1] = constant(j, arena_text(j->arena, "texo.entry.%u", n), LLVMConstArray2(j->ptr, entry.at, entry.n));
-	*out = LLVMConstStructInContext(j->emit.ctx, field, 2, 0);
+	}
+	vec_push(j->arena, &j->job.level, to);
 	return true;
 }
 
-static LLVMValueRef
-array_of(Job *j, const char *name, LLVMValueRef *at, uint32_t n)
-{
-	return n ? constant(j, name, LLVMConstArray2(LLVMTypeOf(at[0]), at, n)) : LLVMConstNull(j->ptr);
-}
-
-/* The artefacts, and a pointer of the runtime's that is NULL at first. */
-static void
-add_gpus(Job *j, LLVMValueRef *field)
-{
-	LLVMTypeRef i64 = LLVMInt64TypeInContext(j->emit.ctx);
-	LLVMValueRef *gpu = ARENA_ARRAY(j->arena, LLVMValueRef, j->in->ngpu + 1);
-	for (uint32_t n = 0; n < j->in->ngpu; n++) {
-		size_t size = j->image[n].image_size;
-		LLVMValueRef bytes = LLVMConstStringInContext2(j->emit.ctx, j->image[n].image, size, 1);
-		LLVMValueRef pair[2] = {constant(j, arena_text(j->arena, "texo.gpu.%u", n), bytes), LLVMConstInt(i64, size, 0)};
-		gpu[n] = LLVMConstStructInContext(j->emit.ctx, pair, 2, 0);
-	}
-	field[0] = LLVMConstInt(i64, j->in->ngpu, 0);
-	field[1] = array_of(j, "texo.gpus", gpu, j->in->ngpu);
-	field[2] = LLVMConstNull(j->ptr);
-	if (j->in->ngpu == 0)
-		return;
-	field[2] = LLVMAddGlobal(j->emit.module, j->ptr, "texo.loaded");
-	LLVMSetInitializer(field[2], LLVMConstNull(j->ptr));
-	LLVMSetLinkage(field[2], LLVMInternalLinkage);
-	LLVMSetAlignment(field[2], 8);
-}
-
 static bool
-add_object(Job *j)
+plan(Job *j)
 {
-	uint32_t nlevel = j->in->nlevel;
-	LLVMValueRef *level = ARENA_ARRAY(j->arena, LLVMValueRef, nlevel + 1);
-	for (uint32_t n = 0; n < nlevel; n++)
-		if (!add_level(j, n, &level[n]))
+	const ObjectInput *in = j->in;
+	j->job.opt_level = in->opt_level;
+	for (uint32_t n = 0; n < in->nlevel; n++)
+		if (!add_level(j, n))
 			return false;
-	LLVMValueRef field[6] = {LLVMConstInt(j->i32, IMAGE_VERSION, 0), LLVMConstInt(j->i32, nlevel, 0)};
-	field[2] = array_of(j, "texo.levels", level, nlevel);
-	add_gpus(j, field + 3);
-	LLVMValueRef object = constant(j, "texo.object", LLVMConstStructInContext(j->emit.ctx, field, 6, 0));
-	for (uint32_t p = 0; p < j->in->nprogram; p++)
-		entry_add(j->arena, j->emit.module, j->emit.builder, object, p, &j->signature[p], nlevel > 0, j->in->ngpu > 0);
+	for (uint32_t n = 0; n < in->ngpu; n++)
+		vec_push(j->arena, &j->job.gpu, ((ObjectBitcode){j->image[n].image, j->image[n].image_size}));
+	for (const ObjectBitcode *b = in->launch; b && b->n; b++)
+		vec_push(j->arena, &j->job.launch, *b);
+	j->job.signature = j->signature;
+	j->job.nsignature = in->nprogram;
 	return true;
 }
 
@@ -341,24 +266,31 @@ list_symbols(Job *j)
 /* --- the whole --- */
 
 static CodegenStatus
-generate(void *user)
+make_here(void *user)
 {
 	Job *j = user;
 	Target baseline;
-	target_named("x86-64", &baseline);
-	if (!emit_open(&j->emit, j->arena, &baseline, j->in->opt_level, NULL))
-		return failed(j, j->emit.error);
-	j->ptr = LLVMPointerTypeInContext(j->emit.ctx, 0);
-	j->i32 = LLVMInt32TypeInContext(j->emit.ctx);
-	for (const ObjectBitcode *b = j->in->launch; b && b->n; b++)
-		if (!emit_add_bitcode(&j->emit, b->bytes, b->n))
-			return failed(j, j->emit.error);
-	emit_make_internal(&j->emit);
-	if (!add_object(j))
+	target_named(OBJECT_CPU, &baseline);
+	return emit_open(&j->emit, j->arena, &baseline, j->in->opt_level, NULL) && object_make(&j->emit, &j->job, &j->made)
+	       ? CODEGEN_OK : failed(j, j->emit.error);
+}
+
+static CodegenStatus
+generate(Job *j)
+{
+	CodegenStatus status;
+	if (!plan(j))
 		return CODEGEN_FAILED;
-	if (!emit_drop_unused(&j->emit) || !emit_optimise(&j->emit) ||
-	    !emit_linkable(&j->emit, &j->out->object, &j->out->size))
-		return failed(j, j->emit.error);
+	if (j->in->elsewhere) {
+		status = object_elsewhere(j->arena, j->in->elsewhere, &j->job, &j->made, &j->out->message);
+		j->out->unanswered = !j->out->message;
+	} else {
+		status = emit_inside(&j->emit, j->arena, make_here, j);
+	}
+	if (status != CODEGEN_OK)
+		return status;
+	j->out->object = j->made.code;
+	j->out->size = j->made.n;
 	j->out->header = c_header(j->arena, j->signature, j->in->nprogram, level_names(j), j->in->nlevel > 0,
 	                          j->in->ngpu > 0);
 	j->out->manifest = manifest(j);
@@ -375,5 +307,5 @@ codegen_object(Arena *a, const ObjectInput *in, ObjectResult *out)
 	CodegenStatus status = check(j);
 	if (status == CODEGEN_OK)
 		status = generate_gpus(j);
-	return status == CODEGEN_OK ? emit_inside(&j->emit, a, generate, j) : status;
+	return status == CODEGEN_OK ? generate(j) : status;
 }

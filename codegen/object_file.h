@@ -33,6 +33,7 @@ typedef struct {
 	/* What a launch needs, ending with one of 0 bytes; NULL: the object calls libtexo-rt for it. */
 	const ObjectBitcode *launch;
 	int opt_level;                 /* LLVM code generation level 0..3 */
+	const Elsewhere *elsewhere;    /* NULL: LLVM runs in this process */
 } ObjectInput;
 
 typedef struct {
@@ -45,6 +46,7 @@ typedef struct {
 	uint32_t nsymbol;
 	const char *message;           /* when it failed */
 	bool unassembled;              /* FAILED: it is the assembler's */
+	bool unanswered;               /* FAILED: there is none, elsewhere knows */
 } ObjectResult;
 
 /* Everything in out is in a. The same input gives the same bytes. CODEGEN_ILLEGAL also where a graph's
