@@ -1,21 +1,28 @@
 /* assembler.c: see assembler.h. Text and code travel in files without a name, so that nothing is left
  * behind whatever happens, and what the assembler notes in the code of how it was called stays the
- * same. */
-#define _GNU_SOURCE /* memfd_create */
+ * same. It has a worker's time and memory (isolation.h), and no network. */
+#define _GNU_SOURCE /* memfd_create, vfork */
 #include "driver/assembler.h"
+#include "driver/isolation.h"
+#include "driver/worker_confine.h"
 
 #include <errno.h>
-#include <spawn.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-extern char **environ;
+enum { MAX_SAID = 600, CANT_CONFINE = 126, CANT_RUN = 127 };
 
-enum { MAX_SAID = 600 };
+typedef struct {
+	const char *path;
+	unsigned seconds; /* for each kernel; 0: there is no limit */
+	size_t bytes;
+} Assembler;
 
 /* --- where it is --- */
 
@@ -38,32 +45,77 @@ typedef struct {
 	int in, out, said; /* text, code, messages */
 } Files;
 
+/* In a process that shares our memory until it is another program: system calls alone. *code tells why it is none. */
+static _Noreturn void
+become(char *const *argv, const Files *f, unsigned seconds, size_t bytes, volatile int *code)
+{
+	int exit_code = CANT_CONFINE;
+	if (dup2(f->said, 1) >= 0 && dup2(f->said, 2) >= 0 && (!seconds || program_confine(seconds, bytes))) {
+		execv(argv[0], argv);
+		exit_code = CANT_RUN;
+	}
+	*code = errno;
+	_exit(exit_code);
+}
+
+static int64_t
+now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Its end; false when it took longer than `seconds` (0: it may), and was ended. */
+static bool
+wait_for(pid_t child, unsigned seconds, int *status)
+{
+	int64_t deadline = now_ns() + (int64_t)seconds * 1000000000;
+	struct timespec nap = {0, 100000};
+	pid_t got;
+	while ((got = waitpid(child, status, seconds ? WNOHANG : 0)) != child) {
+		if (got < 0 && errno != EINTR)
+			return false;
+		if (got == 0 && now_ns() > deadline) {
+			kill(child, SIGKILL);
+			waitpid(child, status, 0);
+			return false;
+		}
+		if (got == 0)
+			nanosleep(&nap, NULL);
+		nap.tv_nsec = nap.tv_nsec < 2000000 ? nap.tv_nsec * 2 : nap.tv_nsec;
+	}
+	return true;
+}
+
 /* Waits for its end; 0 when it did its work, else why not. */
 static const char *
-run(Arena *a, const char *path, const char *sm, const Files *f)
+run(Arena *a, const Assembler *x, unsigned kernels, const char *sm, const Files *f)
 {
-	char *argv[] = {arena_text(a, "%s", path), arena_text(a, "-arch=%s", sm), arena_text(a, "-o"),
+	char *argv[] = {arena_text(a, "%s", x->path), arena_text(a, "-arch=%s", sm), arena_text(a, "-o"),
 	                arena_text(a, "/proc/self/fd/%d", f->out), arena_text(a, "/proc/self/fd/%d", f->in), NULL};
-	posix_spawn_file_actions_t actions;
-	pid_t child;
-	int status;
-	if (posix_spawn_file_actions_init(&actions) != 0)
-		return "out of memory";
-	posix_spawn_file_actions_adddup2(&actions, f->said, 1);
-	posix_spawn_file_actions_adddup2(&actions, f->said, 2);
-	int code = posix_spawn(&child, path, &actions, NULL, argv, environ);
-	posix_spawn_file_actions_destroy(&actions);
-	if (code)
-		return arena_text(a, "cannot run %s: %s", path, strerror(code));
-	while (waitpid(child, &status, 0) < 0)
-		if (errno != EINTR)
-			return arena_text(a, "cannot wait for %s: %s", path, strerror(errno));
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+	unsigned seconds = x->seconds * kernels;
+	volatile int code = 0;
+	int status = 0;
+	pid_t child = vfork();
+	if (child == 0)
+		become(argv, f, seconds, x->bytes, &code);
+	if (child < 0)
+		return arena_text(a, "cannot run %s: %s", x->path, strerror(errno));
+	bool ended = wait_for(child, WORKER_PATIENCE * seconds, &status);
+	if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return NULL;
+	if (!ended || (WIFSIGNALED(status) && WTERMSIG(status) == SIGXCPU))
+		return arena_text(a, "%s was given %u second%s and needs more; --worker-seconds=N gives N for each kernel", x->path, seconds,
+		                  seconds == 1 ? "" : "s");
+	if (code && WEXITSTATUS(status) == CANT_CONFINE)
+		return arena_text(a, "the system can't limit what %s may do: %s; --in-process runs it without limits", x->path, strerror(code));
+	if (code)
+		return arena_text(a, "cannot run %s: %s", x->path, strerror(code));
 	char said[MAX_SAID + 1] = "";
 	ssize_t n = pread(f->said, said, MAX_SAID, 0);
 	said[n > 0 ? n : 0] = 0;
-	return arena_text(a, "%s can't assemble the code: %s", path, said);
+	return arena_text(a, "%s can't assemble the code: %s", x->path, said);
 }
 
 /* All of the file, in a. */
@@ -85,10 +137,20 @@ read_code(Arena *a, int fd, const void **bytes, size_t *n)
 	return NULL;
 }
 
+static unsigned
+count_kernels(const char *ptx)
+{
+	unsigned n = 0;
+	for (const char *at = ptx; (at = strstr(at, "\n.visible .entry ")); at++)
+		n++;
+	return n ? n : 1;
+}
+
 static const char *
-assemble_files(Arena *a, const char *path, const char *ptx, const char *sm, const Files *f, const void **bytes, size_t *n)
+assemble_files(Arena *a, const Assembler *x, const char *ptx, const char *sm, const Files *f, const void **bytes, size_t *n)
 {
 	size_t left = strlen(ptx);
+	unsigned kernels = count_kernels(ptx);
 	if (f->in < 0 || f->out < 0 || f->said < 0)
 		return arena_text(a, "no room for the code: %s", strerror(errno));
 	while (left) {
@@ -98,7 +160,7 @@ assemble_files(Arena *a, const char *path, const char *ptx, const char *sm, cons
 		ptx += put > 0 ? put : 0;
 		left -= put > 0 ? (size_t)put : 0;
 	}
-	const char *why = run(a, path, sm, f);
+	const char *why = run(a, x, kernels, sm, f);
 	return why ? why : read_code(a, f->out, bytes, n);
 }
 
@@ -125,8 +187,14 @@ assembler_need(Session *s, CodegenOptions *o)
 		return problem_help(&s->problem, "install the CUDA toolkit, or pip's nvidia-cuda-nvcc, and put its bin on PATH; without it "
 		                                 "the GPU's driver assembles what is loaded");
 	}
+	Assembler *x = ARENA_NEW(&s->arena, Assembler);
+	*x = (Assembler){.path = path};
+	if (s->isolation) {
+		x->seconds = s->isolation->ctx.worker_seconds;
+		x->bytes = (size_t)s->isolation->ctx.worker_mib << 20;
+	}
 	o->assemble = assemble;
-	o->user = arena_text(&s->arena, "%s", path);
+	o->user = x;
 	return true;
 }
 
@@ -134,9 +202,10 @@ const char *
 assembler_version(Arena *a, const CodegenOptions *o)
 {
 	struct stat st;
-	if (!o->assemble || stat(o->user, &st) != 0)
+	const Assembler *x = o->user;
+	if (!o->assemble || stat(x->path, &st) != 0)
 		return "";
-	return arena_text(a, "%s, %lld bytes, %lld.%09ld", (const char *)o->user, (long long)st.st_size,
+	return arena_text(a, "%s, %lld bytes, %lld.%09ld", x->path, (long long)st.st_size,
 	                  (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
 }
 

@@ -5,6 +5,7 @@
 #include "driver/assembler.h"
 #include "driver/compile.h"
 #include "driver/forms.h"
+#include "driver/isolation.h"
 #include "driver/output_file.h"
 #include "driver/shared_object.h"
 
@@ -174,7 +175,7 @@ generate(Build *b)
 {
 	Session *s = b->s;
 	ObjectInput in = {.level = b->level, .nlevel = b->nlevel, .nprogram = b->nprogram, .gpu = b->gpu, .ngpu = b->ngpu,
-	                  .assemble = b->machine.assemble, .user = b->machine.user, .opt_level = 2};
+	                  .assemble = b->machine.assemble, .user = b->machine.user, .opt_level = 2, .elsewhere = isolation_elsewhere(s)};
 	in.want_cubin = option_lists(s->options, OPT_EMIT, "cubin");
 	if (option_value(s->options, OPT_POOL)) {
 		uint32_t n = 0;
@@ -191,6 +192,8 @@ generate(Build *b)
 	case CODEGEN_ILLEGAL:
 		return problem(&s->problem, EXIT_INPUT, "%s can't be built: %s", b->unit.path, b->result.message);
 	case CODEGEN_FAILED:
+		if (b->result.unanswered) /* a problem already */
+			return false;
 		return problem(&s->problem, b->result.unassembled ? EXIT_DEVICE : EXIT_BUG, "code generation failed: %s", b->result.message);
 	}
 	return false;

@@ -2,6 +2,7 @@
 #include "driver/assembler.h"
 #include "driver/compile.h"
 #include "driver/input_spec.h"
+#include "driver/isolation.h"
 #include "driver/near.h"
 #include "driver/source.h"
 
@@ -214,12 +215,15 @@ compile_code(Session *s, const Program *p, const CodegenOptions *o, CodegenResul
 	CodegenOptions with = *o;
 	if (codegen_is_sm(o->cpu) && !o->assemble && !assembler_choose(s, false, &with))
 		return false;
+	with.elsewhere = isolation_elsewhere(s);
 	switch (codegen_cpu(&s->arena, &p, 1, &with, out)) {
 	case CODEGEN_OK:
 		return true;
 	case CODEGEN_ILLEGAL:
 		return problem(&s->problem, EXIT_INPUT, "the target can't run this graph: %s", out->message);
 	case CODEGEN_FAILED:
+		if (out->unanswered) /* a problem already */
+			return false;
 		return problem(&s->problem, out->unassembled ? EXIT_DEVICE : EXIT_BUG, "code generation failed: %s", out->message);
 	}
 	return false;

@@ -3,6 +3,7 @@
 #include "codegen/codegen.h"
 #include "driver/assembler.h"
 #include "driver/disk_cache.h"
+#include "driver/isolation.h"
 #include "runtime/cuda.h"
 
 #include <dlfcn.h>
@@ -62,6 +63,17 @@ find_assembler(Arena *a, bool driver)
 	                 "install the CUDA toolkit, or pip's nvidia-cuda-nvcc, and put its bin on PATH"};
 }
 
+/* Asks for a module of no kernel. */
+static Finding
+find_worker(Session *s)
+{
+	CodegenResult made;
+	const CodegenOptions o = {.cpu = "host", .no_code = true, .opt_level = 2, .elsewhere = isolation_elsewhere(s)};
+	bool ok = codegen_cpu(&s->arena, NULL, 0, &o, &made) == CODEGEN_OK;
+	return (Finding){"worker", ok, ok ? "code is generated in a process that opens no file" : s->problem.text,
+	                 "--in-process, or TEXO_IN_PROCESS=1, generates code without one, for programs that you trust"};
+}
+
 static Finding
 find_temporary(Arena *a)
 {
@@ -106,6 +118,7 @@ command_doctor(Session *s, void *arg)
 		driver,
 		find_gpu(a),
 		find_assembler(a, driver.present),
+		find_worker(s),
 		find_temporary(a),
 		find_cache(s),
 	};

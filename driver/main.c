@@ -1,10 +1,10 @@
 /* main.c: texo. Reads the command line, arranges for signals, runs the command's session, ends with
  * its exit code. */
 #define _XOPEN_SOURCE 700 /* sigaltstack */
+#include "driver/isolation.h"
 #include "driver/output_file.h"
 #include "driver/sanitized.h"
 #include "driver/session.h"
-#include "driver/api/worker.h"
 #include "driver/worker_serve.h"
 
 #include <fcntl.h>
@@ -86,6 +86,7 @@ typedef struct {
 	int argc;
 	char **argv;
 	Options options;
+	Isolation isolation;
 } CommandLine;
 
 static ExitCode
@@ -125,6 +126,7 @@ dispatch(Session *s, void *arg)
 		return session_fail(s);
 	if (o->command != CMD_CHECK && o->command != CMD_FMT)
 		s->arena.limit = LOWERING_LIMIT;
+	isolation_begin(s, &line->isolation, "/proc/self/exe");
 	return command_table[o->command](s, NULL);
 }
 
@@ -137,5 +139,7 @@ main(int argc, char **argv)
 	hold_standard_descriptors();
 	arrange_signals();
 	arrange_crashes();
-	return (int)session_run(host_default(), &line.options, SESSION_LIMIT, dispatch, &line, NULL);
+	ExitCode code = session_run(host_default(), &line.options, SESSION_LIMIT, dispatch, &line, NULL);
+	isolation_end(&line.isolation);
+	return (int)code;
 }

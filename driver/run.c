@@ -4,6 +4,7 @@
 #include "driver/disk_cache.h"
 #include "driver/element_text.h"
 #include "driver/forms.h"
+#include "driver/isolation.h"
 #include "driver/npy.h"
 #include "driver/output_file.h"
 #include "driver/near.h"
@@ -133,6 +134,7 @@ make_code(Run *r, DiskCache *cache, CodegenResult *code)
 	disk_cache_open(s, &r->unit, r->graph, cache);
 	if (disk_cache_get(s, cache, code))
 		return true;
+	isolation_expect(s);
 	Program *p = compile_program(s, r->graph, &po);
 	r->stopped = !p;
 	if (!p)

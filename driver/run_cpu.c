@@ -3,6 +3,7 @@
 #include "driver/assembler.h"
 #include "driver/compile.h"
 #include "driver/cpu_launch.h"
+#include "driver/isolation.h"
 #include "runtime/cuda.h"
 #include "runtime/pool.h"
 
@@ -105,8 +106,11 @@ refused(Session *s, texo_status status)
 		break;
 	}
 	text = text && *text ? text : "no details";
-	if (code != EXIT_DEVICE || status != TEXO_BAD_ARTEFACT)
-		return problem(&s->problem, code, "%s: %s", texo_status_name(status), text);
+	if (code != EXIT_DEVICE || status != TEXO_BAD_ARTEFACT) {
+		problem(&s->problem, code, "%s: %s", texo_status_name(status), text);
+		const char *help = strstr(text, "worker") ? isolation_help(s, status) : NULL;
+		return help && problem_help(&s->problem, "%s", help);
+	}
 	problem(&s->problem, code, "--target=%s: %s", option_value(s->options, OPT_TARGET), text);
 	return problem_help(&s->problem, "without --target the code is for this processor");
 }
@@ -218,6 +222,7 @@ new_late(Session *s, const Store *kept)
 	ctx->log = say_made;
 	ctx->log_user = s;
 	ctx->compile_bytes = LOWERING_LIMIT;
+	isolation_lend(s, ctx);
 	if (kept)
 		ctx->store = *kept;
 	*late = (LateCode){.ctx = ctx, .cpu = co.cpu, .kept = kept != NULL, .assemble = co.assemble, .user = co.user,

@@ -6,9 +6,12 @@
 #include "driver/options.h"
 #include "ir/diag.h"
 
+typedef struct Isolation Isolation;
+
 typedef struct {
 	const Host *host;
 	const Options *options;
+	Isolation *isolation; /* NULL: LLVM runs in this process */
 	Arena arena;  /* the program and what is small; bounded */
 	Arena data;   /* tensors */
 	Unwind unwind;

@@ -2,6 +2,7 @@
  * run in a session of its own, since passes rewrite the graph and a limit met by one block must not
  * end the others. Results are always compared with the evaluator within its derived bounds. */
 #include "driver/compare.h"
+#include "driver/isolation.h"
 #include "driver/run_parts.h"
 #include "driver/test_blocks.h"
 #include "texo_rt.h"
@@ -12,7 +13,8 @@ typedef struct {
 	const SourceUnit *source; /* read by the outer session */
 	TestBlock *block; /* NULL: the file has none and is only compiled */
 	RunDevice device;
-	const char *cuda, *gpu; /* as Session has them */
+	const char *cuda, *gpu; /* as Session has them; and: */
+	Isolation *isolation;
 	uint32_t line;
 	const char *why;  /* the failure in a few words, in the outer arena; NULL: passed */
 	Arena *outer;
@@ -180,6 +182,7 @@ test_body(Session *s, void *arg)
 	TestBlock *b = t.test->block;
 	s->device = t.test->cuda;
 	s->gpu = t.test->gpu;
+	s->isolation = t.test->isolation;
 	compile_begin(s, t.test->source->path, t.test->source->text, t.test->source->n, &t.unit);
 	compile_unit(s, &t.unit, b && b->has_fp ? &b->fp : NULL);
 	if (b && b->error && has_error(&t, 0))
@@ -226,7 +229,8 @@ static void
 run_one(TestAll *all, const SourceUnit *source, TestBlock *b)
 {
 	Session *s = all->s;
-	TestRun t = {.source = source, .block = b, .device = all->device, .cuda = s->device, .gpu = s->gpu, .line = b ? b->line : 1, .outer = &s->arena};
+	TestRun t = {.source = source, .block = b, .device = all->device, .cuda = s->device, .gpu = s->gpu,
+	             .isolation = s->isolation, .line = b ? b->line : 1, .outer = &s->arena};
 	if (b && b->broken) {
 		t.line = b->broken_line;
 		t.why = b->broken;
@@ -257,6 +261,7 @@ test_file(TestAll *all, const char *path)
 		run_one(all, &u, &blocks.at[i]);
 	if (blocks.n == 0)
 		run_one(all, &u, NULL);
+	isolation_end(s->isolation);
 	return true;
 }
 

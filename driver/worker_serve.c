@@ -1,16 +1,23 @@
-/* worker_serve.c: a worker's whole life: take a request, put up the walls, compile, answer, end. The
- * request comes from the library of the same release that started us; it is checked all the same. */
+/* worker_serve.c: a worker's whole life: take a request, put up the walls, compile, answer; then the next one, until the
+ * other side closes. A request comes from the library or command of the same release that started us; it is
+ * checked all the same. */
 #include "driver/worker_serve.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "driver/api/objects.h"
 #include "driver/api/worker.h"
 #include "driver/worker_confine.h"
 
-enum { SOCKET = 0, FIRST_FILE = 3, PATIENCE = 3600 }; /* seconds for the other side; it ends us before */
+enum { SOCKET = 0, FIRST_FILE = 3 };
+
+/* What requests leave for later ones. */
+typedef struct {
+	texo_ctx ctx; /* as much of one as a compilation needs */
+	bool confined;
+} Serving;
 
 typedef struct {
 	const char *path, *text;
@@ -18,15 +25,15 @@ typedef struct {
 } File;
 
 typedef struct {
+	Serving *serving;
 	Arena arena; /* of the request and the answer */
 	Unwind unwind;
-	MessageReader message;
-	uint64_t seconds;
+	PartReader message;
+	uint64_t seconds, life, mib;
 	const char *kind;
 	Request request;
 	File *file;
 	size_t nfile;
-	texo_ctx ctx; /* as much of one as a compilation needs */
 	Text form;
 	texo_status status;
 } Job;
@@ -88,35 +95,17 @@ file_stat(void *user, const char *path, int64_t *size, int *regular)
 
 /* --- the request --- */
 
+/* The other side ends us before. */
 static bool
 receive(Job *j)
 {
 	char head[MESSAGE_HEAD];
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	int64_t deadline = ((int64_t)t.tv_sec + PATIENCE) * 1000000000, n;
-	if (!message_receive(SOCKET, head, sizeof head, deadline) || (n = message_length(head)) < 0)
+	int64_t n;
+	if (!message_receive(SOCKET, head, sizeof head, INT64_MAX) || (n = message_length(head)) < 0)
 		return false;
 	char *body = arena_alloc(&j->arena, (size_t)n + 1);
-	j->message = (MessageReader){body, (size_t)n, false};
-	return message_receive(SOCKET, body, (size_t)n, deadline);
-}
-
-static const char *
-get_text(Job *j)
-{
-	size_t n;
-	return message_get(&j->message, &n);
-}
-
-/* A number of parts that can't be more than there are bytes. */
-static size_t
-get_count(Job *j)
-{
-	uint64_t n = message_get_number(&j->message);
-	if (n > j->message.left)
-		j->message.bad = true;
-	return j->message.bad ? 0 : (size_t)n;
+	j->message = (PartReader){body, (size_t)n, false};
+	return message_receive(SOCKET, body, (size_t)n, INT64_MAX);
 }
 
 /* In the order of driver/api/worker_ask.c. */
@@ -124,31 +113,42 @@ static bool
 read_request(Job *j)
 {
 	Request *r = &j->request;
-	j->seconds = message_get_number(&j->message);
-	j->ctx.compile_bytes = (size_t)message_get_number(&j->message);
-	j->kind = get_text(j);
-	r->target = get_text(j);
-	r->fuse = get_text(j);
-	uint64_t fp = message_get_number(&j->message);
+	j->seconds = part_get_number(&j->message);
+	j->life = part_get_number(&j->message);
+	j->mib = part_get_number(&j->message);
+	j->serving->ctx.compile_bytes = (size_t)part_get_number(&j->message);
+	j->kind = part_get_text(&j->message);
+	r->target = part_get_text(&j->message);
+	r->fuse = part_get_text(&j->message);
+	uint64_t fp = part_get_number(&j->message);
 	r->fp = fp == FP_STRICT ? FP_STRICT : fp == FP_FAST ? FP_FAST : FP_RELAXED;
-	r->flags = (uint32_t)message_get_number(&j->message);
-	r->nstatics = (uint32_t)get_count(j);
+	r->flags = (uint32_t)part_get_number(&j->message);
+	r->nstatics = part_get_count(&j->message);
 	const char **statics = ARENA_ARRAY(&j->arena, const char *, r->nstatics + 1);
 	for (uint32_t k = 0; k < r->nstatics; k++)
-		statics[k] = get_text(j);
+		statics[k] = part_get_text(&j->message);
 	r->statics = statics;
-	r->name = get_text(j);
-	r->text = message_get(&j->message, &r->n);
-	j->nfile = get_count(j);
+	r->name = part_get_text(&j->message);
+	r->text = part_get(&j->message, &r->n);
+	j->nfile = part_get_count(&j->message);
 	j->file = ARENA_ARRAY(&j->arena, File, j->nfile + 1);
 	for (size_t k = 0; k < j->nfile; k++) {
-		j->file[k].path = get_text(j);
-		j->file[k].text = message_get(&j->message, &j->file[k].n);
+		j->file[k].path = part_get_text(&j->message);
+		j->file[k].text = part_get(&j->message, &j->file[k].n);
 	}
-	return !j->message.bad && j->message.left == 0 && j->seconds > 0 && j->seconds < PATIENCE;
+	return !j->message.bad && j->message.left == 0 && j->seconds > 0 && j->seconds < j->life && j->life <= WORKER_LIFE &&
+	       j->mib > 0 && j->mib <= UINT32_MAX;
 }
 
 /* --- the work --- */
+
+static texo_status
+serve_job(Compilation *x, Text *out)
+{
+	if (codegen_serve(&x->arena, x->request->text, x->request->n, &x->ctx->machines, out))
+		return TEXO_OK;
+	return texo_private_fail(TEXO_INTERNAL, "%s: what the worker is asked for makes no sense", x->request->name);
+}
 
 static texo_status
 compile(Compilation *x)
@@ -156,60 +156,79 @@ compile(Compilation *x)
 	Job *j = x->user;
 	Text form;
 	text_init(&form, &x->arena);
-	texo_status s = form_write(x, j->kind, &form);
+	texo_status s = strcmp(j->kind, WORKER_JOB) == 0 ? serve_job(x, &form) : form_write(x, j->kind, &form);
 	text_init(&j->form, &j->arena);
 	if (!s)
 		text_add(&j->form, text_get(&form), form.n);
 	return s;
 }
 
-static void
+static bool
 answer(Job *j)
 {
 	Text out;
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
 	message_begin(&out, &j->arena);
-	message_put_number(&out, j->status);
-	message_put_text(&out, j->status ? texo_last_error() : "");
-	message_put(&out, text_get(&j->form), j->form.n);
+	part_put_number(&out, j->status);
+	part_put_text(&out, j->status ? texo_last_error() : "");
+	part_put(&out, text_get(&j->form), j->form.n);
 	message_end(&out);
-	message_send(SOCKET, out.at, out.n, ((int64_t)t.tv_sec + PATIENCE) * 1000000000);
+	return message_send(SOCKET, out.at, out.n, INT64_MAX);
 }
 
-static void
+/* The walls stay. */
+static bool
+is_confined(Job *j)
+{
+	Serving *s = j->serving;
+	s->confined = s->confined || worker_confine((unsigned)j->seconds, (unsigned)j->life, (size_t)j->mib << 20);
+	return s->confined;
+}
+
+/* False when there is nothing more to do. Without an answer: nothing that we know is there to read it. */
+static bool
 work(Job *j)
 {
-	j->ctx.host = *host_default();
-	j->ctx.host.files = (HostFiles){.open = file_open, .read = file_read, .close = file_close, .stat = file_stat, .user = j};
+	texo_ctx *ctx = &j->serving->ctx;
+	ctx->host = *host_default();
+	ctx->host.files = (HostFiles){.open = file_open, .read = file_read, .close = file_close, .stat = file_stat, .user = j};
 	text_init(&j->form, &j->arena);
 	if (!receive(j) || !read_request(j))
-		return; /* without an answer: nothing that we know is there to read it */
-	if (worker_confine((unsigned)j->seconds, (size_t)WORKER_MIB << 20)) {
-		Compilation x = {.ctx = &j->ctx, .request = &j->request, .user = j};
+		return false;
+	if (is_confined(j)) {
+		Compilation x = {.ctx = ctx, .request = &j->request, .user = j};
 		j->status = compilation_run(&x, compile, &j->arena);
 	} else {
 		j->status = texo_private_fail(TEXO_NO_DEVICE, "options: isolation: the system can't confine a worker");
 	}
 	j->arena.unwind = &j->unwind;
-	answer(j);
+	return answer(j);
 }
 
 /* Apart, so that no local lives across the longjmp. */
-static int
+static bool
 guarded(Job *j)
 {
 	if (setjmp(j->unwind.env) != 0)
-		return 1; /* out of memory with nothing to answer */
-	work(j);
-	return 0;
+		return false; /* out of memory with nothing to answer */
+	return work(j);
 }
 
 int
 worker_serve(void)
 {
+	Serving serving;
 	Job job;
-	memset(&job, 0, sizeof job);
-	arena_init(&job.arena, &host_default()->memory, &job.unwind);
-	return guarded(&job);
+	bool more;
+	memset(&serving, 0, sizeof serving);
+	codegen_machines_init(&serving.ctx.machines);
+	signal(SIGINT, SIG_IGN); /* who is interrupted is the one who asks, and with it we end */
+	do {
+		memset(&job, 0, sizeof job);
+		job.serving = &serving;
+		arena_init(&job.arena, &host_default()->memory, &job.unwind);
+		more = guarded(&job);
+		arena_free(&job.arena);
+	} while (more);
+	codegen_machines_free(&serving.ctx.machines);
+	return 0;
 }

@@ -84,7 +84,9 @@ typedef struct texo_ctx_options {
 	void *parallel_user;  /**< handed to parallel_for */
 	/** For #TEXO_WORKER: path of the `texo` command; NULL: the one that was installed with this shared library. */
 	const char *worker;
-	uint32_t worker_seconds; /**< for #TEXO_WORKER: how long a compilation may take, then #TEXO_LIMIT; 0: 10 */
+	/** For #TEXO_WORKER: how long a compilation may take; 0: 10. Then, and where it needs more memory, the status is
+	 * #TEXO_LIMIT. */
+	uint32_t worker_seconds;
 	/** "cuda" or "cuda:N": what a program is compiled for whose target is NULL, and where kernels for CUDA run. NULL:
 	 * the processor, and kernels for CUDA run on "cuda", which is looked for when the first is compiled. */
 	const char *device;

@@ -57,6 +57,7 @@ fill(texo_ctx *ctx, const texo_ctx_options *o)
 	ctx->compile_bytes = o->compile_bytes ? o->compile_bytes : DEFAULT_COMPILE;
 	ctx->isolation = o->isolation;
 	ctx->worker_seconds = o->worker_seconds ? o->worker_seconds : WORKER_SECONDS;
+	ctx->worker_mib = WORKER_MIB;
 	ctx->cache.limit = o->cache_bytes == TEXO_CACHE_OFF ? 0 : o->cache_bytes ? o->cache_bytes : DEFAULT_CACHE;
 	atomic_init(&ctx->refs, 1);
 }

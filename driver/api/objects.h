@@ -148,6 +148,8 @@ texo_status form_write(Compilation *x, const char *kind, Text *out);
 
 /* The form of a compilation that was checked, from a worker; the bytes are in its arena. */
 texo_status worker_ask(Compilation *x, const char *kind, const char **bytes, size_t *n);
+/* codegen_serve's answer; the bytes are in a. Each of the job's kernels may take worker_seconds. */
+texo_status worker_ask_job(texo_ctx *ctx, Arena *a, const char *name, const CodegenJob *job, const char **bytes, size_t *n);
 
 /* --- memory_cache.c --- */
 
@@ -178,8 +180,9 @@ struct texo_ctx {
 	void (*log)(void *log_user, texo_log_level level, const char *text);
 	void *log_user;
 	size_t compile_bytes;
-	uint32_t isolation, worker_seconds;
+	uint32_t isolation, worker_seconds, worker_mib;
 	const char *worker; /* path of the command; owned, behind the struct, as device is */
+	struct Worker *held; /* one for all requests, which one thread makes; NULL: each has its own */
 	MemoryCache cache;
 	CodegenMachines machines;
 	Store store; /* path NULL: none; owned, behind the struct */

@@ -1,6 +1,6 @@
 /* worker_exchange.c: the side that asks. Whatever the worker does, and however this side ends, the socket
  * is closed and the process collected; nothing waits for longer than the deadline. */
-#define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np, dladdr */
+#define _GNU_SOURCE /* posix_spawn_file_actions_addclosefrom_np, dladdr, pipe2, prlimit */
 #include "driver/api/worker.h"
 
 #include <dlfcn.h>
@@ -10,6 +10,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,8 +28,31 @@ worker_default_path(char *out, size_t size)
 		out[0] = 0;
 }
 
+static int64_t
+now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* --- start --- */
+
+/* A program that has closed its standard descriptors gets theirs for others. */
 static int
-spawn(const char *path, int fd, pid_t *pid)
+above_standard(int *fd)
+{
+	int above = *fd < 3 ? fcntl(*fd, F_DUPFD_CLOEXEC, 3) : *fd;
+	if (above < 0)
+		return errno;
+	if (above != *fd)
+		close(*fd);
+	*fd = above;
+	return 0;
+}
+
+static int
+spawn(const char *path, int fd, int words, pid_t *pid)
 {
 	posix_spawn_file_actions_t actions;
 	char word[] = WORKER_WORD, name[] = "texo";
@@ -40,7 +64,7 @@ spawn(const char *path, int fd, pid_t *pid)
 	if (!code)
 		code = posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
 	if (!code)
-		code = posix_spawn_file_actions_adddup2(&actions, 1, 2);
+		code = posix_spawn_file_actions_adddup2(&actions, words, 2);
 	if (!code)
 		code = posix_spawn_file_actions_addclosefrom_np(&actions, 3);
 	if (!code)
@@ -49,63 +73,110 @@ spawn(const char *path, int fd, pid_t *pid)
 	return code;
 }
 
+static int
+start(const char *path, int *pair, int *words, Worker *out)
+{
+	int code = above_standard(&pair[1]);
+	if (!code)
+		code = above_standard(&words[1]);
+	if (!code && fcntl(words[0], F_SETFL, O_NONBLOCK) != 0)
+		code = errno;
+	return code ? code : spawn(path, pair[1], words[1], &out->pid);
+}
+
 int
 worker_start(const char *path, Worker *out)
 {
-	int pair[2];
+	int pair[2], words[2];
+	*out = (Worker){.pid = 0};
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
 		return errno;
-	int code = spawn(path, pair[1], &out->pid);
-	close(pair[1]);
-	out->fd = pair[0];
-	if (code)
+	if (pipe2(words, O_CLOEXEC) != 0) {
+		int code = errno;
 		close(pair[0]);
+		close(pair[1]);
+		return code;
+	}
+	int code = start(path, pair, words, out);
+	close(pair[1]);
+	close(words[1]);
+	out->fd = pair[0];
+	out->words = words[0];
+	if (code) {
+		close(pair[0]);
+		close(words[0]);
+		out->pid = 0;
+	}
 	return code;
 }
+
+/* --- end --- */
 
 /* Ends the worker if it has not ended, and returns the signal that ended it before, or 0. A process that
  * somebody else has collected is left alone: its number may be another's by now. */
 static int
-collect(const Worker *w, bool give_time, int64_t deadline)
+collect(Worker *w, bool give_time, int64_t deadline)
 {
 	int status = 0;
-	pid_t got = 0;
+	pid_t got = 0, pid = w->pid;
 	close(w->fd);
-	while (give_time && (got = waitpid(w->pid, &status, WNOHANG)) == 0) {
-		struct timespec now, nap = {0, 200000};
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec > deadline)
+	w->pid = 0;
+	while (give_time && (got = waitpid(pid, &status, WNOHANG)) == 0) {
+		struct timespec nap = {0, 200000};
+		if (now_ns() > deadline)
 			break;
 		nanosleep(&nap, NULL);
 	}
-	if (got == 0 && (got = waitpid(w->pid, &status, WNOHANG)) == 0) {
-		kill(w->pid, SIGKILL);
-		while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
+	if (got == 0 && (got = waitpid(pid, &status, WNOHANG)) == 0) {
+		kill(pid, SIGKILL);
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 			;
 		return 0;
 	}
-	return got == w->pid && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	return got == pid && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 }
 
+/* The line is another process's: what could move a terminal's cursor is not passed on. */
+static void
+take_words(Worker *w, WorkerOutcome *out)
+{
+	ssize_t n = read(w->words, out->words, sizeof out->words - 1);
+	out->words[n > 0 ? n : 0] = 0;
+	out->words[strcspn(out->words, "\n")] = 0;
+	for (char *c = out->words; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	close(w->words);
+}
+
+void
+worker_end(Worker *w)
+{
+	if (!w->pid)
+		return;
+	close(w->words);
+	collect(w, false, 0);
+}
+
+/* --- one request --- */
+
 typedef struct {
-	const Worker *worker;
+	Worker *worker;
 	Arena *arena;
 	const void *request;
 	size_t n;
 	int64_t deadline;
-	MessageReader *answer;
+	PartReader *answer;
 	Unwind unwind;
 } Exchange;
 
-static WorkerEnd
+static int
 late_or_dead(const Exchange *x)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec >= x->deadline ? WORKER_LATE : WORKER_DIED;
+	return now_ns() >= x->deadline ? WORKER_LATE : WORKER_DIED;
 }
 
-static WorkerEnd
+static int
 converse(Exchange *x)
 {
 	char head[MESSAGE_HEAD];
@@ -118,34 +189,52 @@ converse(Exchange *x)
 	char *body = arena_alloc(x->arena, (size_t)n + 1);
 	if (!message_receive(fd, body, (size_t)n, x->deadline))
 		return late_or_dead(x);
-	*x->answer = (MessageReader){body, (size_t)n, false};
+	*x->answer = (PartReader){body, (size_t)n, false};
 	return WORKER_OK;
 }
 
 /* Apart, so that no local lives across the longjmp. */
-static WorkerEnd
+static int
 guarded(Exchange *x, Unwind *outer)
 {
 	if (setjmp(x->unwind.env)) {
-		collect(x->worker, false, 0);
+		worker_end(x->worker);
 		x->arena->unwind = outer;
 		arena_unwind(x->arena, x->unwind.why, "%s", x->unwind.text);
 	}
 	x->arena->unwind = &x->unwind;
-	WorkerEnd end = converse(x);
+	int end = converse(x);
 	x->arena->unwind = outer;
 	return end;
 }
 
-WorkerEnd
-worker_exchange(const Worker *w, Arena *a, const void *request, size_t n, unsigned seconds, MessageReader *answer,
-                int *signal)
+/* The seconds are counted from what it has used. It can't undo that: worker_confine takes the call away. */
+static bool
+allow(const Worker *w, unsigned seconds)
 {
-	struct timespec t;
+	clockid_t clock;
+	struct timespec used;
+	struct rlimit r;
+	if (clock_getcpuclockid(w->pid, &clock) != 0 || clock_gettime(clock, &used) != 0 ||
+	    prlimit(w->pid, RLIMIT_CPU, NULL, &r) != 0)
+		return false;
+	rlim_t most = (rlim_t)used.tv_sec + 1 + seconds;
+	r.rlim_cur = most < r.rlim_max ? most : r.rlim_max;
+	return prlimit(w->pid, RLIMIT_CPU, &r, NULL) == 0;
+}
+
+WorkerOutcome
+worker_exchange(Worker *w, Arena *a, const void *request, size_t n, WorkerTime time, bool keep, PartReader *answer)
+{
+	WorkerOutcome out = {.end = WORKER_DIED};
 	Exchange x = {.worker = w, .arena = a, .request = request, .n = n, .answer = answer};
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	x.deadline = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec + (int64_t)seconds * 1000000000;
-	WorkerEnd end = guarded(&x, a->unwind);
-	*signal = collect(w, end == WORKER_DIED, x.deadline);
-	return end;
+	x.deadline = now_ns() + (int64_t)time.clock * 1000000000;
+	if (!w->answered || allow(w, time.processor))
+		out.end = guarded(&x, a->unwind);
+	w->answered = true;
+	if (keep && out.end == WORKER_OK)
+		return out;
+	out.signal = collect(w, out.end == WORKER_DIED, x.deadline);
+	take_words(w, &out);
+	return out;
 }

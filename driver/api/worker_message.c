@@ -8,6 +8,7 @@
 #include <time.h>
 
 static const char magic[8] = "TEXOWRK";
+enum { A_WHILE = 60000 }; /* ms; poll takes no more than an int */
 
 void
 message_begin(Text *t, Arena *a)
@@ -15,28 +16,6 @@ message_begin(Text *t, Arena *a)
 	static const char head[MESSAGE_HEAD];
 	text_init(t, a);
 	text_add(t, head, sizeof head);
-}
-
-void
-message_put(Text *t, const void *p, size_t n)
-{
-	uint64_t length = n;
-	text_add(t, (const char *)&length, sizeof length);
-	if (n)
-		text_add(t, p, n);
-	text_add(t, "", 1);
-}
-
-void
-message_put_text(Text *t, const char *s)
-{
-	message_put(t, s, s ? strlen(s) : 0);
-}
-
-void
-message_put_number(Text *t, uint64_t v)
-{
-	message_put(t, &v, sizeof v);
 }
 
 void
@@ -55,39 +34,6 @@ message_length(const char head[MESSAGE_HEAD])
 	return memcmp(head, magic, sizeof magic) != 0 || length > WORKER_MOST ? -1 : (int64_t)length;
 }
 
-const char *
-message_get(MessageReader *r, size_t *n)
-{
-	uint64_t length = 0;
-	*n = 0;
-	if (r->left < sizeof length + 1)
-		r->bad = true;
-	else
-		memcpy(&length, r->at, sizeof length);
-	if (!r->bad && (length > r->left - sizeof length - 1 || r->at[sizeof length + length] != 0))
-		r->bad = true;
-	if (r->bad)
-		return "";
-	const char *part = r->at + sizeof length;
-	r->at = part + length + 1;
-	r->left -= sizeof length + (size_t)length + 1;
-	*n = (size_t)length;
-	return part;
-}
-
-uint64_t
-message_get_number(MessageReader *r)
-{
-	uint64_t v = 0;
-	size_t n;
-	const char *part = message_get(r, &n);
-	if (n == sizeof v)
-		memcpy(&v, part, sizeof v);
-	else
-		r->bad = true;
-	return v;
-}
-
 /* Whether fd became ready for `events` before the deadline. */
 static bool
 await(int fd, short events, int64_t deadline)
@@ -95,11 +41,11 @@ await(int fd, short events, int64_t deadline)
 	for (;;) {
 		struct timespec t;
 		clock_gettime(CLOCK_MONOTONIC, &t);
-		int64_t left = deadline - ((int64_t)t.tv_sec * 1000000000 + t.tv_nsec);
+		int64_t left = (deadline - ((int64_t)t.tv_sec * 1000000000 + t.tv_nsec)) / 1000000;
 		struct pollfd p = {fd, events, 0};
-		if (left <= 0)
+		if (left < 0)
 			return false;
-		int n = poll(&p, 1, (int)(left / 1000000) + 1);
+		int n = poll(&p, 1, (int)(left < A_WHILE ? left : A_WHILE) + 1);
 		if (n > 0)
 			return true;
 		if (n < 0 && errno != EINTR)

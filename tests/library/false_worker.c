@@ -1,5 +1,5 @@
-/* false_worker.c: a worker that misbehaves. worker_test starts it under a name that says how: it answers with
- * garbage, with half of a message, with too much, hangs, ends, or crashes; before or after reading. */
+/* false_worker.c: a worker that misbehaves. Tests start it under a name that says how: it answers with
+ * garbage, with half of a message, with too much, hangs, computes for ever, ends, or crashes; before or after reading. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "driver/api/worker.h"
+#include "driver/worker_confine.h"
 
 static void
 read_some(void)
@@ -30,6 +31,17 @@ promise(uint64_t n)
 	char head[MESSAGE_HEAD] = "TEXOWRK";
 	memcpy(head + 8, &n, sizeof n);
 	say(head, sizeof head);
+}
+
+/* As one that has limited itself. */
+static void
+burn(void)
+{
+	volatile unsigned n = 0;
+	if (!worker_confine(1, 2, (size_t)WORKER_MIB << 20))
+		_exit(9);
+	while (n < 2)
+		n ^= 1;
 }
 
 int
@@ -57,7 +69,13 @@ main(int argc, char **argv)
 		promise(9), say("\377\377\377\377\377\377\377\377", 9);
 	if (strcmp(act, "hang") == 0 || strcmp(act, "deaf") == 0 || strcmp(act, "parts") == 0)
 		pause();
+	if (strcmp(act, "burn") == 0)
+		burn();
+	if (strcmp(act, "full") == 0)
+		fprintf(stderr, "LLVM ERROR: out of memory\nAllocation failed\n");
 	if (strcmp(act, "crash") == 0)
+		fprintf(stderr, "LLVM ERROR: \033[2Jtired\n");
+	if (strcmp(act, "crash") == 0 || strcmp(act, "full") == 0)
 		abort();
 	return 0;
 }

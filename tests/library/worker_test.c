@@ -133,7 +133,7 @@ try_walls(void)
 {
 	int pair[2];
 	size_t big = (size_t)WORKER_MIB << 20;
-	if (!worker_confine(5, big))
+	if (!worker_confine(5, 6, big))
 		return 100;
 	char *p = malloc(1 << 20);
 	if (!p)
@@ -181,7 +181,7 @@ processor_time_ends(void **state)
 	pid_t pid = fork();
 	if (pid == 0) {
 		volatile unsigned n = 0;
-		if (!worker_confine(1, (size_t)WORKER_MIB << 20))
+		if (!worker_confine(1, 2, (size_t)WORKER_MIB << 20))
 			_exit(100);
 		while (n < UINT_MAX || n == 0)
 			n += 2;
@@ -206,8 +206,8 @@ static const struct {
 	{"half", TEXO_INTERNAL, "the worker ended without an answer"},
 	{"leave", TEXO_INTERNAL, "the worker ended without an answer"},
 	{"crash", TEXO_INTERNAL, "the worker ended without an answer (signal 6)"},
-	{"hang", TEXO_LIMIT, "the worker was given 1 seconds"},
-	{"deaf", TEXO_LIMIT, "the worker was given 1 seconds"},
+	{"hang", TEXO_LIMIT, "the worker was given 1 second and"},
+	{"deaf", TEXO_LIMIT, "the worker was given 1 second and"},
 };
 
 static void
