@@ -324,6 +324,15 @@ take_gcd(const Graph *g, Poly *rest, int64_t *c, int64_t *left)
 	return s;
 }
 
+/* v as one of 0 .. c - 1, by multiples of c. Where c is that large, one above 2^62 is written below 0: what it is added to
+ * is an index, and the sum must be an i64 as well. */
+static int64_t
+residue(int64_t v, int64_t c)
+{
+	int64_t r = floor_mod(v, c);
+	return r > INT64_C(1) << 62 ? r - c : r;
+}
+
 static void norm_div(Graph *g, const Poly *a, int64_t c, Poly *out);
 
 /* rest div c, where no coefficient of rest reaches c and no common factor is left. */
@@ -357,9 +366,9 @@ norm_div(Graph *g, const Poly *a, int64_t c, Poly *out)
 {
 	Poly rest = {0};
 	for (unsigned k = 0; k < a->n; k++) {
-		int64_t v = a->at[k].coef, q = a->at[k].mono ? v / c : index_floor_div(v, c);
-		poly_add(g, out, q, a->at[k].mono);
-		poly_add(g, &rest, v - q * c, a->at[k].mono);
+		int64_t v = a->at[k].coef, r = a->at[k].mono ? v % c : residue(v, c), q = index_floor_div(v, c);
+		poly_add(g, out, r == floor_mod(v, c) ? q : q + 1, a->at[k].mono);
+		poly_add(g, &rest, r, a->at[k].mono);
 	}
 	if (rest.n == 0 || (rest.n == 1 && !rest.at[0].mono))
 		return;
@@ -370,13 +379,13 @@ norm_div(Graph *g, const Poly *a, int64_t c, Poly *out)
 		norm_div_rest(g, &rest, c, out);
 }
 
-/* Coefficients mod c, between -c and c, the constant not negative. */
+/* Coefficients mod c, between -c and c. */
 static void
 reduce_coefs(const Graph *g, const Poly *a, int64_t c, Poly *out)
 {
 	for (unsigned t = 0; t < a->n; t++) {
 		int64_t v = a->at[t].coef;
-		poly_add(g, out, a->at[t].mono ? v % c : floor_mod(v, c), a->at[t].mono);
+		poly_add(g, out, a->at[t].mono ? v % c : residue(v, c), a->at[t].mono);
 	}
 }
 
