@@ -1,5 +1,6 @@
 /* isolation.c: see isolation.h. */
 #include "driver/isolation.h"
+#include "driver/sanitized.h"
 
 #include <stdlib.h>
 
@@ -59,7 +60,7 @@ isolation_begin(Session *s, Isolation *i, const char *path)
 	i->ctx.host = *s->host;
 	i->ctx.compile_bytes = LOWERING_LIMIT;
 	i->ctx.isolation = TEXO_WORKER;
-	i->ctx.worker_seconds = count_of(o, OPT_WORKER_SECONDS, WORKER_SECONDS);
+	i->ctx.worker_seconds = count_of(o, OPT_WORKER_SECONDS, IS_SANITIZED ? 10 * WORKER_SECONDS : WORKER_SECONDS); /* so much slower */
 	i->ctx.worker_mib = count_of(o, OPT_WORKER_MEMORY, WORKER_MIB);
 	i->ctx.worker = path;
 	i->ctx.held = &i->worker;
