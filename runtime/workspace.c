@@ -1,7 +1,7 @@
 /* workspace.c: the workspace of a launch, and what a kernel's calls get of it.
  *
- * First the tensors and fault planes, then copies of arguments (aside.c), then the scratch. Kernels run one after another, so they share
- * the scratch: it is as large as the kernel that needs most, with the copies of what it copies boxes of (map_rows.c), which end where the workspace does. A kernel's scratch is one block that its calls share,
+ * First the tensors and fault planes, then copies of arguments (aside.c), then the scratch, of kernels that may run with these
+ * sizes: of those that do the same one is the first that asks for nothing. Kernels run one after another, so they share the scratch: it is as large as the kernel that needs most, with the copies of what it copies boxes of (map_rows.c), which end where the workspace does. A kernel's scratch is one block that its calls share,
  * if it has tasks ahead, and one for each call that may run at the same time, with its binds one after another in
  * each. Everything begins at a multiple of 64 bytes, as the workspace does. */
 #include <string.h>
@@ -110,6 +110,49 @@ lay_out_asides(texo_kernel *k, int64_t *end)
 	return true;
 }
 
+/* Whether the kernel runs if it has tasks: it asks for no alignment. Then none of those behind it does that do the same. */
+static bool
+asks_nothing(const ImageKernel *kernel, const ImageBind *bind)
+{
+	bool groups = false;
+	for (uint32_t n = 0; n < kernel->nbuffer; n++)
+		groups |= bind[n].group != 0;
+	return kernel->when == IMG_ALIGNED && !kernel->nmap && !groups;
+}
+
+/* Whether kernel n may run with these sizes; *ran: one does that does the same as those behind it. */
+static bool
+may_run(const texo_kernel *k, const ExprEnv *env, uint32_t n, bool *ran)
+{
+	const Image *im = &k->program->image;
+	const ImageKernel *kernel = &im->kernel[k->graph->kernel0 + n];
+	if (kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || kernel[-1].when != IMG_ALIGNED)))
+		*ran = false;
+	if (*ran || (kernel->when != IMG_ALWAYS && expr_value(env, kernel->ntask) <= 0))
+		return false;
+	*ran = asks_nothing(kernel, im->bind + kernel->bind0);
+	return true;
+}
+
+enum { NO_PIECE = 1, A_PIECE = 0 };
+
+/* Which tensors kernels that may run have in the workspace, as their pieces. */
+static void
+find_pieces(texo_kernel *k, const ExprEnv *env)
+{
+	const Image *im = &k->program->image;
+	bool ran = false;
+	for (uint32_t n = 0; n < k->graph->ntensor; n++)
+		k->frame.piece[n] = NO_PIECE;
+	for (uint32_t n = 0; n < k->graph->nkernel; n++) {
+		const ImageKernel *kernel = &im->kernel[k->graph->kernel0 + n];
+		bool runs = may_run(k, env, n, &ran);
+		for (uint32_t b = 0; runs && b < kernel->nbuffer; b++)
+			if (im->bind[kernel->bind0 + b].kind == IMG_BIND_TENSOR)
+				k->frame.piece[im->bind[kernel->bind0 + b].a] = A_PIECE;
+	}
+}
+
 static bool
 lay_out(texo_kernel *k, int64_t *end)
 {
@@ -118,12 +161,16 @@ lay_out(texo_kernel *k, int64_t *end)
 	ExprEnv env = environment(k);
 	int64_t extent[IMAGE_MAX_RANK], stride[IMAGE_MAX_RANK], count, bytes, most = 0;
 	*end = 0;
+	find_pieces(k, &env);
 	for (uint32_t n = 0; n < g->ntensor; n++) {
 		const ImageTensor *t = &im->tensor[g->tensor0 + n];
+		bool none = k->frame.piece[n] == NO_PIECE;
+		k->frame.piece[n] = BUG(workspace_overlaps) ? 0 : (uint64_t)*end;
+		if (none)
+			continue;
 		for (uint32_t a = 0; a < t->rank; a++)
 			if (!expr_exact(&env, t->extent[a], &extent[a]))
 				return false;
-		k->frame.piece[n] = BUG(workspace_overlaps) ? 0 : (uint64_t)*end;
 		if (!row_major(extent, t->rank, stride, &count) || !piece_bytes(element_of(t->dtype), count, &bytes) ||
 		    !checked_add(*end, bytes, end))
 			return false;
@@ -131,10 +178,13 @@ lay_out(texo_kernel *k, int64_t *end)
 	if (!lay_out_asides(k, end))
 		return false;
 	k->frame.scratch = (uint64_t)*end;
+	bool ran = false;
 	for (uint32_t n = 0; n < g->nkernel; n++) {
 		const ImageKernel *kernel = &im->kernel[g->kernel0 + n];
 		uint32_t calls = kernel->serial ? 1 : k->program->rt->calls;
 		int64_t copies;
+		if (!may_run(k, &env, n, &ran))
+			continue;
 		if (!copies_bytes(k, kernel, &env, &copies) || !kernel_bytes(&env, kernel, im->bind + kernel->bind0, calls, &bytes) ||
 		    !checked_add(bytes, copies, &bytes))
 			return false;

@@ -150,7 +150,40 @@ posts_are_cleared(void **state)
 	free(copy);
 }
 
-/* A graph may have no kernels, as one whose result is nothing. */
+/* Behind a kernel that runs whatever the memory is like, those that do the same have no tensors in the workspace; where it
+ * asks for alignment, they have. */
+static void
+what_never_runs_has_no_memory(void **state)
+{
+	(void)state;
+	char *copy = image_of_rows();
+	ImageHeader *h = (ImageHeader *)(void *)copy;
+	ImageKernel *kernel = (ImageKernel *)(void *)(copy + h->kernel.at);
+	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest, bytes[3];
+	texo_rt_options o = cuda_options();
+	for (int with = 0; with < 3; with++) {
+		Whole w = {.image = copy};
+		first_init(&w.f);
+		if (with == 1) {
+			kernel[0].when = kernel[1].when = IMG_ALIGNED;
+			kernel[2].when = IMG_ELSE;
+		}
+		if (with == 2) {
+			ImageBind *group = (ImageBind *)(void *)(copy + h->bind.at) + kernel->bind0;
+			group->group = 1;
+		}
+		h->digest = image_digest((const uint8_t *)copy + from, image_size - from);
+		if (whole_start(&w, &o) || whole_move_in(&w))
+			fail_msg("%d: %s", with, texo_last_error());
+		assert_int_equal(texo_kernel_workspace(w.kernel, w.f.arg, FIRST_ARGS, &bytes[with]), TEXO_OK);
+		whole_end(&w);
+	}
+	assert_true(bytes[1] < bytes[0]);
+	assert_int_equal(bytes[2], bytes[0]);
+	nothing_alive();
+	free(copy);
+}
+
 /* A kernel that runs stands for so many behind it, one without tasks for none; there are so many at most. */
 static void
 what_is_covered_does_not_run(void **state)
@@ -186,6 +219,7 @@ what_is_covered_does_not_run(void **state)
 	free(copy);
 }
 
+/* A graph may have no kernels, as one whose result is nothing. */
 static void
 no_kernels(void **state)
 {
@@ -316,6 +350,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(machine_code, set_up),
 		cmocka_unit_test_setup(nothing_is_cleared_for_nothing, set_up), cmocka_unit_test_setup(posts_are_cleared, set_up),
 		cmocka_unit_test_setup(what_is_covered_does_not_run, set_up),
+		cmocka_unit_test_setup(what_never_runs_has_no_memory, set_up),
 		cmocka_unit_test_setup(no_kernels, set_up),
 		cmocka_unit_test_setup(status_before_a_launch, set_up),
 	};
