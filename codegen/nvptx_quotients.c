@@ -11,6 +11,8 @@
  * fractions; what fails a test takes those. */
 #include "codegen/lower.h"
 
+#include <math.h>
+
 enum {
 	SIDE = 2,       /* at most so many together */
 	REACH = 512,    /* instructions ahead in which others are looked for */
@@ -92,6 +94,15 @@ expect_first(Lower *l, Val branch)
 	LLVMSetMetadata(branch, LLVMGetMDKindIDInContext(l->ctx, "prof", 4), node);
 }
 
+/* A constant that no step loses bits of. */
+static bool
+is_large(Val a)
+{
+	LLVMBool loses;
+	double v = LLVMIsAConstantFP(a) ? LLVMConstRealGetDouble(a, &loses) : 0;
+	return fabs(v) >= 1 && !isinf(v);
+}
+
 static void
 lower_together(Lower *l, const ValId *v, unsigned n)
 {
@@ -100,7 +111,8 @@ lower_together(Lower *l, const ValId *v, unsigned n)
 	for (unsigned k = 0; k < n; k++) {
 		Val a = lower_arg(l, v[k], 0);
 		quick[k] = divides ? quick_quotient(l, a, lower_arg(l, v[k], 1)) : quick_root(l, a);
-		low = least(l, low, divides ? magnitude(l, a) : a);
+		if (!is_large(a))
+			low = least(l, low, divides ? magnitude(l, a) : a);
 		low = least(l, low, divides ? magnitude(l, quick[k]) : quick[k]);
 	}
 	Val fine = LLVMBuildFCmp(l->b, LLVMRealOGE, low, LLVMConstReal(LLVMTypeOf(low), 0x1p-100), "");

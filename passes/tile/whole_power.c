@@ -74,7 +74,7 @@ middle_power(const Ex *x, ValId a, int n)
 	ValId near = tir_binary(x->k, OP_MIN, ex_to_bits(x, square), ex_to_bits(x, limit)); /* as numbers are: it is no less than 0 */
 	ValId low = ex_fma(x, a, a, ex_neg(x, BUG(power_of_infinity) ? square : ex_from_bits(x, near)));
 	if (n == 6 || n == 7) {
-		ValId base = n == 6 ? a : ex_add(x, ex_add(x, a, a), a);
+		ValId base = n == 6 ? a : ex_mul(x, a, ex_float(x, 3));
 		ValId cube = ex_fma(x, square, a, ex_mul(x, low, base));
 		return ex_mul(x, cube, n == 6 ? cube : ex_mul(x, square, square));
 	}
