@@ -12,7 +12,7 @@ const TemplateInfo template_info[TMPL_COUNT] = {
 static bool
 has_blocks(const KernelPlan *kp)
 {
-	return kp->tmpl == TMPL_CONTRACT || kp->tmpl == TMPL_STREAM;
+	return kp->tmpl == TMPL_CONTRACT || kp->tmpl == TMPL_STREAM || kp->tmpl == TMPL_PAIRWISE;
 }
 
 void

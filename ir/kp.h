@@ -46,7 +46,9 @@ typedef struct {
 	/* CONTRACT: a register tile of tile_rows x tile_columns elements, kept while block_terms terms are
 	 * added to it; at most block_rows x block_columns elements at a time, the rows of block_tasks tasks.
 	 * STREAM: register tiles of tile_rows elements or columns by tile_columns rows; a task folds block_terms
-	 * elements at a time into block_rows rows */
+	 * elements at a time into block_rows rows
+	 * PAIRWISE: a thread has tile_rows rows of a task's block_rows, which take block_columns of a tile of block_terms elements
+	 * at a time; tile_columns: which of the short extents that it may be for */
 	bool turns;             /* CONTRACT: groups of threads take turns with a tile each */
 	uint8_t sums;           /* CONTRACT: so many sums that share a factor, with what is made of them; 0: one */
 	uint16_t tile_rows, tile_columns, block_tasks;

@@ -13,6 +13,7 @@
 #include "passes/fuse/group.h"
 
 #include "passes/expr_map.h"
+#include "passes/schedule/pairwise/pairwise.h"
 #include "passes/schedule/rows/rows.h"
 #include "passes/schedule/schedule.h"
 
@@ -179,6 +180,16 @@ note_edge(void *user, ExprId e)
 			vec_push(x->s->cx->scratch, &x->groups->unfused, ((Unfused){.from = p->ref, .to = x->reader, .why = REMARK_rows_transposed}));
 }
 
+/* Whether there is a kernel for all sizes of which threads have rows of their own, and elements lie in shared memory. */
+static bool
+is_pairwise(Transpose *s, const Group *group)
+{
+	const Places places = {.stored = s->facts->stored, .faulty = s->facts->faulty};
+	KernelPlan *plan = ARENA_ARRAY(s->cx->scratch, KernelPlan, PAIRWISE_PLANS);
+	unsigned n = pairwise_take(s->g, s->cx->scratch, &places, group->member.at, group->member.n, s->cx->options, plan);
+	return n > 0 && !plan[n - 1].long_sums && n <= 2;
+}
+
 static void
 transpose_group(Transpose *s, Groups *groups, uint32_t index)
 {
@@ -188,7 +199,7 @@ transpose_group(Transpose *s, Groups *groups, uint32_t index)
 	ExprId body[ROWS_MAX_MEMBERS], guard[ROWS_MAX_MEMBERS];
 	uint32_t ncopy = s->copies.n, nnode = g->node.n, ntensor = g->tensor.n;
 	s->changed = 0;
-	if (!plan(s, group, rows))
+	if (is_pairwise(s, group) || !plan(s, group, rows))
 		return;
 	s->r = rows;
 	for (unsigned m = 0; m < rows->nmember; m++) {

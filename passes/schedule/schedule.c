@@ -14,6 +14,7 @@
 #include "passes/schedule/contract/warps.h"
 #include "passes/schedule/contract/window.h"
 #include "passes/schedule/index/index.h"
+#include "passes/schedule/pairwise/pairwise.h"
 #include "passes/schedule/rows/rows.h"
 #include "passes/schedule/stream/roles.h"
 #include "passes/schedule/stream/threads.h"
@@ -290,6 +291,7 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 		else
 			stream_build(s->g, scratch, places, k);
 		break;
+	case TMPL_PAIRWISE: pairwise_build(s->g, scratch, places, s->cx->options, k); break;
 	case TMPL_NONE: bug(s->g->arena, "%%%u has no template", t);
 	}
 }
@@ -318,13 +320,15 @@ take_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 static unsigned
 build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
-	KernelPlan plan[STRIPS_MOST_PLANS + ROLES_MOST_PLANS + WINDOW_MOST_PLANS + WARPS_MOST_PLANS + CONTRACT_THREADS_PLANS];
+	KernelPlan plan[STRIPS_MOST_PLANS + ROLES_MOST_PLANS + WINDOW_MOST_PLANS + WARPS_MOST_PLANS + CONTRACT_THREADS_PLANS + PAIRWISE_PLANS];
 	uint32_t n;
 	unsigned count = 0;
-	members(s, &t, &n);
+	const TensorId *m = members(s, &t, &n);
 	if (n != 1)
 		count = take_stream(s, places, t, plan);
-	else {
+	if (!count && (n != 1 || !contract_is_sum_of_products(s->g, t)))
+		count = pairwise_take(s->g, s->cx->scratch, places, m, n, s->cx->options, plan);
+	if (!count && n == 1) {
 		unsigned strips = contract_strips_take(s->g, s->cx->scratch, places, t, s->cx->options, plan);
 		count = strips + contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + strips);
 		count += contract_window_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + count);

@@ -1,5 +1,6 @@
-/* stream_blocks_test.c: the graphs of stream.tex and scores.tex as a GPU's blocks compute them, by the tile interpreter, which
- * finds races, against the oracle. usage: stream_blocks_test STREAM.TEX SCORES.TEX [GRAPH] */
+/* stream_blocks_test.c: the graphs of stream.tex and scores.tex, or of pairwise.tex, as a GPU's blocks compute them, by the tile
+ * interpreter, which finds races, against the oracle.
+ * usage: stream_blocks_test STREAM.TEX SCORES.TEX [GRAPH], or --pairwise PAIRWISE.TEX [GRAPH] */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -108,8 +109,41 @@ static const Row rows[] = {
 	{"shown", "T=45 S=60 D=6", 0, false, false, 0},
 };
 
-enum { NFILE = 2 };
-static const char *path[NFILE], *only;
+/* Of pairwise.tex: blocks of up to 128 rows, tiles of 512 elements. threads: 1: another template's kernel runs. */
+static const Row pairwise_rows[] = {
+	{"kernel_sum", "N=140 M=2100 D=3", 2, false, false, 256},
+	{"kernel_sum", "N=3 M=2051 D=1", 2, false, false, 256},
+	{"kernel_sum", "N=3 M=2048 D=2", 2, false, false, 256},
+	{"kernel_sum", "N=3 M=2049 D=4", 2, false, false, 256},
+	{"kernel_sum", "N=3 M=2048 D=5", 2, false, false, 256},
+	{"kernel_sum", "N=3 M=2048 D=8", 2, false, false, 256},
+	{"kernel_sum", "N=3 M=2048 D=9", 2, false, false, 1},
+	{"kernel_sum", "N=9 M=66 D=3", 2, false, false, 1},
+	{"kernel_sum", "N=3 M=2048 D=0", 2, false, false, 1},
+	{"kernel_sum", "N=0 M=2048 D=3", 2, false, false, 0},
+	{"in_space", "N=70 M=90", 1, false, false, 256},
+	{"in_space", "N=129 M=1030", 1, false, false, 256},
+	{"in_space", "N=9 M=0", 1, false, false, 256},
+	{"in_space", "N=9 M=2050", 1, false, false, 256},
+	{"forces", "N=70 D=3", 2, false, false, 256},
+	{"forces", "N=600 D=1", 2, false, false, 256},
+	{"forces", "N=65 D=6", 2, false, false, 256},
+	{"forces", "N=1 D=3", 2, false, false, 256},
+	{"smoothed", "N=70 M=90", 1, false, false, 256},
+	{"nearest", "B=3 N=70 M=90", 1, false, false, 256},
+	{"within", "N=70", 0, false, false, 0},
+	{"on_a_line", "N=70 M=90", 1, false, false, 256},
+	{"counted", "N=70 M=90", 1, false, false, 256},
+	{"counted", "N=7 M=2", 1, false, false, 256},
+	{"boxes", "N=70 M=90 D=3", 0, false, false, 256},
+	{"boxes", "N=70 M=90 D=2", 0, false, false, 256},
+	{"boxes", "N=70 M=90 D=7", 0, false, false, 256},
+};
+
+enum { MAX_FILES = 2 };
+static const char *path[MAX_FILES], *only;
+static unsigned nfile;
+static bool pairwise;
 
 static const char *
 read_file(unsigned n, size_t *size)
@@ -142,7 +176,7 @@ graph_in(unsigned n, const char *name)
 static Graph *
 graph_of(const char *name)
 {
-	for (unsigned n = 0; n < NFILE; n++) {
+	for (unsigned n = 0; n < nfile; n++) {
 		Graph *g = graph_in(n, name);
 		if (g)
 			return g;
@@ -180,7 +214,7 @@ fill(const Row *r, const char *name, const Tensor *t, int64_t count, int64_t las
 		if (t->dtype == DT_BOOL)
 			v.i = x < 0.4;
 		else if (!dtype_is_float((DType)t->dtype))
-			v.i = (int64_t)(x * (double)size_of(r, "S"));
+			v.i = (int64_t)(x * (double)size_of(r, pairwise ? "M" : "S"));
 		if (r->odd && i >= count - last_row && (*name == 'k' || *name == 'v'))
 			v.re = *name == 'k' ? NAN : INFINITY;
 		eval_store((DType)t->dtype, to, i, v);
@@ -199,8 +233,8 @@ make_inputs(const Row *r, Graph *g, const int64_t *dim)
 		int64_t *s = ARENA_ARRAY(&arena, int64_t, TG_MAX_RANK + 1), count = 1, bytes;
 		for (unsigned a = 0; a < t->rank; a++) {
 			const Expr *e = expr_get(g, t->extent[a]);
-			assert_int_equal(e->op, OP_DIM);
-			count *= s[a] = dim[e->ref];
+			assert_true(e->op == OP_DIM || e->op == OP_CONST);
+			count *= s[a] = e->op == OP_DIM ? dim[e->ref] : e->imm.i;
 		}
 		dtype_bytes((DType)t->dtype, count, &bytes);
 		uint8_t *to = arena_alloc(&arena, (size_t)bytes + 16);
@@ -212,6 +246,12 @@ make_inputs(const Row *r, Graph *g, const int64_t *dim)
 		shape[k] = s;
 	}
 	return (EvalInputs){data, shape};
+}
+
+static bool
+ran_pairwise(const InterpRun *run)
+{
+	return run->last && run->last->plan.tmpl == TMPL_PAIRWISE;
 }
 
 static void
@@ -228,16 +268,20 @@ run(const Row *r)
 	EvalInputs in = make_inputs(r, g, dim);
 	graph_decide(g);
 	assert_int_equal(graph_eval(g, &arena, &in, 0, &want), EVAL_OK);
-	PassOptions o = {.lanes = 32, .has_fma = true, .blocks = true, .roles = r->roles, .verify_each = true};
+	PassOptions o = {.lanes = 32, .has_fma = true, .blocks = true, .roles = r->roles, .least_tile = pairwise, .verify_each = true};
 	Program *p = compile_graph(g, &o, &log);
-	bool streams = p->kernel.at[0].plan.tmpl == TMPL_STREAM;
-	if (r->kernels ? program_kernels(p) != r->kernels || !streams : program_kernels(p) < 2)
+	bool streams = false;
+	for (uint32_t k = 0; k < p->kernel.n; k++)
+		streams |= p->kernel.at[k].plan.tmpl == (pairwise ? TMPL_PAIRWISE : TMPL_STREAM);
+	if (r->kernels ? program_kernels(p) != r->kernels || !streams : program_kernels(p) < 2 && !pairwise)
 		fail_msg("%s: %u kernels", r->graph, program_kernels(p));
 	for (unsigned split = 0; split < 2; split++) {
 		InterpRun got = interp_program(p, &arena, &in, dim, &(InterpOptions){1, split});
 		if (got.error)
 			fail_msg("%s %s: %s", r->graph, r->sizes, got.error);
-		if (!split && r->threads && (!got.ran || got.ran->plan.threads != r->threads))
+		if (!split && pairwise && r->threads && ran_pairwise(&got) != (r->threads != 1))
+			fail_msg("%s %s: another template's kernel ran", r->graph, r->sizes);
+		if (!split && !pairwise && r->threads && (!got.ran || got.ran->plan.threads != r->threads))
 			fail_msg("%s %s: another kernel ran", r->graph, r->sizes);
 		for (uint32_t k = 0; k < g->result.n; k++) {
 			EvalCompare cmp;
@@ -252,10 +296,12 @@ run(const Row *r)
 static void
 test_graphs(void **state)
 {
+	const Row *row = pairwise ? pairwise_rows : rows;
+	size_t n = pairwise ? sizeof pairwise_rows / sizeof *pairwise_rows : sizeof rows / sizeof *rows;
 	(void)state;
-	for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
-		if (!only || strcmp(only, rows[k].graph) == 0)
-			run(&rows[k]);
+	for (size_t k = 0; k < n; k++)
+		if (!only || strcmp(only, row[k].graph) == 0)
+			run(&row[k]);
 }
 
 int
@@ -264,10 +310,12 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_graphs, setup, teardown),
 	};
-	if (argc < 1 + NFILE || argc > 2 + NFILE)
+	if (argc < 1 + MAX_FILES || argc > 2 + MAX_FILES)
 		return 2;
-	for (unsigned n = 0; n < NFILE; n++)
-		path[n] = argv[1 + n];
-	only = argv[1 + NFILE];
+	pairwise = strcmp(argv[1], "--pairwise") == 0;
+	nfile = pairwise ? 1 : MAX_FILES;
+	for (unsigned n = 0; n < nfile; n++)
+		path[n] = argv[1 + pairwise + n];
+	only = argv[1 + MAX_FILES];
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -345,6 +345,8 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 		covered = chosen < next && program_covers(p, chosen) ? chosen + 1 + program_covers(p, chosen) : 0;
 		if (chosen < next && !out.ran)
 			out.ran = &p->kernel.at[chosen];
+		if (chosen < next)
+			out.last = &p->kernel.at[chosen];
 		out.tiles += chosen < next && interp_is_tiles(&p->kernel.at[chosen]);
 		if (chosen < next && !run_kernel(&r, &p->kernel.at[chosen]))
 			return out;
