@@ -67,7 +67,7 @@ bind(Bench *x)
 	const Options *o = s->options;
 	InputSpec *spec;
 	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .hints = true,
-	                  .cast = option_on(o, OPT_CAST)};
+	                  .cast = option_on(o, OPT_CAST), .subject = &s->subject};
 	UseTable uses;
 	if (!session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
 	    !bind_inputs(x->graph, spec, o->operand.n - 1, &bo, &x->binding, &s->problem) || !check_data(x))

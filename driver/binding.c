@@ -263,6 +263,18 @@ settle_shapes(Bind *s)
 	return true;
 }
 
+void *
+tensor_memory(Arena *data, const char **subject, Arena *a, const char *name, unsigned rank, const int64_t *shape, int64_t n)
+{
+	const char *before = subject ? *subject : NULL;
+	if (subject)
+		*subject = arena_text(a, "%s of shape %s", name, shape_text(a, rank, shape));
+	void *at = arena_alloc(data, (size_t)n);
+	if (subject)
+		*subject = before;
+	return at;
+}
+
 static bool
 read_file(Bind *s, uint32_t k)
 {
@@ -275,7 +287,7 @@ read_file(Bind *s, uint32_t k)
 		b->data = (void *)npy->data; /* ours: the arena's, read for this */
 		return true;
 	}
-	b->data = arena_alloc(s->o->data, (size_t)b->bytes);
+	b->data = tensor_memory(s->o->data, s->o->subject, s->o->arena, b->spec->name, b->rank, b->shape, b->bytes);
 	return npy_cast(npy, b->dtype, b->data, b->spec->path, s->problem);
 }
 
@@ -290,7 +302,7 @@ make_data(Bind *s, uint32_t k)
 		return read_file(s, k);
 	if (b->data)
 		return true;
-	b->data = arena_alloc(s->o->data, (size_t)b->bytes + 16);
+	b->data = tensor_memory(s->o->data, s->o->subject, s->o->arena, b->spec->name, b->rank, b->shape, b->bytes + 16);
 	if (b->spec->kind == INPUT_LITERAL)
 		return literal_pack(s->o->arena, &b->spec->literal, b->dtype, b->data, &error) ||
 		       problem(s->problem, EXIT_INPUT, "%s: %s", b->spec->name, error);

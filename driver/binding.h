@@ -31,6 +31,7 @@ typedef struct {
 	bool cast;           /* convert .npy files between float types, and between integer types */
 	bool hints;          /* choose sizes by hint */
 	bool shapes_only;    /* no data: dims and shapes suffice */
+	const char **subject; /* what a message of memory names, set to a tensor meanwhile; may be NULL */
 } BindOptions;
 
 /* Binds spec[0..nspec) to the graph's parameters and dims; marks what was used. EXIT_USAGE for an
@@ -44,6 +45,8 @@ void binding_dims_json(const Binding *b, Text *out);
 
 /* The product of the extents; false when it or the bytes overflow. */
 bool shape_count(DType t, unsigned rank, const int64_t *shape, int64_t *count, int64_t *bytes);
+/* n bytes for a tensor; *subject names it if there is no memory. */
+void *tensor_memory(Arena *data, const char **subject, Arena *a, const char *name, unsigned rank, const int64_t *shape, int64_t n);
 /* "[4, 8]" */
 const char *shape_text(Arena *a, unsigned rank, const int64_t *shape);
 

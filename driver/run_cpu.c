@@ -70,7 +70,7 @@ collect_args(Session *s, const Binding *b, Results *r, CpuLaunch *l)
 					t->data = b->param[k].data;
 			continue;
 		}
-		t->data = arena_alloc(&s->data, (size_t)t->bytes + 16);
+		t->data = tensor_memory(&s->data, &s->subject, &s->arena, t->name, t->rank, t->shape, t->bytes + 16);
 		add_tensor(l, t->dtype, t->rank, t->shape, t->data, (DeviceMemory){.bytes = (size_t)t->bytes, .out = true});
 	}
 }

@@ -84,7 +84,7 @@ results_of_oracle(Session *s, const Binding *b, const EvalOutputs *values, Resul
 		return false;
 	for (uint32_t i = 0; i < out->n; i++) {
 		ResultTensor *r = &out->at[i];
-		r->data = arena_alloc(&s->data, (size_t)r->bytes + 16);
+		r->data = tensor_memory(&s->data, &s->subject, &s->arena, r->name, r->rank, r->shape, r->bytes + 16);
 		for (int64_t n = 0; n < r->count; n++)
 			eval_store(r->dtype, r->data, n, values->result[i].at[n]);
 	}

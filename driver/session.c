@@ -100,6 +100,7 @@ unwound(Session *s)
 		return EXIT_INPUT;
 	case UNWIND_NO_MEMORY:
 		say_error(s, "%s%s%s", subject, colon, s->unwind.text);
+		say_text(s, "  help: smaller sizes (name=value, or input files) need less\n");
 		return EXIT_IO;
 	case UNWIND_NONE:
 	case UNWIND_BUG:

@@ -19,6 +19,7 @@ typedef struct {
 	VEC(ExprId) check;  /* conditions that were open before the search */
 	VEC(TensorId) open; /* tensors with an extent that was open */
 	bool hints;
+	TensorId large;     /* one that no size was found small enough for; 0: none */
 	int64_t steps;
 } Search;
 
@@ -167,8 +168,10 @@ holds(Search *s)
 			if (k + 1u == t->rank && dtype_info[t->dtype].bits == 4 && v % 2 != 0)
 				return false; /* two to a byte */
 		}
-		if (!s->hints && count > MAX_ELEMENTS)
+		if (!s->hints && count > MAX_ELEMENTS) {
+			s->large = s->open.at[i];
 			return false;
+		}
 	}
 	return true;
 }
@@ -216,6 +219,39 @@ collect(Search *s)
 	}
 }
 
+typedef struct {
+	const Search *search;
+	bool *named; /* by DimId */
+} NamedDims;
+
+static void
+visit_named(void *user, ExprId e)
+{
+	NamedDims *x = user;
+	const Expr *p = expr_get(x->search->env->graph, e);
+	if (p->op == OP_DIM)
+		x->named[p->ref] = true;
+}
+
+/* The facts may hold, and the elements be too many. */
+static bool
+is_large(const Search *s, const char *names, const char *first, Problem *p)
+{
+	const Graph *g = s->env->graph;
+	const Tensor *t = &g->tensor.at[s->large];
+	NamedDims x = {s, ARENA_ARRAY(s->arena, bool, g->dim.n + 1)};
+	const char *with = "";
+	for (unsigned k = 0; k < t->rank; k++)
+		expr_walk(g, s->arena, t->extent[k], visit_named, &x);
+	for (DimId d = 1; d < g->dim.n; d++)
+		if (x.named[d] && s->env->dim_known[d])
+			with = arena_text(s->arena, "%s%s%s = %lld", with, *with ? ", " : " with ", name_text(g->names, g->dim.at[d].name),
+			                  (long long)s->env->dim[d]);
+	problem(p, EXIT_INPUT, "%s has too many elements%s, whatever small size %s has",
+	        t->name ? name_text(g->names, t->name) : "a tensor", with, names);
+	return problem_help(p, "give a smaller size, or all sizes: %s=... on the command line, or input files", first);
+}
+
 static bool
 not_found(const Search *s, Problem *p)
 {
@@ -227,6 +263,8 @@ not_found(const Search *s, Problem *p)
 		names = arena_text(s->arena, "%s%s%s", names, i ? ", " : "", name);
 		first = i ? first : name;
 	}
+	if (s->large)
+		return is_large(s, names, first, p);
 	problem(p, EXIT_INPUT, "no small sizes for %s satisfy the facts of graph %s", names, name_text(g->names, g->name));
 	return problem_help(p, "give them: %s=... on the command line, or input files", first);
 }

@@ -75,7 +75,7 @@ bind_block(OneTest *t)
 {
 	Session *s = t->s;
 	TestBlock *b = t->test->block;
-	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data};
+	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .subject = &s->subject};
 	return bind_inputs(t->graph, b->input.at, b->input.n, &bo, &t->binding, &s->problem);
 }
 

@@ -44,22 +44,37 @@ check_derived(Sema *s, AstId id, uint32_t module)
 		diag_add(s->diags, DIAG_E0910, n.at, "gradients are not built yet");
 }
 
+/* Where the dim of a -D is named: no file has it, so it is a text of its own. */
+static Span
+static_place(Sema *s, const char *text, size_t n)
+{
+	const char *given = arena_text(s->arena, "-D %s", text);
+	FileId file = diags_add_file(s->diags, "<command line>", given, strlen(given));
+	uint32_t column = sizeof "-D ";
+	return (Span){.file = file, .line = 1, .col = column, .end_line = 1, .end_col = column + (uint32_t)n, .begin = column - 1,
+	              .end = column - 1 + (uint32_t)n};
+}
+
 /* A -D for a name that is a dim of no graph. */
 static void
-check_statics(Sema *s, const Unit *u, AstId file)
+check_statics(Sema *s, const Unit *u)
 {
 	for (uint32_t i = 0; i < s->options->nstatics && s->diags->nerror == 0; i++) {
 		const char *text = s->options->statics[i];
 		size_t n = strcspn(text, "=");
 		bool found = false;
+		NearName near = near_begin(arena_copy(s->arena, text, n));
 		for (uint32_t g = 0; g < u->graph.n; g++)
 			for (uint32_t d = 1; d < u->graph.at[g]->dim.n; d++) {
 				const char *name = name_text(s->names, u->graph.at[g]->dim.at[d].name);
 				found |= strlen(name) == n && memcmp(name, text, n) == 0;
+				near_offer_name(&near, name);
 			}
-		if (!found)
-			diag_add(s->diags, DIAG_E0706, ast_get(s->ast, file)->at, "-D %s: no graph of the file has a dim `%.*s`", text,
-			         (int)n, text);
+		if (found)
+			continue;
+		Diag *d = diag_add(s->diags, DIAG_E0706, static_place(s, text, n), "no graph of the file has a dim `%.*s`", (int)n, text);
+		if (near.best)
+			d->help = arena_text(s->arena, "did you mean `%s`?", near.best);
 	}
 }
 
@@ -99,6 +114,6 @@ frontend_compile(Arena *a, Names *names, Diags *diags, FileId file, const Fronte
 	}
 	if (u->ngraph == 0 && diags->nerror == 0 && ast_get(s->ast, ast)->nkid == 0)
 		diag_add(diags, DIAG_W0204, ast_get(s->ast, ast)->at, "the file has no graph");
-	check_statics(s, u, ast);
+	check_statics(s, u);
 	return u;
 }

@@ -215,7 +215,16 @@ Env *env_find(Env *env, Name name);
 Entity *scope_find(const Scope *sc, Name name);
 Entity *scope_add(Sema *s, Scope *sc, EntityKind kind, Name name, Span at);
 IvarId ivar_new(Sema *s, Name name, Span at);
-const char *near_name(Sema *s, Env *env, Name name); /* did you mean … ; NULL */
+const char *near_name(Sema *s, Env *env, Name name); /* the name that is meant; NULL */
+/* "did you mean `exp`?", of the functions that the module sees, with an index in brackets or without; NULL */
+const char *near_function(Sema *s, uint32_t module, Name name, bool has_brackets);
+/* The closest of what is offered, the first of several; best is NULL while none is close. */
+typedef struct {
+	const char *want, *best;
+	unsigned score;
+} NearName;
+NearName near_begin(const char *want);
+void near_offer_name(NearName *n, const char *text);
 
 /* --- sema_dom.c --- */
 extern const Dom dom_none;
@@ -285,6 +294,7 @@ const char *source_text(Sema *s, Span at);
 /* --- sema_call.c --- */
 Val elab_call(Sema *s, AstId id, Env *env);
 bool is_builtin_call(Sema *s, Name name);
+void near_calls(NearName *n); /* offers them all */
 
 /* --- sema_apply.c --- */
 Val elab_apply(Sema *s, AstId id, Env *env);
@@ -331,6 +341,7 @@ void extents_agree(Sema *s, const AxisUses *uses, Name index);
 /* --- sema_reduce.c --- */
 Val elab_reduce(Sema *s, AstId id, Env *env);
 bool is_reduction(Sema *s, Name name);
+void near_reductions(NearName *n); /* offers them all */
 
 /* --- sema_hoist.c --- */
 /* e, or 0 if it is not known to be no less. */

@@ -38,6 +38,13 @@ is_builtin_call(Sema *s, Name name)
 	return call_named(t) >= 0 || dtype_named(t, strlen(t)) != DT_NONE;
 }
 
+void
+near_calls(NearName *n)
+{
+	for (int i = 0; i < NCALL; i++)
+		near_offer_name(n, call_row[i].name);
+}
+
 static double
 fold_float(Op op, double x)
 {
@@ -244,11 +251,8 @@ unknown_function(Sema *s, const AstNode *n, Env *env)
 		return val_error;
 	}
 	d = diag_add(s->diags, DIAG_E0207, n->name_at, "there is no function `%s`", name_text(s->names, n->name));
-	const char *near = near_name(s, env, n->name), *hint = item_std_hint(s, n->name);
-	if (hint)
-		d->help = hint;
-	else if (near)
-		d->help = arena_text(s->arena, "did you mean `%s`?", near);
+	const char *hint = item_std_hint(s, n->name);
+	d->help = hint ? hint : near_function(s, env->file, n->name, false);
 	return val_error;
 }
 

@@ -91,37 +91,50 @@ distance(const char *a, const char *b)
 	return row[m];
 }
 
-typedef struct {
-	const char *want, *best;
-	unsigned score;
-} Near;
+NearName
+near_begin(const char *want)
+{
+	return (NearName){want, NULL, strlen(want) < 4 ? 2 : 3};
+}
 
-static void
-consider(Near *n, const char *text)
+void
+near_offer_name(NearName *n, const char *text)
 {
 	unsigned d = *text ? distance(n->want, text) : 99;
-	if (d > 0 && d < n->score) {
+	if (d > 0 && d < n->score && d < strlen(n->want)) { /* something of it is left */
 		n->score = d;
 		n->best = text;
 	}
 }
 
 const char *
+near_function(Sema *s, uint32_t module, Name name, bool has_brackets)
+{
+	NearName n = near_begin(name_text(s->names, name));
+	for (uint32_t i = 0; i < s->item.n; i++)
+		if (item_find(s, module, s->item.at[i].name) == &s->item.at[i])
+			near_offer_name(&n, name_text(s->names, s->item.at[i].name));
+	if (has_brackets)
+		near_reductions(&n);
+	else
+		near_calls(&n);
+	return n.best ? arena_text(s->arena, "did you mean `%s`?", n.best) : NULL;
+}
+
+const char *
 near_name(Sema *s, Env *env, Name name)
 {
-	Near n = {name_text(s->names, name), NULL, 3};
-	if (strlen(n.want) < 4)
-		n.score = 2;
+	NearName n = near_begin(name_text(s->names, name));
 	const Scope *sc = env ? env->scope : NULL;
 	uint32_t file = env ? env->file : 0;
 	for (; env; env = env->up)
 		if (env->name)
-			consider(&n, name_text(s->names, env->name));
+			near_offer_name(&n, name_text(s->names, env->name));
 	for (uint32_t i = 0; sc && i < sc->nslot; i++)
 		if (sc->slot[i].entity)
-			consider(&n, name_text(s->names, sc->slot[i].name));
+			near_offer_name(&n, name_text(s->names, sc->slot[i].name));
 	for (uint32_t i = 0; i < s->item.n; i++)
 		if (s->item.at[i].module == file)
-			consider(&n, name_text(s->names, s->item.at[i].name));
+			near_offer_name(&n, name_text(s->names, s->item.at[i].name));
 	return n.best;
 }

@@ -34,6 +34,13 @@ reduction_named(const char *text)
 	return -1;
 }
 
+void
+near_reductions(NearName *n)
+{
+	for (int i = 0; i < NRED; i++)
+		near_offer_name(n, red_row[i].name);
+}
+
 bool
 is_reduction(Sema *s, Name name)
 {

@@ -201,7 +201,8 @@ def test_options_reach_the_frontend(folder):
     expect(texo("check", GATHER), 0, "W0201")
     expect(texo("check", "--werror", GATHER), 1, "W0201")
     expect(texo("run", AXPY, "-DN=4", "-q"), 0, out=["z: f32[4]"])
-    expect(texo("run", AXPY, "-DQ=4"), 1, "E0706")
+    expect(texo("run", AXPY, "-DQ=4"), 1, "E0706", "<command line>:1:4", "-D Q=4")
+    expect(texo("run", AXPY, "-DNN=4"), 1, "E0706", "did you mean `N`?")
     expect(texo("run", AXPY, "-DN=4", "N=5"), 1, "the dim N is 4")
     for bad in ("N=abc", "N", "N=", "=4", "N=-1", "N=99999999999999999999"):
         expect(texo("check", AXPY, "-D", bad), 2, "-D takes DIM=N")
@@ -679,6 +680,16 @@ def test_targets_and_doctor(folder):
     assert "nvcc" in ran.out
 
 
+def test_near_functions(folder):
+    """Of the file, of a file that it uses, and the language's own, with an index or without."""
+    text = "use \"std\"\nfn thrice(x) = 3*x\ngraph g(x: f32[N]) -> (y: f32[N]) {{ y[i] = {} }}\n"
+    for wrong, right in (("thrise(x[i])", "thrice"), ("rleu(x[i])", "relu"), ("expp(x[i])", "exp"), ("Exp(x[i])", "exp"),
+                         ("summ[j](x[j])", "sum"), ("softmaxx[i](x[i])", "softmax"), ("argmaks[j](x[j])", "argmax")):
+        expect(texo("check", write(folder, "near.tex", text.format(wrong))), 1, "E0207", f"did you mean `{right}`?")
+    ran = expect(texo("check", write(folder, "near.tex", text.format("q(x[i])"))), 1, "E0207")
+    assert "did you mean" not in ran.err, ran
+
+
 # --- ends ---
 
 def test_interrupt(folder):
@@ -706,11 +717,14 @@ def test_crash(folder):
 
 
 def test_no_memory(folder):
-    expect(texo("run", AXPY, "N=4611686018427387904"), 1, "larger than any memory")
+    expect(texo("run", AXPY, "N=4611686018427387904"), 1, "x of shape [4611686018427387904] is larger than any memory")
+    rows = write(folder, "rows.tex", "graph g(x: f32[N], z: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = x[i] + z[i, j] }\n")
+    for n in (4611686018427387904, 5000000):  # it is not that facts fail
+        expect(texo("run", rows, f"N={n}"), 1, f"z has too many elements with N = {n}, whatever small size M has", "help: give a smaller size", "M=...")
     if SANITIZED:
         return
     ran = texo("run", AXPY, "N=400000000", "-q", limits=memory(600))
-    expect(ran, 3, "out of memory for 16")
+    expect(ran, 3, "x of shape [400000000]: out of memory for 16", "help: smaller sizes")
 
 
 def test_start_up(folder):

@@ -48,7 +48,7 @@ RUNS = [  # graph, dims, code and place or None
     ("stated", ["N=0"], ("E0702", 17, 58)), ("stated", ["N=1"], None),
     ("called", ["N=2"], ("E0707", 13, 37)), ("called", ["N=4"], None),
     ("uneven", ["K=5"], ("E0705", 25, 14)), ("uneven", ["K=1"], ("E0705", 25, 21)), ("uneven", ["K=2"], None),
-    ("facts", ["-D", "Q=3"], ("E0706", 1, 1)),
+    ("facts", ["-D", "Q=3"], ("E0706", 1, 4)),
 ]
 
 
