@@ -15,7 +15,7 @@ function(texo_shared_library target name)
   set(script ${PROJECT_SOURCE_DIR}/cmake/lib${name}.map)
   add_library(${target} SHARED ${objects})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} VERSION ${PROJECT_VERSION} SOVERSION ${TEXO_ABI}
-    LINKER_LANGUAGE C LINK_DEPENDS ${script} INSTALL_RPATH "$ORIGIN" BUILD_RPATH_USE_ORIGIN ON
+    LINKER_LANGUAGE C LINK_DEPENDS ${script} INSTALL_RPATH "" BUILD_RPATH_USE_ORIGIN ON
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
   target_link_options(${target} PRIVATE -Wl,--version-script=${script} -Wl,--exclude-libs,ALL -Wl,-z,defs
     -Wl,-z,relro -Wl,-z,now -static-libgcc)
@@ -50,7 +50,7 @@ set(packages texo-rt)
 if(TARGET texo_codegen)
   set(TEXO_LIBRARY_PARTS texo_api texo_codegen texo_passes texo_frontend texo_ir)
   texo_library(texo_shared texo ${TEXO_LIBRARY_PARTS})
-  set_target_properties(texo_shared PROPERTIES EXPORT_NAME texo)
+  set_target_properties(texo_shared PROPERTIES EXPORT_NAME texo INSTALL_RPATH "$ORIGIN") # where libtexo-rt lies
   target_link_libraries(texo_shared PUBLIC texo_rt PRIVATE texo_llvm m)
   target_link_options(texo_shared PRIVATE -Wl,--gc-sections)
   set_target_properties(texo PROPERTIES EXPORT_NAME command)
@@ -85,6 +85,7 @@ if(TARGET texo_llvm)
     OUTPUT_VARIABLE llvm_private OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   set(llvm_private "-L${LLVM_LIBRARY_DIR} ${llvm_private} -lz -lzstd -lstdc++ -ldl -lm")
 endif()
+separate_arguments(llvm_private_list UNIX_COMMAND "${llvm_private}")
 set(texo_dir ${CMAKE_INSTALL_LIBDIR}/cmake/texo)
 foreach(p ${packages})
   configure_file(cmake/${p}.pc.in lib/${p}.pc @ONLY)

@@ -73,6 +73,10 @@ def needed(library):
     return re.findall(r"\(NEEDED\).*\[(.*)\]", run("readelf", "-d", library))
 
 
+def run_path(library):
+    return re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", run("readelf", "-d", library))
+
+
 def declared(header):
     text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.S)
     return set(re.findall(r"^TEXO_API[^;]*?\b(texo_\w+)\(", text, re.M))
@@ -90,6 +94,8 @@ def check_libraries(prefix):
     assert set(needed(texo)) <= system | {"libtexo-rt.so.0"}, needed(texo)
     for library, name in ((rt, "libtexo-rt.so.0"), (texo, "libtexo.so.0")):
         assert f"[{name}]" in run("readelf", "-d", library)
+    # a path to search would be one for the GPU's driver too; libtexo's own part lies beside it
+    assert run_path(rt) == [] and run_path(texo) == ["$ORIGIN"], (run_path(rt), run_path(texo))
     assert rt.stat().st_size < 300_000, rt.stat().st_size # as it is installed
     return rt.stat().st_size
 
@@ -182,6 +188,44 @@ def with_cmake_again(prefix, folder):
         assert run(build / "again") == "15\n", generator
 
 
+def with_cmake_archives(prefix, folder):
+    """texo::texo_static and texo::texo_rt_static need no library of ours."""
+    project = folder / "static"
+    project.mkdir()
+    (project / "CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.16)
+project(alone LANGUAGES C)
+find_package(texo REQUIRED)
+add_executable(formula {folder}/formula.c)
+target_link_libraries(formula PRIVATE texo::texo_static)
+add_executable(version version.c)
+target_link_libraries(version PRIVATE texo::texo_rt_static)
+""", encoding="utf-8")
+    (project / "version.c").write_text("#include <texo_rt.h>\nint main(void) { texo_rt *rt; texo_rt_options o = TEXO_INIT(texo_rt_options); "
+                                       "int s = texo_rt_create(&o, &rt); texo_rt_destroy(rt); return s; }\n", encoding="utf-8")
+    run(CMAKE, "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_C_COMPILER={CC}")
+    run(CMAKE, "--build", project / "build")
+    check_program(project / "build/formula")
+    run(project / "build/version")
+    for program in ("formula", "version"):
+        assert not [n for n in needed(project / "build" / program) if "texo" in n]
+
+
+def with_cmake_stems(prefix, folder):
+    """Two files of one stem are an error that names them, in one call or in two."""
+    project = folder / "stems"
+    for name in ("a", "b"):
+        (project / name).mkdir(parents=True)
+        (project / name / "rows.tex").write_text(f"graph {name}(x: f32[N]) -> (y: f32[N]) {{ y[i] = x[i] }}\n", encoding="utf-8")
+    (project / "main.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    for calls in ("texo_add_kernels(main SOURCES a/rows.tex b/rows.tex)", "texo_add_kernels(main SOURCES a/rows.tex)\ntexo_add_kernels(main SOURCES b/rows.tex)"):
+        (project / "CMakeLists.txt").write_text("cmake_minimum_required(VERSION 3.16)\nproject(stems LANGUAGES C)\nfind_package(texo REQUIRED)\n"
+                                                f"add_executable(main main.c)\n{calls}\n", encoding="utf-8")
+        done = subprocess.run([CMAKE, "-G", "Ninja", "-S", project, "-B", project / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
+                               f"-DCMAKE_C_COMPILER={CC}"], capture_output=True, text=True, timeout=300)
+        said = " ".join(done.stderr.split())
+        assert done.returncode and "a/rows.tex and" in said and "b/rows.tex would both become rows.h" in said, done
+
+
 def with_python(prefix, folder):
     env = {**os.environ, "PYTHONPATH": str(prefix / "share/texo"), "PYTHONDONTWRITEBYTECODE": "1"}
     env.pop("TEXO_LIBRARY", None)
@@ -209,6 +253,8 @@ def main():
         with_archives(prefix, folder)
         with_cmake(prefix, folder)
         with_cmake_again(prefix, folder)
+        with_cmake_archives(prefix, folder)
+        with_cmake_stems(prefix, folder)
         with_torch = with_python(prefix, folder)
     print(f"libtexo-rt.so: {size} bytes; built with pkg-config, with the archives, with CMake; run from Python"
           f"{', with torch too' if with_torch else '; torch is not there'}")
