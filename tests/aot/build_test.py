@@ -96,7 +96,8 @@ def test_static_dims(folder):
     assert "-> (y: f32[N, 3]), M = 3 */\nint scale(const float *x, float a, float *y, int64_t N, void *workspace);" in \
         (folder / "s.h").read_text()
     (folder / "main.c").write_text('#include "s.h"\nint main(void)\n{\n\tfloat x[6] = {1, 2, 3, 4, 5, 6}, y[6];\n'
-                                   "\treturn scale(x, 2, y, 2, 0) || y[5] != 12;\n}\n")
+                                   "\tstatic _Alignas(64) char room[4096];\n"
+                                   "\treturn scale_workspace(2) > sizeof room || scale(x, 2, y, 2, room) || y[5] != 12;\n}\n")
     run(CC, *STRICT, folder / "main.c", folder / "s.o", "-lm", "-o", folder / "main")
     run(folder / "main")
 
