@@ -160,7 +160,11 @@ roles_together_suits(Roles *r)
 {
 	Graph *g = r->l.g;
 	ExprId one = expr_int(g, DT_I64, 1), more = expr_binary(g, OP_ADD, cycles(r, &r->tile), one);
-	return expr_binary(g, OP_MIN, one, expr_binary(g, OP_IDIV, roles_apart_cycles(r, r->tile.side), more));
+	ExprId suits = expr_binary(g, OP_MIN, one, expr_binary(g, OP_IDIV, roles_apart_cycles(r, r->tile.side), more));
+	if (r->tile.side > 1 || !members_side_possible(g, r->members, r->of.column_axis))
+		return suits;
+	/* where several can be, the tiles that finish them so have decided */
+	return expr_binary(g, OP_MUL, suits, expr_binary(g, OP_MIN, one, expr_binary(g, OP_IMOD, r->ncolumn, expr_int(g, DT_I64, SIDE))));
 }
 
 /* --- rows that begin where copies want none: what a launch does about them, over dims --- */
