@@ -1,4 +1,5 @@
-/* group_ptx_test.c: groups of narrow elements on a GPU: two 8-bit floats come of one conversion, four make a word. */
+/* group_ptx_test.c: groups of narrow elements on a GPU: two 8-bit floats come of one conversion, four make a word; what a
+ * loop carries stays a group. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -35,6 +36,28 @@ build(Rig *r)
 	tir_end_for(k, NULL, 0);
 }
 
+/* z[4 i .. 4 i + 3] = x[4 (i - 1) .. 4 (i - 1) + 3], bf16: what the turn before has read. */
+static void
+build_carried(Rig *r)
+{
+	TirKernel *k = r->k;
+	ValId one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, 64), four = tir_int(k, DT_I64, 4);
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = 4;
+	tir_add_buffer(k, name_cstr(r->names, "x"), DT_BF16, false);
+	tir_add_buffer(k, name_cstr(r->names, "z"), DT_BF16, true);
+	ValId from = tir_view(k, 0, 1, &n, &one), to = tir_view(k, 1, 1, &n, &one);
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId at = tir_binary(k, OP_MUL, lo, four);
+	ValId x = tir_load(k, from, &at, 0, TIR_LANES_ALONG(0), 4);
+	at = tir_binary(k, OP_MUL, tir_for(k, lo, hi, one, &x, 1), four);
+	tir_store(k, to, x, &at, 0, TIR_LANES_ALONG(0));
+	x = tir_load(k, from, &at, 0, TIR_LANES_ALONG(0), 4);
+	tir_end_for(k, &x, 1);
+}
+
 static unsigned
 count(const char *text, const char *word)
 {
@@ -45,16 +68,33 @@ count(const char *text, const char *word)
 }
 
 static void
-pairs(Rig *r, const void *arg)
+assemble(Rig *r)
 {
-	(void)arg;
-	build(r);
 	Program *p = rig_program(r, 8);
 	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
 	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
 		fail_msg("codegen: %s", r->out.message);
+}
+
+static void
+pairs(Rig *r, const void *arg)
+{
+	(void)arg;
+	build(r);
+	assemble(r);
 	assert_int_equal(count(r->out.assembly, "e4m3x2"), GROUP / 2);
 	assert_int_equal(count(r->out.assembly, "st.global.v2.b32"), 1);
+}
+
+static void
+carries(Rig *r, const void *arg)
+{
+	(void)arg;
+	build_carried(r);
+	assemble(r);
+	assert_int_equal(count(r->out.assembly, "ld.global.v2.b32"), 2);
+	assert_int_equal(count(r->out.assembly, "st.global.v2.b32"), 1);
+	assert_int_equal(count(r->out.assembly, ".b16"), 0);
 }
 
 static void
@@ -64,9 +104,16 @@ groups(void **state)
 	rig_run("k", pairs, NULL);
 }
 
+static void
+carried(void **state)
+{
+	(void)state;
+	rig_run("k", carries, NULL);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(groups)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(carried)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

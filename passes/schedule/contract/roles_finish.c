@@ -4,19 +4,24 @@
  * the accumulator where the hardware puts them, and read what they are to finish along a row of the output: one element, or
  * a few side by side, which are then read and stored at once wherever finish reads a tensor, and the output has its columns,
  * along memory. A warp's 16 rows stay with the warp. Several go side by side, what they read before what they store, so
- * that their reads wait together.
+ * that their reads wait together. What a panel's elements read by their rows, of memory that answers late while products go
+ * on, is read before the panel is staged, where a thread has the registers.
  *
  * Blocks that have parts of the terms put all of a tile's sums where the others of the cluster reach them; then each block
  * adds those of its rows, in the order of the parts, and finishes them. */
 #include "ir/bugs.h"
 #include "passes/schedule/contract/roles_build.h"
 
+#include <string.h>
+
 enum {
 	GAP = 8,      /* between rows in shared memory: pairs of 8 lanes meet all banks */
 	WARP_ROWS = 16,
 	AT_ONCE = 8,  /* elements of a lane that are finished together, */
 	MOST_AT_ONCE = 32, /* where that takes few instructions: */
-	FEW = 24
+	FEW = 24,
+	OTHER_REGISTERS = 28, /* of a thread, beside sums and what is read ahead */
+	MOST_AHEAD = 128
 };
 
 typedef struct {
@@ -27,6 +32,10 @@ typedef struct {
 	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
 	ValId row_end;      /* of the output, or of a tile that ends before */
 	Side side;
+	/* What is read of a panel before it is staged, tensor by tensor: of one that goes by rows each of the lane's, else once. */
+	unsigned nahead;
+	ValId ahead[MOST_AHEAD];
+	ValId whole;        /* bool: the output has all of the lane's in the panel */
 } Own;
 
 /* Of a row of sums that are staged: of a panel, or where the cluster reaches them. */
@@ -78,9 +87,37 @@ load_sums(Roles *r, const Side *side, ValId row, ValId right, ValId *sum)
 
 /* --- panels --- */
 
+static bool
+goes_by_rows(const Roles *r, const Side *s, unsigned n)
+{
+	bool by_rows = false;
+	for (unsigned a = 0; a < r->l.g->tensor.at[s->at[n].tensor].rank; a++)
+		by_rows |= s->at[n].axis[a] == r->of.row_axis;
+	return by_rows;
+}
+
+/* How many values of a tensor the lane reads ahead of a panel. */
+static unsigned
+values_ahead(const Roles *r, const Own *own, unsigned n)
+{
+	return goes_by_rows(r, &own->side, n) ? own->end / own->down : 1;
+}
+
+/* What the lane reads where it has read ahead: of the row that is so many behind the first of those. */
+static Side
+side_at(const Roles *r, const Own *own, const ValId *ahead, unsigned behind)
+{
+	Side s = own->side;
+	for (unsigned n = 0; ahead && n < s.n; n++) {
+		s.at[n].ahead = ahead[goes_by_rows(r, &s, n) ? behind : 0];
+		ahead += values_ahead(r, own, n);
+	}
+	return s;
+}
+
 /* The same of several sums, whose panels are staged side by side. */
 static void
-finish_members(Roles *r, const Own *own, ValId row, unsigned n)
+finish_members(Roles *r, const Own *own, ValId row, unsigned n, const ValId *ahead)
 {
 	enum { MOST = AT_ONCE * MOST_SIDE * MEMBERS_MOST_RESULTS };
 	Point *l = &r->l;
@@ -94,7 +131,8 @@ finish_members(Roles *r, const Own *own, ValId row, unsigned n)
 			ValId right = roles_op(r, OP_ADD, own->right, roles_int(r, (int64_t)s * r->tile.panel));
 			load_sums(r, &own->side, roles_op(r, OP_ADD, own->first, down), right, sum + s * MOST_SIDE);
 		}
-		members_finish(r->members, &own->side, sum, done + i * each);
+		const Side side = side_at(r, own, ahead, i);
+		members_finish(r->members, &side, sum, done + i * each);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		l->axis[r->of.row_axis] = at[i];
@@ -102,15 +140,16 @@ finish_members(Roles *r, const Own *own, ValId row, unsigned n)
 	}
 }
 
-/* The elements at so many of the lane's rows, from this one of the warp's on. */
+/* The elements at so many of the lane's rows, from this one of the warp's on; ahead: NULL, or what is read of these and those
+ * behind. */
 static void
-finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
+finish_rows(Roles *r, const Own *own, ValId row, unsigned n, const ValId *ahead)
 {
 	Point *l = &r->l;
 	PointVal done[MOST_AT_ONCE];
 	ValId at[MOST_AT_ONCE];
 	if (r->members) {
-		finish_members(r, own, row, n);
+		finish_members(r, own, row, n, ahead);
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -118,7 +157,8 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
 		at[i] = l->axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, down);
 		ValId sum[MOST_SIDE];
 		load_sums(r, &own->side, roles_op(r, OP_ADD, own->first, down), own->right, sum);
-		side_finish(&own->side, sum, done + i * r->tile.side);
+		const Side side = side_at(r, own, ahead, i);
+		side_finish(&side, sum, done + i * r->tile.side);
 	}
 	for (unsigned i = 0; i < n; i++) {
 		l->axis[r->of.row_axis] = at[i];
@@ -139,10 +179,26 @@ finish_last_rows(Roles *r, const Own *own, ValId first, ValId end)
 	TirKernel *k = r->l.tir;
 	ValId row = tir_for(k, first, end, roles_int(r, own->down), NULL, 0);
 	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, row), own->row_end));
-	finish_rows(r, own, row, 1);
+	finish_rows(r, own, row, 1, NULL);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
+}
+
+/* All of the lane's rows, what they read being there: a turn of the loop finds its own in front. */
+static void
+finish_read_ahead(Roles *r, const Own *own)
+{
+	TirKernel *k = r->l.tir;
+	unsigned all = own->end / own->down, rows = AT_ONCE / r->tile.side < all ? AT_ONCE / r->tile.side : all;
+	ValId carried[MOST_AHEAD], next[MOST_AHEAD], step = roles_int(r, (int64_t)rows * own->down);
+	memcpy(carried, own->ahead, own->nahead * sizeof *carried);
+	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, own->end), step, carried, own->nahead);
+	finish_rows(r, own, row, rows, carried);
+	for (unsigned n = 0, first = 0; n < own->side.n; first += values_ahead(r, own, n++))
+		for (unsigned i = 0, of = values_ahead(r, own, n); i < of; i++)
+			next[first + i] = carried[first + (of > 1 ? (i + rows) % of : 0)];
+	tir_end_for(k, next, own->nahead);
 }
 
 /* The rows of the lane's that the output has, where it has the lane's columns. */
@@ -150,6 +206,17 @@ static void
 finish_panel(Roles *r, const Own *own)
 {
 	TirKernel *k = r->l.tir;
+	if (own->nahead) {
+		tir_if(k, own->whole);
+		finish_read_ahead(r, own);
+		tir_else(k, NULL, 0);
+		tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
+		finish_last_rows(r, own, roles_int(r, 0), roles_int(r, own->end));
+		tir_else(k, NULL, 0);
+		tir_end_if(k, NULL, 0);
+		tir_end_if(k, NULL, 0);
+		return;
+	}
 	bool few = !r->members && side_cost(&r->l) <= FEW;
 	unsigned rows = (few ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
 	rows = rows < all ? rows : all;
@@ -157,13 +224,47 @@ finish_panel(Roles *r, const Own *own)
 	tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
 	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, own->end), step, NULL, 0), end = roles_op(r, OP_ADD, row, step);
 	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, roles_op(r, OP_SUB, end, roles_int(r, own->down))), own->row_end));
-	finish_rows(r, own, row, rows);
+	finish_rows(r, own, row, rows, NULL);
 	tir_else(k, NULL, 0);
 	finish_last_rows(r, own, row, end);
 	tir_end_if(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
+}
+
+/* How many values the lane reads ahead of a panel: none where nothing goes by rows, or where they take too many registers. */
+static unsigned
+count_ahead(const Roles *r, const Own *own)
+{
+	const Graph *g = r->l.g;
+	unsigned sums = roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside), words = 0, n = 0;
+	bool by_rows = false;
+	for (unsigned k = 0; k < own->side.n; k++) {
+		DType t = (DType)g->tensor.at[own->side.at[k].tensor].dtype;
+		unsigned bits = dtype_info[t].bits * r->tile.side, each = values_ahead(r, own, k);
+		if (!dtype_is_float(t) || dtype_info[t].bits < 16)
+			return 0;
+		words += (bits + 31) / 32 * each;
+		n += each;
+		by_rows |= goes_by_rows(r, &own->side, k);
+	}
+	return by_rows && n <= MOST_AHEAD && words + sums + OTHER_REGISTERS <= r->tile.registers ? n : 0;
+}
+
+/* Reads it, of the panel whose first row and column the lane has. */
+static void
+read_ahead(Roles *r, Own *own)
+{
+	TirKernel *k = r->l.tir;
+	ValId last = roles_op(r, OP_ADD, own->row0, roles_int(r, own->end - own->down));
+	unsigned at = 0;
+	own->whole = tir_binary(k, OP_AND, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)), below(r, last, own->row_end));
+	for (unsigned n = 0; n < own->side.n; n++)
+		for (unsigned i = 0; i < values_ahead(r, own, n); i++) {
+			r->l.axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, roles_int(r, (int64_t)i * own->down));
+			own->ahead[at++] = side_read(&own->side, n, own->whole);
+		}
 }
 
 /* A warp has panel / side lanes along a row, so that several of its rows are met at once. */
@@ -187,6 +288,7 @@ own_place(Roles *r)
 		members_begin(&own.side, &r->l, r->members, side, r->of.column_axis);
 	else
 		side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
+	own.nahead = count_ahead(r, &own);
 	return own;
 }
 
@@ -231,6 +333,7 @@ place_of_part(Roles *r)
 	own.end = (rows + own.down - 1) / own.down * own.down;
 	own.row_end = roles_op(r, OP_MIN, point_launch_expr(&r->l, r->nrow), roles_op(r, OP_ADD, r->row0, roles_int(r, rows)));
 	side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
+	own.nahead = 0;
 	return own;
 }
 
@@ -264,11 +367,13 @@ roles_finish(Roles *r)
 		l->axis[a] = r->coord[a];
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, roles_repeats(r) * across), roles_int(r, 1), NULL, 0);
 	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
-	roles_stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, roles_repeats(r) * across);
-	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
 	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, r->tile.panel))), own.right);
 	l->axis[r->of.column_axis] = own.column;
+	if (own.nahead)
+		read_ahead(r, &own);
+	roles_stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, roles_repeats(r) * across);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
 	finish_panel(r, &own);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
 	tir_end_for(k, NULL, 0);

@@ -47,14 +47,35 @@ side_note(Side *s, ExprId e)
 		expr_walk(s->l->g, s->l->scratch, e, note_wide, s);
 }
 
+static ValId
+load(const Side *s, ValId view, const ValId *at, unsigned rank, ValId mask)
+{
+	return tir_load(s->l->tir, view, at, mask, s->side > 1 ? TIR_LANES_ALONG(rank - 1) : 0, s->side > 1 ? s->side : 0);
+}
+
+static void
+divide(const Side *s, ValId x, DType t, ValId *to)
+{
+	for (unsigned c = 0; c < s->side; c++)
+		to[c] = s->side > 1 ? tir_emit(s->l->tir, OP_LANE, tir_scalar(t), c, &x, 1) : x;
+}
+
 void
 side_load(const Side *s, ValId view, const ValId *at, unsigned rank, DType t, ValId *to)
 {
-	TirKernel *k = s->l->tir;
-	unsigned side = s->side;
-	ValId x = tir_load(k, view, at, 0, side > 1 ? TIR_LANES_ALONG(rank - 1) : 0, side > 1 ? side : 0);
-	for (unsigned c = 0; c < side; c++)
-		to[c] = side > 1 ? tir_emit(k, OP_LANE, tir_scalar(t), c, &x, 1) : x;
+	divide(s, load(s, view, at, rank, 0), t, to);
+}
+
+ValId
+side_read(const Side *s, unsigned n, ValId mask)
+{
+	Point *l = s->l;
+	TensorArg *arg = point_tensor(l, s->at[n].tensor);
+	unsigned rank = l->g->tensor.at[arg->tensor].rank;
+	ValId at[TG_MAX_RANK];
+	for (unsigned a = 0; a < rank; a++)
+		at[a] = l->axis[s->at[n].axis[a]];
+	return load(s, arg->data, at, rank, mask);
 }
 
 /* The values of the wide tensors at the point, a copy for each of the elements side by side. */
@@ -64,13 +85,11 @@ side_load_wide(const Side *s)
 	Point *l = s->l;
 	for (unsigned n = 0; n < s->n; n++) {
 		TensorArg *arg = point_tensor(l, s->at[n].tensor);
-		unsigned rank = l->g->tensor.at[arg->tensor].rank;
-		ValId at[TG_MAX_RANK], value[MOST_SIDE];
-		for (unsigned a = 0; a < rank; a++) {
+		const Tensor *t = &l->g->tensor.at[arg->tensor];
+		ValId value[MOST_SIDE];
+		for (unsigned a = 0; a < t->rank; a++)
 			arg->point_axis[a] = s->at[n].axis[a];
-			at[a] = l->axis[s->at[n].axis[a]];
-		}
-		side_load(s, arg->data, at, rank, (DType)l->g->tensor.at[arg->tensor].dtype, value);
+		divide(s, s->at[n].ahead ? s->at[n].ahead : side_read(s, n, 0), (DType)t->dtype, value);
 		for (unsigned c = 0; c < s->side; c++)
 			arg->value[c] = (PointVal){.re = value[c]};
 	}

@@ -14,6 +14,7 @@ typedef struct {
 	struct {
 		TensorId tensor;
 		uint8_t axis[TG_MAX_RANK];
+		ValId ahead; /* its elements at the point, where they are there already, else 0 */
 	} at[MOST_WIDE];
 } Side;
 
@@ -22,6 +23,8 @@ void side_begin(Side *s, Point *l, unsigned side, unsigned column_axis);
 /* What e reads as well; what the tensors that are read along memory have at the point, and whether that is meant. */
 void side_note(Side *s, ExprId e);
 void side_load_wide(const Side *s);
+/* Those of number n of these tensors, as they lie in memory; where mask, if it is not 0, fails, zeros. */
+ValId side_read(const Side *s, unsigned n, ValId mask);
 void side_say_where(const Side *s, bool value);
 /* Elements side by side from here on, of a view. */
 void side_load(const Side *s, ValId view, const ValId *at, unsigned rank, DType t, ValId *to);
