@@ -102,6 +102,14 @@ edge_of(const Explain *x, TensorId from, TensorId to)
 	return &copied;
 }
 
+/* Without what goes without saying there. */
+static const char *
+why_apart(const UnfusedEdge *edge)
+{
+	static const char known[] = "is not fused: ";
+	return strncmp(edge->reason, known, sizeof known - 1) == 0 ? edge->reason + sizeof known - 1 : edge->reason;
+}
+
 /* The line that defines the reader; what a function of another file brought in has its user's. */
 static uint32_t
 edge_line(const Explain *x, TensorId to)
@@ -124,13 +132,86 @@ size_text(Arena *a, double v, const char *unit)
 static void
 print_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 {
-	static const char known[] = "is not fused: ";
-	const char *reason = edge_of(x, from, to)->reason;
 	if (n == 0)
 		text_printf(&x->s->out, "not fused:\n");
-	if (strncmp(reason, known, sizeof known - 1) == 0) /* the heading says it */
-		reason += sizeof known - 1;
-	text_printf(&x->s->out, "  %s -> %s (line %u): %s\n", tensor_name(x, from), tensor_name(x, to), edge_line(x, to), reason);
+	text_printf(&x->s->out, "  %s -> %s (line %u): %s\n", tensor_name(x, from), tensor_name(x, to), edge_line(x, to),
+	            why_apart(edge_of(x, from, to)));
+}
+
+/* --- inputs that are read by one kernel after another --- */
+
+typedef struct {
+	TensorId input;
+	VEC(uint32_t) kernel; /* that read it, in the order they run */
+} ReadAgain;
+
+static void
+add_kernel(Explain *x, ReadAgain *r, uint32_t kernel)
+{
+	uint32_t at = r->kernel.n;
+	for (uint32_t k = 0; k < r->kernel.n; k++)
+		if (r->kernel.at[k] == kernel)
+			return;
+	vec_push(&x->s->arena, &r->kernel, kernel);
+	for (; at > 0 && r->kernel.at[at - 1] > kernel; at--)
+		r->kernel.at[at] = r->kernel.at[at - 1];
+	r->kernel.at[at] = kernel;
+}
+
+/* Of the inputs that several kernels read. */
+static void
+each_read_again(Explain *x, void (*f)(Explain *, const ReadAgain *, uint32_t n))
+{
+	const Graph *g = x->program->graph;
+	ReadAgain *by = ARENA_ARRAY(&x->s->arena, ReadAgain, g->tensor.n);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < x->uses.use.n; i++) {
+		TensorUse u = x->uses.use.at[i];
+		TensorKind kind = g->tensor.at[u.read].kind;
+		if ((kind == TENSOR_INPUT || kind == TENSOR_INOUT) && x->kernel_of[u.reader])
+			add_kernel(x, &by[u.read], x->kernel_of[u.reader] - 1);
+	}
+	for (TensorId t = 1; t < g->tensor.n; t++) {
+		by[t].input = t;
+		if (by[t].kernel.n > 1)
+			f(x, &by[t], n++);
+	}
+}
+
+/* Why the last of them is not the first: an edge that leads to it. */
+static const char *
+reason_to_read_again(const Explain *x, const ReadAgain *r)
+{
+	uint32_t last = r->kernel.at[r->kernel.n - 1] + 1;
+	for (uint32_t i = 0; i < x->uses.use.n; i++) {
+		TensorUse u = x->uses.use.at[i];
+		if (x->kernel_of[u.reader] == last && x->kernel_of[u.read] && x->kernel_of[u.read] != last)
+			return arena_text(&x->s->arena, "%s waits for %s: %s", tensor_name(x, u.reader), tensor_name(x, u.read),
+			                  why_apart(edge_of(x, u.read, u.reader)));
+	}
+	return "nothing goes from one to the other";
+}
+
+static void
+print_read_again(Explain *x, const ReadAgain *r, uint32_t n)
+{
+	Text *out = &x->s->out;
+	text_printf(out, "%s  %s by", n ? "" : "read again:\n", tensor_name(x, r->input));
+	for (uint32_t k = 0; k < r->kernel.n; k++)
+		text_printf(out, "%s k%u", k ? "," : "", r->kernel.at[k]);
+	text_printf(out, ": %s\n", reason_to_read_again(x, r));
+}
+
+static void
+json_read_again(Explain *x, const ReadAgain *r, uint32_t n)
+{
+	Text *out = &x->s->out;
+	const char *input = tensor_name(x, r->input), *reason = reason_to_read_again(x, r);
+	text_printf(out, "%s{\"input\":", n ? "," : "");
+	text_json(out, input, strlen(input));
+	text_printf(out, ",\"times\":%u,\"reason\":", r->kernel.n);
+	text_json(out, reason, strlen(reason));
+	text_printf(out, "}");
 }
 
 /* ", 1.5 us predicted", or nothing. */
@@ -167,6 +248,7 @@ print_text(Explain *x)
 		            us_text(x, x->us[k], ""));
 	}
 	each_edge(x, print_edge);
+	each_read_again(x, print_read_again);
 }
 
 static void
@@ -221,6 +303,8 @@ print_json(Explain *x)
 	text_printf(out, "],\"bytes_unfused\":%.0f,\"bytes_fused\":%.0f,\"predicted_us\":%s,\"predicted_us_unfused\":%s,\"refused\":[",
 	            x->bytes_unfused, x->bytes_fused, us_json(x, x->us_fused), us_json(x, x->us_unfused));
 	each_edge(x, json_edge);
+	text_printf(out, "],\"read_again\":[");
+	each_read_again(x, json_read_again);
 	text_printf(out, "]}\n");
 }
 

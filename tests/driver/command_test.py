@@ -680,6 +680,23 @@ def test_targets_and_doctor(folder):
     assert "nvcc" in ran.out
 
 
+def test_explain_read_again(folder):
+    """A vector's softmax reads it twice, since all of it must have been seen; rows' reads a row once."""
+    text = ('use "std"\ngraph vector(x: f32[N]) -> (y: f32[N]) { y[i] = softmax[i](x[i]) }\n'
+            'graph rows(x: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = softmax[j](x[i, j]) }\n'
+            "graph apart(x: f32[N]) -> (y: f32[N], s: f32) { y[i] = 2 * x[N - 1 - i]\n  s = sum[i](x[i]) }\n")
+    file = write(folder, "again.tex", text)
+    for target in ("cpu", "cuda:sm_90a"):
+        ran = expect(texo("explain", file, "--graph=vector", f"--target={target}", "N=100000"), 0, out=["read again:\n  x by k0, k"])
+        assert ": y waits for %4: it needs more than one row of what it reads\n" in ran.out, ran
+        assert "read again" not in expect(texo("explain", file, "--graph=rows", f"--target={target}"), 0).out
+    (again,) = json.loads(texo("explain", file, "--graph=vector", "--json").out)["read_again"]
+    assert again["input"] == "x" and again["times"] == 2 and again["reason"], again
+    assert json.loads(texo("explain", file, "--graph=rows", "--json").out)["read_again"] == []
+    apart = json.loads(texo("explain", file, "--graph=apart", "--json").out)["read_again"]
+    assert not apart or apart[0]["reason"] == "nothing goes from one to the other", apart
+
+
 def test_near_functions(folder):
     """Of the file, of a file that it uses, and the language's own, with an index or without."""
     text = "use \"std\"\nfn thrice(x) = 3*x\ngraph g(x: f32[N]) -> (y: f32[N]) {{ y[i] = {} }}\n"
