@@ -226,19 +226,21 @@ fold_side(PairwiseBuild *b, ValId e, unsigned n, bool masked)
 	point_release(&b->l, mark);
 }
 
-/* The warp's elements of the tile: PW_SIDE of each round, then one by one of what no round has. */
+/* The warp's elements of the tile: with `side` PW_SIDE of each round, then one by one of what no round has. */
 static void
-fold_part(PairwiseBuild *b, bool masked)
+fold_part(PairwiseBuild *b, bool masked, bool side)
 {
 	TirKernel *k = b->l.tir;
 	unsigned nrun = b->w->nfold * b->lane_rows;
 	ValId before[PAIRWISE_FOLDS * PW_ROWS], warps = pw_int(b, PW_WARPS), round = pw_int(b, PW_ROUND);
 	ValId count = pw_op(b, OP_MIN, pw_op(b, OP_SUB, b->hi, b->first), pw_int(b, PW_TILE));
-	ValId whole = pw_op(b, OP_SUB, count, pw_op(b, OP_IMOD, count, round));
-	ValId e = tir_for(k, pw_int(b, 0), whole, round, b->run, nrun);
-	fold_side(b, pw_op(b, OP_ADD, e, pw_op(b, OP_MUL, b->warp, pw_int(b, PW_SIDE))), PW_SIDE, masked);
-	tir_end_for(k, b->run, nrun);
-	e = pw_op(b, OP_ADD, tir_for(k, whole, count, warps, b->run, nrun), b->warp);
+	ValId whole = side ? pw_op(b, OP_SUB, count, pw_op(b, OP_IMOD, count, round)) : pw_int(b, 0);
+	if (side) {
+		ValId from = tir_for(k, pw_int(b, 0), whole, round, b->run, nrun);
+		fold_side(b, pw_op(b, OP_ADD, from, pw_op(b, OP_MUL, b->warp, pw_int(b, PW_SIDE))), PW_SIDE, masked);
+		tir_end_for(k, b->run, nrun);
+	}
+	ValId e = pw_op(b, OP_ADD, tir_for(k, whole, count, warps, b->run, nrun), b->warp);
 	memcpy(before, b->run, sizeof before);
 	tir_if(k, pw_op(b, OP_LT, e, count));
 	fold_side(b, e, 1, masked);
@@ -283,11 +285,11 @@ run_tile(PairwiseBuild *b)
 	if (whole) {
 		memcpy(before, b->run, sizeof before);
 		tir_if(k, whole);
-		fold_part(b, false);
+		fold_part(b, false, true);
 		tir_else(k, b->run, nrun);
 		memcpy(b->run, before, sizeof before);
 	}
-	fold_part(b, any);
+	fold_part(b, any, !whole); /* where few tiles are, the code is short */
 	if (whole)
 		tir_end_if(k, b->run, nrun);
 	point_release(&b->l, mark);
