@@ -157,6 +157,24 @@ def test_assemblers_that_fail():
     expect(texo("run", AXPY, "N=8", "--device=cuda", "--assembler=ptxas", path="/nowhere", LD_LIBRARY_PATH=FAKE), 4, "there is no assembler for GPUs")
 
 
+def test_assemblers_that_do_not_end():
+    """Neither one that computes for ever nor one that waits; and one that wants what it can't have."""
+    with tempfile.TemporaryDirectory() as d:
+        file = pathlib.Path(d, "ptxas")
+        made = os.path.join(d, "made")
+        build = ["build", AXPY, "--emit=obj,header", "--target=cuda:sm_80", "-o", made]
+        for text in ("#!/bin/sh\nwhile :; do :; done\n", "#!/bin/sh\nexec sleep 1000\n"):
+            file.write_text(text)
+            file.chmod(0o755)
+            expect(texo(*build, "--worker-seconds=1", path=f"{d}:/bin:/usr/bin"), 4, "ptxas was given 1 second and needs more; --worker-seconds")
+            assert not list(pathlib.Path(d).glob("made*"))
+        file.write_text(f"#!{sys.executable}\nimport socket, sys\nsocket.socket()\n")
+        expect(texo(*build, path=f"{d}:/bin:/usr/bin"), 4, "PermissionError")
+        file.write_text(f"#!{sys.executable}\nb = bytearray(500 << 20)\n")
+        expect(texo(*build, "--worker-memory=300", path=f"{d}:/bin:/usr/bin"), 4, "MemoryError")
+        expect(texo(*build, "--worker-memory=300", "--in-process", path=f"{d}:/bin:/usr/bin"), 4, "made no code")
+
+
 def main():
     failed = 0
     for name, test in list(globals().items()):
