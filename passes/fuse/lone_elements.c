@@ -246,7 +246,8 @@ inside(const Search *s, uint32_t computed, const ExprId *sub)
 	return in;
 }
 
-/* The element as a node over the axes that its subscripts have; how its reader reads it. */
+/* The element as a node over the axes that its subscripts have, as one part, so that who reads it is another kernel: that one's
+ * rows are no terms of the element. How its reader reads it. */
 static ExprId
 add_element(Search *s, const Lone *l)
 {
@@ -255,7 +256,9 @@ add_element(Search *s, const Lone *l)
 	const Tensor z = g->tensor.at[s->z], out = g->tensor.at[reader.out];
 	uint32_t axes = expr_axes(g, s->cx->scratch, l->read);
 	ExprId own[TG_MAX_AXES], at[TG_MAX_RANK], extent[TG_MAX_RANK], sub[TG_MAX_AXES];
-	Node e = {.nred = 1, .monoid = n.monoid};
+	Node e = {.npar = 1, .nred = 1, .monoid = n.monoid, .parts = true};
+	extent[0] = expr_int(g, DT_I64, 1);
+	at[0] = expr_int(g, DT_I64, 0);
 	for (unsigned a = 0; a < (unsigned)reader.npar + reader.nred; a++) {
 		own[a] = expr_axis(g, e.npar);
 		if (!(axes >> a & 1))

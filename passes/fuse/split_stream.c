@@ -16,7 +16,6 @@
 
 enum {
 	ROWS = SR_ROWS,
-	ELEMENTS = 192,   /* of a tile */
 	PROCESSORS = 132, /* of an H100 or H200 */
 	TERMS = 4096,     /* of all tiles of a part, beside which its end does not count */
 	WAVES = 32,       /* of parts: the last one is all that some processors may lack */
@@ -43,7 +42,7 @@ most(const Split *s, ExprId a, ExprId b)
 
 /* Of the fold at work. */
 static void
-choose_parts(Split *s, ExprId terms)
+choose_parts(Split *s, ExprId terms, unsigned tile)
 {
 	Graph *g = s->g;
 	const Axis *cut = &s->n.axis[s->cut];
@@ -51,11 +50,13 @@ choose_parts(Split *s, ExprId terms)
 	ExprId elements = most(s, index_norm(g, expr_binary(g, OP_SUB, cut->hi, cut->lo)), num(s, 0));
 	for (unsigned a = 0; a < s->n.npar; a++)
 		rows = expr_binary(g, OP_MUL, rows, g->tensor.at[s->n.out].extent[a]);
-	ExprId tiles = launch_ceil_div(g, elements, ELEMENTS), all = expr_binary(g, OP_MUL, launch_ceil_div(g, rows, ROWS), tiles);
+	ExprId tiles = launch_ceil_div(g, elements, tile), all = expr_binary(g, OP_MUL, launch_ceil_div(g, rows, ROWS), tiles);
 	ExprId enough = expr_binary(g, OP_ADD, expr_binary(g, OP_IDIV, num(s, TERMS - 1), most(s, terms, one)), one);
 	ExprId least = expr_binary(g, OP_MIN, enough, over(s, all, PROCESSORS));
 	ExprId each = most(s, most(s, least, over(s, all, (int64_t)PROCESSORS * WAVES)), launch_ceil_div(g, tiles, MOST_PARTS));
-	s->chunk = expr_binary(g, OP_MUL, most(s, each, one), num(s, ELEMENTS));
+	if (s->cx->options->part_terms)
+		each = num(s, s->cx->options->part_terms / tile);
+	s->chunk = expr_binary(g, OP_MUL, most(s, each, one), num(s, tile));
 	ExprId more = expr_binary(g, OP_SUB, s->chunk, one);
 	s->count = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, elements, more), s->chunk);
 }
@@ -72,9 +73,9 @@ has_parts(Split *s, uint32_t at)
 	return expr_is_index(s->g, s->cx->scratch, both) && !expr_axes(s->g, s->cx->scratch, both) && stream_is_natural(s->g, x->lo);
 }
 
-/* The folds of a group, and of what they are; terms: of the sums of products. */
+/* The folds of a group, and of what they are; terms: of the sums of products; tile: of elements, where there are many terms. */
 static bool
-find_chain(Split *s, const Group *group, SplitChain *c, ExprId *terms)
+find_chain(Split *s, const Group *group, SplitChain *c, ExprId *terms, unsigned *tile)
 {
 	static const CascadeOptions options = {.anchor_linear = true};
 	PassCtx *cx = s->cx;
@@ -83,10 +84,12 @@ find_chain(Split *s, const Group *group, SplitChain *c, ExprId *terms)
 	KernelPlan plan[STREAM_ROLES_PLANS];
 	TensorId member[MAX_MEMBERS];
 	Refusal why;
+	unsigned nplan;
 	c->n = 0;
 	if (!stream_plan(s->g, cx->scratch, &facts, group->member.at, group->member.n, stream, &why) || stream->wide >= 0 ||
-	    !stream_roles_take(s->g, cx->scratch, stream, NULL, cx->options, plan))
+	    !(nplan = stream_roles_take(s->g, cx->scratch, stream, NULL, cx->options, plan)))
 		return false;
+	*tile = plan[nplan - 1].block_terms;
 	for (unsigned q = 0; q < stream->c.nmember; q++) {
 		member[q] = stream->c.member[q].tensor;
 		c->at[c->n++] = s->g->tensor.at[member[q]].node;
@@ -107,14 +110,15 @@ split_streams(Split *s, bool *taken)
 	SplitChain *c = ARENA_NEW(s->cx->scratch, SplitChain);
 	for (uint32_t k = 0; k < groups.group.n; k++) {
 		ExprId terms;
-		if (!find_chain(s, &groups.group.at[k], c, &terms))
+		unsigned tile;
+		if (!find_chain(s, &groups.group.at[k], c, &terms, &tile))
 			continue;
 		if (!spend(s->cx))
 			break;
 		s->at = c->at[0];
 		s->n = s->g->node.at[s->at];
 		s->cut = s->n.npar;
-		choose_parts(s, terms);
+		choose_parts(s, terms, tile);
 		split_chain(s, c);
 		for (unsigned q = 0; q < c->n; q++)
 			taken[c->at[q]] = true;

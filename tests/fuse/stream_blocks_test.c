@@ -98,15 +98,24 @@ static const Row rows[] = {
 	{"normaliser", "T=140 S=200 D=24", 2, false, true, 384},
 	{"normaliser", "T=70 S=200 D=0", 2, false, true, 128},
 	{"normaliser", "T=70 S=200 D=9", 1, false, false, 128},
-	{"labelled", "T=20 S=210 D=260", 3, false, true, 384},
-	{"labelled", "T=4 S=9 D=40", 3, false, true, 384},
-	{"labelled", "T=40 S=90 D=7", 0, false, false, 0},
+	{"labelled", "T=20 S=210 D=260", 3, false, true, 0},
+	{"labelled", "T=4 S=9 D=40", 3, false, true, 0},
+	{"labelled", "T=40 S=90 D=7", 2, false, false, 0},
 	{"read_beside", "T=20 S=210 D=260", 0, false, true, 0},
 	{"read_checked", "T=20 S=210 D=260", 0, false, true, 0},
 	{"moments", "B=2 T=40 S=200 D=264", 2, false, true, 384},
 	{"moments", "B=1 T=40 S=70 D=24", 2, false, true, 384},
 	{"between", "T=45 S=60 D=6", 0, false, false, 0},
 	{"shown", "T=45 S=60 D=6", 0, false, false, 0},
+};
+
+/* With parts of five tiles, or of all. */
+static const Row tiles[] = {
+	{"normaliser", "T=9 S=790 D=257", 2, false, true, 384},
+	{"normaliser", "T=9 S=330 D=257", 2, false, true, 384},
+	{"normaliser", "T=3 S=3300 D=257", 2, false, true, 384},
+	{"moments", "B=1 T=40 S=500 D=264", 2, false, true, 384},
+	{"moments", "B=1 T=40 S=130 D=264", 2, false, true, 384},
 };
 
 /* Of pairwise.tex: blocks of up to 128 rows, tiles of 512 elements. threads: 1: another template's kernel runs. */
@@ -140,7 +149,7 @@ static const Row pairwise_rows[] = {
 	{"boxes", "N=70 M=90 D=7", 0, false, false, 256},
 };
 
-enum { MAX_FILES = 2 };
+enum { MAX_FILES = 2, FIVE_TILES = 960 };
 static const char *path[MAX_FILES], *only;
 static unsigned nfile;
 static bool pairwise;
@@ -255,7 +264,7 @@ ran_pairwise(const InterpRun *run)
 }
 
 static void
-run(const Row *r)
+run(const Row *r, uint32_t part)
 {
 	Graph *g = graph_of(r->graph);
 	int64_t *dim = ARENA_ARRAY(&arena, int64_t, g->dim.n);
@@ -268,7 +277,8 @@ run(const Row *r)
 	EvalInputs in = make_inputs(r, g, dim);
 	graph_decide(g);
 	assert_int_equal(graph_eval(g, &arena, &in, 0, &want), EVAL_OK);
-	PassOptions o = {.lanes = 32, .has_fma = true, .blocks = true, .roles = r->roles, .least_tile = pairwise, .verify_each = true};
+	PassOptions o = {.lanes = 32, .has_fma = true, .blocks = true, .roles = r->roles, .least_tile = pairwise, .part_terms = part,
+	                 .verify_each = true};
 	Program *p = compile_graph(g, &o, &log);
 	bool streams = false;
 	for (uint32_t k = 0; k < p->kernel.n; k++)
@@ -301,7 +311,10 @@ test_graphs(void **state)
 	(void)state;
 	for (size_t k = 0; k < n; k++)
 		if (!only || strcmp(only, row[k].graph) == 0)
-			run(&row[k]);
+			run(&row[k], 0);
+	for (size_t k = 0; !pairwise && k < sizeof tiles / sizeof *tiles; k++)
+		if (!only || strcmp(only, tiles[k].graph) == 0)
+			run(&tiles[k], FIVE_TILES);
 }
 
 int
