@@ -286,11 +286,9 @@ static void
 put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 {
 	Writer *w = x->w;
+	const uint32_t handed = tir_handed_buffers(k->tir);
 	ImageKernel to = {.nbuffer = k->buffer.n, .nscalar = k->scalar.n, .serial = k->serial, .threads = k->tir->threads, .cluster = k->tir->cluster,
 	                  .covers = covers, .when = k->aligned ? IMG_ALIGNED : k->otherwise ? IMG_ELSE : IMG_ALWAYS};
-	uint32_t shared = 0;
-	while (shared < k->tir->buffer.n && k->tir->buffer.at[k->tir->buffer.n - 1 - shared].shared)
-		shared++;
 	to.name = put_text(w, name_text(k->tir->names, k->tir->name));
 	to.template_name = put_text(w, template_info[k->plan.tmpl].text);
 	to.entry = put_text(w, symbol);
@@ -299,12 +297,12 @@ put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 	to.ahead = k->ahead ? image_expr(&x->expr, k->ahead) : image_number(&x->expr, 0);
 	to.pitch = k->pitch ? image_expr(&x->expr, k->pitch) : image_number(&x->expr, 0);
 	to.bind0 = w->bind.n;
-	if (k->buffer.n + shared != k->tir->buffer.n || k->scalar.n != k->tir->scalar.n)
+	if (k->buffer.n != handed * tir_sets(k->tir) || k->scalar.n != tir_launch_scalars(k->tir))
 		refuse(w, arena_text(w->arena, "kernel %s has other buffers or scalars than its code",
 		                     name_text(k->tir->names, k->tir->name)));
 	for (uint32_t b = 0; b < k->buffer.n; b++) {
-		ImageBind bind = bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b].dtype);
-		bind.group = k->aligned && in_groups(k->tir, b);
+		ImageBind bind = bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b % handed].dtype);
+		bind.group = k->aligned && in_groups(k->tir, b % handed);
 		vec_push(w->arena, &w->bind, bind);
 	}
 	for (uint32_t s = 0; s < k->scalar.n; s++)

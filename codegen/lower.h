@@ -24,6 +24,7 @@ typedef struct {
 	const Target *target;
 	const TirKernel *k;
 	Val fn, status, task_lo, task_hi, task_step;
+	Val task; /* on a GPU: the number that status words give it */
 	Val *buffer, *scalar;
 	Val *val;       /* by ValId */
 	Val **result;   /* by ValId of a FOR or IF: its results */

@@ -1,7 +1,7 @@
 /* nvptx_entry.c: what the function of a kernel is on a GPU: an entry whose threads take tasks one at a
  * time, so that threads side by side have tasks side by side.
  *
- * Its parameters are 8 bytes each: the kernel's buffers, its scalars, the number of tasks, and where two
+ * Its parameters are 8 bytes each: the kernel's buffers, its scalars, those of all sets, the number of tasks, and where two
  * status words of 64 bits are. Any grid of one dimension computes all tasks; tasks that must run as one
  * call have one thread, which takes them all. A status word is the least of (task << 16 | access) that
  * any thread met, or all ones: of a task the first that it met, as on a processor. A kernel with roles goes through its
@@ -17,16 +17,6 @@ static Val
 special_register(Lower *l, const char *name)
 {
 	return LLVMBuildZExt(l->b, lower_call(l, name, NULL, 0, NULL, 0), lower_i64(l), "");
-}
-
-/* The buffers that a launch hands over; shared ones come last. */
-static unsigned
-handed_buffers(const TirKernel *k)
-{
-	unsigned n = k->buffer.n;
-	while (n > 0 && k->buffer.at[n - 1].shared)
-		n--;
-	return n;
 }
 
 /* Named after the entry: the texts of several kernels may be one file. */
@@ -80,7 +70,7 @@ static void
 new_entry(Lower *l, const char *symbol, unsigned threads)
 {
 	const TirKernel *k = l->k;
-	unsigned nbuffer = handed_buffers(k), n = nbuffer + k->scalar.n + 2, nmap = tir_maps(k);
+	unsigned handed = tir_handed_buffers(k), nbuffer = handed * tir_sets(k), n = nbuffer + tir_launch_scalars(k) + 2, nmap = tir_maps(k);
 	LLVMTypeRef *param = ARENA_ARRAY(l->arena, LLVMTypeRef, n + nmap);
 	for (unsigned p = 0; p < n; p++)
 		param[p] = p < nbuffer || p == n - 1 ? LLVMPointerTypeInContext(l->ctx, GLOBAL) : lower_i64(l);
@@ -101,9 +91,9 @@ new_entry(Lower *l, const char *symbol, unsigned threads)
 	LLVMPositionBuilderAtEnd(l->b, LLVMAppendBasicBlockInContext(l->ctx, l->fn, ""));
 	if (k->channel.n)
 		lower_begin_roles(l, n);
-	for (unsigned b = 0; b < nbuffer; b++)
+	for (unsigned b = 0; b < handed; b++)
 		l->buffer[b] = LLVMGetParam(l->fn, b);
-	bind_shared(l, symbol, nbuffer);
+	bind_shared(l, symbol, handed);
 	for (unsigned s = 0; s < k->scalar.n; s++)
 		l->scalar[s] = lower_scalar(l, s, LLVMGetParam(l->fn, nbuffer + s));
 	l->status = LLVMGetParam(l->fn, n - 1);
@@ -112,7 +102,7 @@ new_entry(Lower *l, const char *symbol, unsigned threads)
 static void
 all_tasks(Lower *l, Val ntask)
 {
-	l->task_lo = LLVMConstInt(lower_i64(l), 0, 0);
+	l->task = l->task_lo = LLVMConstInt(lower_i64(l), 0, 0);
 	l->task_hi = ntask;
 	lower_body(l);
 }
@@ -143,6 +133,36 @@ begin_cluster(Lower *l)
 	LLVMBuildBr(l->b, ready);
 	LLVMPositionBuilderAtEnd(l->b, ready);
 	lower_call(l, "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned", NULL, 0, NULL, 0);
+}
+
+/* Of the words that sets have at parameters first, first + step and so on, that of the task's set; is_later[n]: the task is
+ * of set n or a later one. */
+static Val
+word_of_set(Lower *l, const Val *is_later, unsigned first, unsigned step)
+{
+	Val word = LLVMGetParam(l->fn, first);
+	for (unsigned n = 1; n < l->k->sets; n++)
+		word = LLVMBuildSelect(l->b, is_later[n], LLVMGetParam(l->fn, first + n * step), word, "");
+	return word;
+}
+
+/* The buffers, scalars and number of a task, which is one of all sets'. */
+static void
+enter_set(Lower *l, Val task)
+{
+	const TirKernel *k = l->k;
+	unsigned handed = tir_handed_buffers(k), scalars = handed * k->sets, begins = scalars + k->scalar.n * k->sets;
+	Val *is_later = ARENA_ARRAY(l->arena, Val, k->sets), begin = lower_int(l, lower_i64(l), 0);
+	for (unsigned n = 1; n < k->sets; n++) {
+		Val at = LLVMGetParam(l->fn, begins + n - 1);
+		is_later[n] = LLVMBuildICmp(l->b, LLVMIntSGE, task, at, "");
+		begin = LLVMBuildSelect(l->b, is_later[n], at, begin, "");
+	}
+	for (unsigned b = 0; b < handed; b++)
+		l->buffer[b] = word_of_set(l, is_later, b, handed);
+	for (unsigned s = 0; s < k->scalar.n; s++)
+		l->scalar[s] = lower_scalar(l, s, word_of_set(l, is_later, scalars + s, k->scalar.n));
+	l->task_lo = LLVMBuildNSWSub(l->b, task, begin, "");
 }
 
 static ValId
@@ -182,9 +202,11 @@ own_tasks(Lower *l, Val ntask)
 		LLVMBuildBr(l->b, exit);
 	}
 	LLVMPositionBuilderAtEnd(l->b, body);
-	l->task_lo = LLVMBuildPhi(l->b, lower_i64(l), "");
+	Val task = LLVMBuildPhi(l->b, lower_i64(l), "");
+	l->task = l->task_lo = task;
+	if (l->k->sets)
+		enter_set(l, task);
 	l->task_hi = LLVMBuildNSWAdd(l->b, l->task_lo, LLVMConstInt(lower_i64(l), 1, 0), "");
-	Val task = l->task_lo;
 	l->last = barrier_at_end(l->k);
 	lower_body(l);
 	Val next = LLVMBuildNSWAdd(l->b, task, step, ""), more = LLVMBuildICmp(l->b, LLVMIntSLT, next, ntask, "");
@@ -215,6 +237,7 @@ task_loops(Lower *l, Val ntask)
 		l->task_lo = LLVMBuildUDiv(l->b, l->task_lo, lower_int(l, lower_i64(l), l->k->cluster), "");
 		l->task_hi = LLVMBuildAdd(l->b, l->task_lo, l->task_step, "");
 	}
+	l->task = l->task_lo;
 	lower_body(l);
 }
 
@@ -222,7 +245,7 @@ void
 lower_nvptx_kernel(Lower *l, const char *symbol, bool serial)
 {
 	new_entry(l, symbol, serial ? 1 : l->k->threads ? l->k->threads : IMAGE_CUDA_BLOCK);
-	Val ntask = LLVMGetParam(l->fn, handed_buffers(l->k) + l->k->scalar.n);
+	Val ntask = LLVMGetParam(l->fn, tir_handed_buffers(l->k) * tir_sets(l->k) + tir_launch_scalars(l->k));
 	if (l->k->channel.n)
 		task_loops(l, ntask);
 	else if (serial)
@@ -364,9 +387,9 @@ keep_least(Lower *l, unsigned n, Val id)
 	Val old = LLVMBuildLoad2(l->b, i64, p, "");
 	LLVMSetAlignment(old, 8);
 	LLVMSetOrdering(old, LLVMAtomicOrderingMonotonic);
-	Val other = LLVMBuildICmp(l->b, LLVMIntNE, LLVMBuildLShr(l->b, old, sixteen, ""), l->task_lo, "");
+	Val other = LLVMBuildICmp(l->b, LLVMIntNE, LLVMBuildLShr(l->b, old, sixteen, ""), l->task, "");
 	LLVMBasicBlockRef done = branch_if(l, other);
-	Val word = LLVMBuildOr(l->b, LLVMBuildShl(l->b, l->task_lo, sixteen, ""), LLVMBuildZExt(l->b, id, i64, ""), "");
+	Val word = LLVMBuildOr(l->b, LLVMBuildShl(l->b, l->task, sixteen, ""), LLVMBuildZExt(l->b, id, i64, ""), "");
 	LLVMBuildAtomicRMW(l->b, LLVMAtomicRMWBinOpUMin, p, word, LLVMAtomicOrderingMonotonic, 0);
 	LLVMBuildBr(l->b, done);
 	LLVMPositionBuilderAtEnd(l->b, done);

@@ -84,6 +84,11 @@
  * of a scalar that is not 0, to an element that none has stored to; a LOAD waits until its elements are not 0. A task
  * waits for what tasks before it post alone, and they begin in their order. Posts order nothing else in memory.
  *
+ * Sets. A kernel may do the same with several sets of buffers and scalars (`sets` of TirKernel), of which each has tasks of its
+ * own, counted from 0. A launch then hands over the buffers of all sets, one set after another, their scalars in the same
+ * way, and for each set but the first the number of tasks that those before it have. Nothing that is written with one
+ * set is accessed with another.
+ *
  * Clusters. Several blocks may take a task together (`cluster` of TirKernel), with vectors that are as long as all
  * of them hold. The blocks of a cluster reach each other's `wide` shared buffers: a view of one has two axes, of the
  * cluster's blocks by rank and of the buffer's elements. */
@@ -98,7 +103,7 @@
 
 typedef uint32_t ValId; /* 0: none */
 
-enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256, TIR_MAX_BLOCK_LANES = 32768, TIR_WARP = 32, TIR_MAX_THREADS = 1024, TIR_MATRIX = 8, TIR_ASYNC_BYTES = 16, TIR_MAX_ASYNC = 8, TIR_MAX_CLUSTER = 8 };
+enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256, TIR_MAX_BLOCK_LANES = 32768, TIR_WARP = 32, TIR_MAX_THREADS = 1024, TIR_MATRIX = 8, TIR_ASYNC_BYTES = 16, TIR_MAX_ASYNC = 8, TIR_MAX_CLUSTER = 8, TIR_MAX_SETS = 64 };
 
 typedef struct {
 	uint32_t dtype : 8;  /* DType; DT_NONE for what has no value */
@@ -197,6 +202,7 @@ typedef struct TirKernel {
 	                    * thought to need */
 	uint16_t group;   /* lanes side by side that one thread has, a power of two: then every view's start and its
 	                   * strides but the last are multiples of so many elements as have 16 bytes */
+	uint16_t sets;    /* BLOCK and SPREAD: of buffers and scalars, each with tasks of its own; 0: one */
 	bool fp8;         /* SPREAD: threads convert between f32 and the 8-bit floats themselves */
 	bool halves;      /* TASKS: the processor converts between f32 and f16 itself */
 	VEC(TirBuffer) buffer;
@@ -288,6 +294,29 @@ tir_posts(const TirKernel *k)
 		if (k->buffer.at[b].posted)
 			return true;
 	return false;
+}
+
+static inline unsigned
+tir_sets(const TirKernel *k)
+{
+	return k->sets ? k->sets : 1;
+}
+
+/* The buffers of a set that a launch hands over; shared ones come last. */
+static inline uint32_t
+tir_handed_buffers(const TirKernel *k)
+{
+	uint32_t n = k->buffer.n;
+	while (n > 0 && k->buffer.at[n - 1].shared)
+		n--;
+	return n;
+}
+
+/* The scalars of a launch: those of all sets, and where the tasks of each but the first begin. */
+static inline uint32_t
+tir_launch_scalars(const TirKernel *k)
+{
+	return (k->scalar.n + 1) * tir_sets(k) - 1;
 }
 
 /* The blocks, and the threads, that take a task together. */

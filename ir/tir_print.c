@@ -40,6 +40,8 @@ print_header(const TirKernel *k, Text *out)
 		text_printf(out, " cluster %u", k->cluster);
 	if (k->resident)
 		text_printf(out, " resident %u", k->resident);
+	if (k->sets)
+		text_printf(out, " sets %u", k->sets);
 	if (k->fp8)
 		text_printf(out, " fp8");
 	if (k->halves)

@@ -638,6 +638,8 @@ check_header(Verify *x)
 		return fail(x, 0, "groups of %u lanes", k->group);
 	if (k->form == TIR_TASKS ? k->cluster : k->cluster > TIR_MAX_CLUSTER || (!k->channel.n && (k->cluster & (k->cluster - 1))))
 		return fail(x, 0, "a cluster of %u blocks", k->cluster);
+	if (k->sets && (k->sets > TIR_MAX_SETS || k->form == TIR_TASKS || k->cluster || k->channel.n || tir_posts(k)))
+		return fail(x, 0, "%u sets of buffers and scalars", k->sets);
 	for (uint32_t i = 0; i < k->buffer.n; i++)
 		if (k->buffer.at[i].same > i)
 			return fail(x, 0, "buffer %u has the memory of a later one", i);

@@ -292,7 +292,7 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 			stream_build(s->g, scratch, places, k);
 		break;
 	case TMPL_PAIRWISE: pairwise_build(s->g, scratch, places, s->cx->options, k); break;
-	case TMPL_NONE: bug(s->g->arena, "%%%u has no template", t);
+	case TMPL_NONE: case TMPL_BUNDLE: bug(s->g->arena, "%%%u has no template", t);
 	}
 }
 
@@ -503,5 +503,8 @@ plan_schedule(Graph *g, PassCtx *cx)
 		build_kernel(&s, p, &places, g->node.at[i].out, &scratch);
 		arena_free(&scratch);
 	}
+	if (cx->options->blocks && cx->options->fuse == FUSE_ALL)
+		bundle_kernels(p, &scratch);
+	arena_free(&scratch);
 	return p;
 }

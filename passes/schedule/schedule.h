@@ -41,6 +41,9 @@ void own_results(Graph *g, PassCtx *cx);
 typedef bool InPlaceFn(void *user, const Result *r);
 void stage_inouts(Graph *g, PassCtx *cx, const uint32_t *unit, InPlaceFn *in_place, void *user);
 
+/* Kernels that do not depend on one another become one (bundle.c). */
+void bundle_kernels(Program *p, Arena *scratch);
+
 /* Kernel.grain where a task computes `elements` elements of each of the plan's nodes: tasks that are some
  * 20 microseconds of work together (grain.c). */
 ExprId task_grain(Graph *g, Arena *scratch, const KernelPlan *plan, ExprId elements);

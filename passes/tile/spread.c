@@ -278,6 +278,7 @@ tile_spread(const TirKernel *k, Arena *a)
 	s.to->cluster = k->cluster;
 	s.to->resident = k->resident;
 	s.to->group = k->group;
+	s.to->sets = k->sets;
 	s.map = ARENA_ARRAY(a, Regs, k->inst.n);
 	s.whole = ARENA_ARRAY(a, Regs, k->inst.n);
 	for (unsigned n = 0; n < EXCHANGES; n++)

@@ -32,6 +32,7 @@ UNITS = {
     "ir/layout": (("layout/layout_form_test",), ("layout/layout_derive_test",)),
     "ir/convert": (("layout/fragment_test",), ("layout/convert_test",)),
     "passes/schedule": (("passes/state_test",), ("fuse/phases_test",), ("passes/random_graph_test", 300, 1)),
+    "passes/schedule/bundle": (("passes/bundle_test",),),
     "passes/schedule/contract": (("passes/contraction_test", "test_axes"), ("passes/contraction_test", "test_more_*"),
                                  ("passes/contraction_test",)),
     "passes/schedule/contract/roles": (("passes/contract_roles_test",),),

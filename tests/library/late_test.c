@@ -186,8 +186,8 @@ codes_of(const char *text)
 static void
 equal_kernels_are_one(void **state)
 {
-	static const char text[] = "graph steps(x: f32[N], u: f32[M], v: f32[K]) -> (y: f32[N], w: f32[M], z: f32[K])\n"
-	                           "{ y[i] = x[i] + x[i]\n  w[j] = u[j] + u[j]\n  z[i] = v[i] * v[i] }\n";
+	static const char text[] = "graph steps(x: f32[N], v: f32[K], u: f32[M]) -> (y: f32[N], z: f32[K], w: f32[M])\n"
+	                           "{ y[i] = x[i] + x[i]\n  z[i] = v[i] * v[i]\n  w[j] = u[j] + u[j] }\n";
 	enum { KINDS = 3 };
 	Arguments a[KINDS];
 	texo_arg arg[2 * KINDS];
@@ -210,6 +210,36 @@ equal_kernels_are_one(void **state)
 	assert_int_equal(fake->loads, 2);
 	end(&w);
 	assert_int_equal(codes_of(text), codes_of(twice) + codes_of("graph s(v: f32[N]) -> (z: f32[N]) { z[i] = v[i] * v[i] }\n"));
+}
+
+/* Kernels of one code that follow one another have one launch, which hands over what each of them has; where one of them is
+ * not aligned, each has its own. */
+static void
+sets_are_one_launch(void **state)
+{
+	static const char text[] = "graph steps(x: f32[N], u: f32[M], v: f32[K]) -> (y: f32[N], w: f32[M], z: f32[K])\n"
+	                           "{ y[i] = x[i] + x[i]\n  w[j] = u[j] + u[j]\n  z[i] = v[i] + v[i] }\n";
+	enum { SETS = 3 };
+	Arguments a[SETS];
+	texo_arg arg[2 * SETS];
+	Whole w;
+	(void)state;
+	for (int k = 0; k < SETS; k++) {
+		arguments(&a[k], 1, 0, 1000 << k, 0);
+		a[k].y.data = (void *)(uintptr_t)(0x90000000 + 0x100000 * (k + 1));
+		arg[k].tensor = &a[k].x;
+		arg[SETS + k].tensor = &a[k].y;
+		arg[k].scalar = arg[SETS + k].scalar = NULL;
+	}
+	open_whole(&w, NULL, text);
+	assert_int_equal(texo_kernel_launch(w.kernel, arg, 2 * SETS, NULL, NULL), TEXO_OK);
+	assert_int_equal(generated, 1);
+	assert_int_equal(fake->launches, 1);
+	a[1].shape[0]--;
+	assert_int_equal(texo_kernel_launch(w.kernel, arg, 2 * SETS, NULL, NULL), TEXO_OK);
+	assert_int_equal(generated, 3);
+	assert_int_equal(fake->launches, 1 + SETS);
+	end(&w);
 }
 
 /* Each size is one form; over all of them no more is made than is loaded. */
@@ -509,6 +539,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_runs_is_made, set_up),
 		cmocka_unit_test_setup(equal_kernels_are_one, set_up),
+		cmocka_unit_test_setup(sets_are_one_launch, set_up),
 		cmocka_unit_test_setup(rows_of_several_sizes, set_up),
 		cmocka_unit_test_setup(the_same_code, set_up),
 		cmocka_unit_test_setup(a_capture_makes_nothing, set_up),

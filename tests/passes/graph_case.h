@@ -46,6 +46,7 @@ typedef struct {
 	uint32_t members;          /* nodes of its first kernel */
 	bool map, serial;          /* of its first kernel: a MAP kernel; one task at a time */
 	Template tmpl;             /* and its template */
+	Template ran;              /* that of the kernel that ran first */
 	unsigned pairs;            /* and whether its tiles are DOT's */
 	bool chained;
 	bool roles;                /* and whether it has some */

@@ -286,16 +286,43 @@ run_split(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi, unsig
 	       run_split(r, k, run, swap ? lo : mid, swap ? mid : hi, depth - 1);
 }
 
+/* Set after set, in any order. */
+static bool
+run_sets(Interp *r, const Kernel *k, TirRun *run, int64_t ntask)
+{
+	const TirKernel *t = k->tir;
+	const TirRun all = *run;
+	const uint32_t handed = tir_handed_buffers(t);
+	uint32_t first = r->o.split ? (uint32_t)(next_random(r) % t->sets) : 0;
+	for (uint32_t n = 0; n < t->sets; n++) {
+		uint32_t set = (first + n) % t->sets;
+		const void *const *begin = all.scalar + t->scalar.n * t->sets;
+		int64_t lo = set ? *(const int64_t *)begin[set - 1] : 0;
+		int64_t hi = set + 1 < t->sets ? *(const int64_t *)begin[set] : ntask;
+		TirMemory *buffer = ARENA_ARRAY(r->a, TirMemory, t->buffer.n);
+		for (uint32_t b = 0; b < handed; b++)
+			buffer[b] = all.buffer[set * handed + b];
+		run->buffer = buffer;
+		run->scalar = all.scalar + set * t->scalar.n;
+		if (lo > hi)
+			bug(r->a, "set %u begins after the next one", set);
+		if (!run_split(r, k, run, 0, hi - lo, 4))
+			return false;
+	}
+	return true;
+}
+
 static bool
 run_kernel(Interp *r, const Kernel *k)
 {
-	TirMemory *buffer = ARENA_ARRAY(r->a, TirMemory, k->tir->buffer.n);
+	TirMemory *buffer = ARENA_ARRAY(r->a, TirMemory, k->tir->buffer.n * tir_sets(k->tir));
 	const void **scalar = ARENA_ARRAY(r->a, const void *, k->scalar.n);
 	r->called = false;
-	if ((k->tir->form != TIR_SPREAD && k->buffer.n != k->tir->buffer.n) || k->scalar.n != k->tir->scalar.n)
+	const uint32_t handed = tir_handed_buffers(k->tir);
+	if ((k->tir->form != TIR_SPREAD && k->buffer.n != handed * tir_sets(k->tir)) || k->scalar.n != tir_launch_scalars(k->tir))
 		bug(r->a, "a kernel's binds are not its arguments");
 	for (uint32_t b = 0; b < k->buffer.n; b++) {
-		const Memory *m = bound_memory(r, &k->buffer.at[b], k->tir->buffer.at[b].dtype);
+		const Memory *m = bound_memory(r, &k->buffer.at[b], k->tir->buffer.at[b % handed].dtype);
 		buffer[b] = (TirMemory){m->data, m->bytes};
 	}
 	for (uint32_t s = 0; s < k->scalar.n; s++)
@@ -304,6 +331,8 @@ run_kernel(Interp *r, const Kernel *k)
 	r->out->posts |= tir_posts(k->tir);
 	r->out->threads = k->tir->threads;
 	int64_t ntask = launch_value(r, k->ntask);
+	if (k->tir->sets)
+		return run_sets(r, k, &run, ntask);
 	r->ahead = k->ahead ? launch_value(r, k->ahead) : 0;
 	if (r->ahead == 0 || next_random(r) & 1) /* a single call has them all */
 		return run_split(r, k, &run, 0, ntask, r->ahead ? 0 : 4);

@@ -584,7 +584,7 @@ static const struct {
 	unsigned permille;
 } template_least[] = {
 	{TMPL_NEST, 100}, {TMPL_MAP, 100}, {TMPL_ROWRED, 100}, {TMPL_COLRED, 20}, {TMPL_FULLRED, 20}, {TMPL_SCAN, 50},
-	{TMPL_INDEX, 30}, {TMPL_CONTRACT, 30}, {TMPL_STREAM, 50}, {TMPL_PAIRWISE, 0},
+	{TMPL_INDEX, 30}, {TMPL_CONTRACT, 30}, {TMPL_STREAM, 50}, {TMPL_PAIRWISE, 0}, {TMPL_BUNDLE, 0},
 };
 enum { TEMPLATED_PERCENT = 50, TILED_PERMILLE = 4 }; /* programs with a kernel that is no NEST; with --blocks, with tiles of threads */
 
