@@ -32,8 +32,9 @@ typedef struct {
 	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
 	ValId row_end;      /* of the output, or of a tile that ends before */
 	Side side;
-	/* What is read of a panel before it is staged, tensor by tensor: of one that goes by rows each of the lane's, else once. */
-	unsigned nahead;
+	/* What is read of a panel before it is staged, tensor by tensor: of one that goes by rows the first `window` of the lane's,
+	 * else once. */
+	unsigned nahead, window;
 	ValId ahead[MOST_AHEAD];
 	ValId whole;        /* bool: the output has all of the lane's in the panel */
 } Own;
@@ -100,7 +101,7 @@ goes_by_rows(const Roles *r, const Side *s, unsigned n)
 static unsigned
 values_ahead(const Roles *r, const Own *own, unsigned n)
 {
-	return goes_by_rows(r, &own->side, n) ? own->end / own->down : 1;
+	return goes_by_rows(r, &own->side, n) ? own->window : 1;
 }
 
 /* What the lane reads where it has read ahead: of the row that is so many behind the first of those. */
@@ -185,19 +186,44 @@ finish_last_rows(Roles *r, const Own *own, ValId first, ValId end)
 	tir_end_for(k, NULL, 0);
 }
 
-/* All of the lane's rows, what they read being there: a turn of the loop finds its own in front. */
+/* What the lane reads of tensor n, at so many of its rows behind this one, where the panel has them. */
+static ValId
+read_behind(Roles *r, const Own *own, unsigned n, ValId row, unsigned behind)
+{
+	ValId at = roles_op(r, OP_ADD, row, roles_int(r, (int64_t)behind * own->down));
+	ValId there = tir_binary(r->l.tir, OP_AND, own->whole, roles_op(r, OP_LT, at, roles_int(r, own->end)));
+	r->l.axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, at);
+	return side_read(&own->side, n, there);
+}
+
+/* Rows that are finished together. */
+static unsigned
+rows_at_once(const Roles *r, const Own *own, unsigned most)
+{
+	unsigned rows = most / r->tile.side, all = own->end / own->down;
+	return rows < all ? rows : all;
+}
+
+/* All of the lane's rows, what the first ones read being there: a turn of the loop finds its own in front, and reads as many
+ * more, if there are some that have not been. */
 static void
 finish_read_ahead(Roles *r, const Own *own)
 {
 	TirKernel *k = r->l.tir;
-	unsigned all = own->end / own->down, rows = AT_ONCE / r->tile.side < all ? AT_ONCE / r->tile.side : all;
+	unsigned rows = rows_at_once(r, own, AT_ONCE), at = 0;
+	bool all = own->window == own->end / own->down;
 	ValId carried[MOST_AHEAD], next[MOST_AHEAD], step = roles_int(r, (int64_t)rows * own->down);
 	memcpy(carried, own->ahead, own->nahead * sizeof *carried);
 	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, own->end), step, carried, own->nahead);
+	for (unsigned n = 0; n < own->side.n; n++) {
+		const ValId *front = carried + at;
+		if (!goes_by_rows(r, &own->side, n))
+			next[at++] = *front;
+		else
+			for (unsigned i = rows; i < own->window + rows; i++)
+				next[at++] = i < own->window ? front[i] : all ? front[i - own->window] : read_behind(r, own, n, row, i);
+	}
 	finish_rows(r, own, row, rows, carried);
-	for (unsigned n = 0, first = 0; n < own->side.n; first += values_ahead(r, own, n++))
-		for (unsigned i = 0, of = values_ahead(r, own, n); i < of; i++)
-			next[first + i] = carried[first + (of > 1 ? (i + rows) % of : 0)];
 	tir_end_for(k, next, own->nahead);
 }
 
@@ -218,8 +244,7 @@ finish_panel(Roles *r, const Own *own)
 		return;
 	}
 	bool few = !r->members && side_cost(&r->l) <= FEW;
-	unsigned rows = (few ? MOST_AT_ONCE : AT_ONCE) / r->tile.side, all = own->end / own->down;
-	rows = rows < all ? rows : all;
+	unsigned rows = rows_at_once(r, own, few ? MOST_AT_ONCE : AT_ONCE);
 	ValId step = roles_int(r, (int64_t)rows * own->down);
 	tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
 	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, own->end), step, NULL, 0), end = roles_op(r, OP_ADD, row, step);
@@ -233,23 +258,28 @@ finish_panel(Roles *r, const Own *own)
 	tir_end_if(k, NULL, 0);
 }
 
-/* How many values the lane reads ahead of a panel: none where nothing goes by rows, or where they take too many registers. */
-static unsigned
-count_ahead(const Roles *r, const Own *own)
+/* How many values the lane reads ahead of a panel, of as many rows as it has registers for; none where nothing goes by rows, or
+ * they are too few. */
+static void
+find_ahead(const Roles *r, Own *own)
 {
 	const Graph *g = r->l.g;
-	unsigned sums = roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside), words = 0, n = 0;
-	bool by_rows = false;
-	for (unsigned k = 0; k < own->side.n; k++) {
-		DType t = (DType)g->tensor.at[own->side.at[k].tensor].dtype;
-		unsigned bits = dtype_info[t].bits * r->tile.side, each = values_ahead(r, own, k);
+	unsigned sums = roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside), words = sums + OTHER_REGISTERS, each = 0;
+	own->nahead = 0;
+	for (unsigned n = 0; n < own->side.n; n++) {
+		DType t = (DType)g->tensor.at[own->side.at[n].tensor].dtype;
 		if (!dtype_is_float(t) || dtype_info[t].bits < 16)
-			return 0;
-		words += (bits + 31) / 32 * each;
-		n += each;
-		by_rows |= goes_by_rows(r, &own->side, k);
+			return;
+		*(goes_by_rows(r, &own->side, n) ? &each : &words) += (dtype_info[t].bits * r->tile.side + 31) / 32;
 	}
-	return by_rows && n <= MOST_AHEAD && words + sums + OTHER_REGISTERS <= r->tile.registers ? n : 0;
+	own->window = own->end / own->down;
+	while (own->window > 1 && words + each * own->window > r->tile.registers)
+		own->window /= 2;
+	if (!each || own->window < rows_at_once(r, own, AT_ONCE))
+		return;
+	for (unsigned n = 0; n < own->side.n; n++)
+		own->nahead += values_ahead(r, own, n);
+	own->nahead = own->nahead <= MOST_AHEAD ? own->nahead : 0;
 }
 
 /* Reads it, of the panel whose first row and column the lane has. */
@@ -288,7 +318,7 @@ own_place(Roles *r)
 		members_begin(&own.side, &r->l, r->members, side, r->of.column_axis);
 	else
 		side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
-	own.nahead = count_ahead(r, &own);
+	find_ahead(r, &own);
 	return own;
 }
 
