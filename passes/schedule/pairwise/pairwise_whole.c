@@ -6,6 +6,27 @@ typedef struct {
 	ValId least, most;
 } Reach;
 
+typedef struct {
+	const Graph *g;
+	bool found;
+} StandsIn;
+
+static void
+note_stand_in(void *user, ExprId e)
+{
+	StandsIn *s = user;
+	s->found |= expr_get(s->g, e)->op == OP_IVAR;
+}
+
+/* Whether it is of the sizes alone: no number that a row or an element has. */
+static bool
+is_of_sizes(const PairwiseBuild *b, ExprId e)
+{
+	StandsIn s = {.g = b->l.g};
+	expr_walk(b->l.g, b->l.scratch, e, note_stand_in, &s);
+	return !s.found && expr_is_index(b->l.g, b->l.scratch, e);
+}
+
 /* Of an affine expression over the block's rows and the tile's elements; false: it is none. */
 static bool
 reach(PairwiseBuild *b, ExprId e, ValId last, Reach *out)
@@ -16,7 +37,7 @@ reach(PairwiseBuild *b, ExprId e, ValId last, Reach *out)
 	unsigned lane = w->nrow - 1;
 	if (expr_get(b->l.g, e)->dtype != DT_I64 || !index_affine(b->l.g, e, w->nrow + 1, coef, &rest))
 		return false;
-	if (!expr_is_index(b->l.g, b->l.scratch, rest))
+	if (!is_of_sizes(b, rest))
 		return false;
 	ValId at[2][2] = {{b->row0, b->row_last}, {b->first, last}};
 	point_declare(&b->l, rest);
