@@ -27,6 +27,7 @@ OPTIONS = {
     "skip-if-missing": ("same", "--skip-if-missing"), "jobs": ("same", "-j2"), "dump": ("afresh", "--dump=dce"), "stop": ("afresh", "--stop=dce"),
     "skip": ("afresh", "--skip=cse"), "fuel": ("afresh", "--fuel=cse:0"), "remarks": ("afresh", "--remarks"), "time": ("afresh", "--time"),
     "assembler": ("same", "--assembler=driver"), "verify": ("afresh", "--verify=each"), "no-cache": ("afresh", "--no-cache"), "cache-dir": ("unlike",), "cache-limit": ("same", "--cache-limit=7"),
+    "in-process": ("same", "--in-process"), "worker-seconds": ("same", "--worker-seconds=20"), "worker-memory": ("same", "--worker-memory=2048"),
     "werror": ("same", "--werror"), "json": ("same", "--json"), "color": ("same", "--color=never"), "quiet": ("same", "-q"),
     "verbose": ("same", "-v"), "help": ("unlike",), "man": ("unlike",), "version": ("unlike",),
 }
