@@ -110,15 +110,15 @@ check(Job *j)
 
 /* --- GPUs --- */
 
-/* The artefact, and what else can be asked for: one text of all kernels, and its code. */
+/* The artefact, which has its kernels apart, and what else is asked for: one text of all kernels, and its code. */
 static CodegenStatus
 generate_gpu(Job *j, uint32_t n)
 {
 	const ObjectInput *in = j->in;
 	const ObjectLevel *level = &j->gpu[n];
 	ObjectGpu *code = &j->gpu_code[n];
-	CodegenOptions o = {.cpu = level->cpu, .want_asm = true, .opt_level = in->opt_level, .assemble = in->assemble,
-	                    .user = in->user, .elsewhere = in->elsewhere};
+	CodegenOptions o = {.cpu = level->cpu, .want_asm = in->want_ptx || in->want_cubin, .opt_level = in->opt_level,
+	                    .assemble = in->assemble, .user = in->user, .elsewhere = in->elsewhere};
 	CodegenStatus status = codegen_cpu(j->arena, level->program, in->nprogram, &o, &j->image[n]);
 	j->out->message = j->image[n].message;
 	j->out->unassembled = j->image[n].unassembled;

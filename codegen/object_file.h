@@ -15,7 +15,7 @@ typedef struct {
 	size_t n;
 } ObjectBitcode;
 
-/* What was generated for one GPU: the text of all kernels, and its code where that is wanted. */
+/* What was generated for one GPU beside the artefact: the text of all kernels, and its code, where they are wanted. */
 typedef struct {
 	const char *name, *ptx;
 	const void *cubin;
@@ -29,7 +29,7 @@ typedef struct {
 	uint32_t ngpu;
 	Assemble *assemble;            /* NULL: kernels for GPUs are text alone */
 	void *user;                    /* its */
-	bool want_cubin;               /* ObjectGpu.cubin, with assemble */
+	bool want_ptx, want_cubin;     /* ObjectGpu.ptx; ObjectGpu.cubin, with assemble */
 	/* What a launch needs, ending with one of 0 bytes; NULL: the object calls libtexo-rt for it. */
 	const ObjectBitcode *launch;
 	int opt_level;                 /* LLVM code generation level 0..3 */

@@ -176,6 +176,7 @@ generate(Build *b)
 	Session *s = b->s;
 	ObjectInput in = {.level = b->level, .nlevel = b->nlevel, .nprogram = b->nprogram, .gpu = b->gpu, .ngpu = b->ngpu,
 	                  .assemble = b->machine.assemble, .user = b->machine.user, .opt_level = 2, .elsewhere = isolation_elsewhere(s)};
+	in.want_ptx = option_lists(s->options, OPT_EMIT, "ptx");
 	in.want_cubin = option_lists(s->options, OPT_EMIT, "cubin");
 	if (option_value(s->options, OPT_POOL)) {
 		uint32_t n = 0;
