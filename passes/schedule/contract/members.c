@@ -164,6 +164,17 @@ members_cost(Point *l, const Members *m)
 	return cost;
 }
 
+unsigned
+members_flags(const Point *l, const Members *m)
+{
+	unsigned flags = 0;
+	for (unsigned k = 0; k < m->n; k++) {
+		const Node *n = tensor_node(l->g, m->node[k]);
+		flags |= side_expr_flags(l->g, l->scratch, m->sum[k] >= 0 ? n->finish : n->body);
+	}
+	return flags;
+}
+
 ExprId
 members_saved(Graph *g, Arena *scratch, const Members *m)
 {

@@ -27,6 +27,8 @@ void members_finish(const Members *m, const Side *s, const ValId *sum, PointVal 
 void members_store(const Members *m, const Side *s, const PointVal *done);
 /* Instructions for an element of all. */
 unsigned members_cost(Point *l, const Members *m);
+/* The flags (ir/ops.def) that any operation of those has. */
+unsigned members_flags(const Point *l, const Members *m);
 /* Over dims: bytes that each on its own writes and reads, and together they do not. */
 ExprId members_saved(Graph *g, Arena *scratch, const Members *m);
 /* Whether several elements side by side of each result can be stored at once. */

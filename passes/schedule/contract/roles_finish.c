@@ -20,7 +20,9 @@ enum {
 	AT_ONCE = 8,  /* elements of a lane that are finished together, */
 	MOST_AT_ONCE = 32, /* where that takes few instructions: */
 	FEW = 24,
-	OTHER_REGISTERS = 28, /* of a thread, beside sums and what is read ahead */
+	OTHER_REGISTERS = 4, /* of a thread, beside sums, what is read and what is finished; */
+	AHEAD_REGISTERS = 24, /* where some of that is read ahead, with what is finished, */
+	ASIDE_REGISTERS = 28, /* and where some operands are a routine's */
 	MOST_AHEAD = 128
 };
 
@@ -32,6 +34,7 @@ typedef struct {
 	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
 	ValId row_end;      /* of the output, or of a tile that ends before */
 	Side side;
+	unsigned rows;      /* that are finished together */
 	/* What is read of a panel before it is staged, tensor by tensor: of one that goes by rows the first `window` of the lane's,
 	 * else once. */
 	unsigned nahead, window;
@@ -196,21 +199,13 @@ read_behind(Roles *r, const Own *own, unsigned n, ValId row, unsigned behind)
 	return side_read(&own->side, n, there);
 }
 
-/* Rows that are finished together. */
-static unsigned
-rows_at_once(const Roles *r, const Own *own, unsigned most)
-{
-	unsigned rows = most / r->tile.side, all = own->end / own->down;
-	return rows < all ? rows : all;
-}
-
 /* All of the lane's rows, what the first ones read being there: a turn of the loop finds its own in front, and reads as many
  * more, if there are some that have not been. */
 static void
 finish_read_ahead(Roles *r, const Own *own)
 {
 	TirKernel *k = r->l.tir;
-	unsigned rows = rows_at_once(r, own, AT_ONCE), at = 0;
+	unsigned rows = own->rows, at = 0;
 	bool all = own->window == own->end / own->down;
 	ValId carried[MOST_AHEAD], next[MOST_AHEAD], step = roles_int(r, (int64_t)rows * own->down);
 	memcpy(carried, own->ahead, own->nahead * sizeof *carried);
@@ -243,13 +238,11 @@ finish_panel(Roles *r, const Own *own)
 		tir_end_if(k, NULL, 0);
 		return;
 	}
-	bool few = !r->members && side_cost(&r->l) <= FEW;
-	unsigned rows = rows_at_once(r, own, few ? MOST_AT_ONCE : AT_ONCE);
-	ValId step = roles_int(r, (int64_t)rows * own->down);
+	ValId step = roles_int(r, (int64_t)own->rows * own->down);
 	tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
 	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, own->end), step, NULL, 0), end = roles_op(r, OP_ADD, row, step);
 	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, roles_op(r, OP_SUB, end, roles_int(r, own->down))), own->row_end));
-	finish_rows(r, own, row, rows, NULL);
+	finish_rows(r, own, row, own->rows, NULL);
 	tir_else(k, NULL, 0);
 	finish_last_rows(r, own, row, end);
 	tir_end_if(k, NULL, 0);
@@ -258,28 +251,52 @@ finish_panel(Roles *r, const Own *own)
 	tir_end_if(k, NULL, 0);
 }
 
-/* How many values the lane reads ahead of a panel, of as many rows as it has registers for; none where nothing goes by rows, or
- * they are too few. */
-static void
-find_ahead(const Roles *r, Own *own)
+/* Registers of a lane beside sums and what it reads by its rows; *each: of what it reads of one of those. */
+static unsigned
+registers_beside(const Roles *r, const Own *own, unsigned *each)
 {
 	const Graph *g = r->l.g;
-	unsigned sums = roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside), words = sums + OTHER_REGISTERS, each = 0;
+	unsigned flags = r->members ? members_flags(&r->l, r->members) : side_expr_flags(g, r->l.scratch, r->l.node->finish);
+	unsigned words = OTHER_REGISTERS + (flags & F_ASIDE ? ASIDE_REGISTERS : 0);
+	*each = 0;
+	for (unsigned n = 0; n < own->side.n; n++) {
+		unsigned bits = dtype_info[g->tensor.at[own->side.at[n].tensor].dtype].bits;
+		*(goes_by_rows(r, &own->side, n) ? each : &words) += (bits * r->tile.side + 31) / 32;
+	}
+	return words;
+}
+
+/* How many rows are finished together, and how many values the lane reads ahead of a panel, where so many registers have sums:
+ * as many as there are registers for. None is read ahead where nothing goes by rows, or they are too few. */
+static void
+find_rows(Roles *r, Own *own, unsigned sums)
+{
+	const Graph *g = r->l.g;
+	unsigned each, words = sums + registers_beside(r, own, &each), all = own->end / own->down;
+	bool few = !r->members && side_cost(&r->l) <= FEW;
+	own->rows = (few ? MOST_AT_ONCE : AT_ONCE) / r->tile.side;
+	while (own->rows > 1 && (own->rows > all || words + (each + r->tile.side) * own->rows > r->tile.registers))
+		own->rows /= 2;
 	own->nahead = 0;
 	for (unsigned n = 0; n < own->side.n; n++) {
 		DType t = (DType)g->tensor.at[own->side.at[n].tensor].dtype;
 		if (!dtype_is_float(t) || dtype_info[t].bits < 16)
 			return;
-		*(goes_by_rows(r, &own->side, n) ? &each : &words) += (dtype_info[t].bits * r->tile.side + 31) / 32;
 	}
-	own->window = own->end / own->down;
-	while (own->window > 1 && words + each * own->window > r->tile.registers)
+	unsigned rows = own->rows < AT_ONCE / r->tile.side ? own->rows : AT_ONCE / r->tile.side;
+	words += AHEAD_REGISTERS;
+	own->window = all;
+	while (own->window >= rows && words + each * own->window > r->tile.registers)
 		own->window /= 2;
-	if (!each || own->window < rows_at_once(r, own, AT_ONCE))
+	if (!each || own->window < rows)
 		return;
+	unsigned values = 0;
 	for (unsigned n = 0; n < own->side.n; n++)
-		own->nahead += values_ahead(r, own, n);
-	own->nahead = own->nahead <= MOST_AHEAD ? own->nahead : 0;
+		values += values_ahead(r, own, n);
+	if (values > MOST_AHEAD)
+		return;
+	own->nahead = values;
+	own->rows = rows;
 }
 
 /* Reads it, of the panel whose first row and column the lane has. */
@@ -318,7 +335,7 @@ own_place(Roles *r)
 		members_begin(&own.side, &r->l, r->members, side, r->of.column_axis);
 	else
 		side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
-	find_ahead(r, &own);
+	find_rows(r, &own, roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside));
 	return own;
 }
 
@@ -363,6 +380,7 @@ place_of_part(Roles *r)
 	own.end = (rows + own.down - 1) / own.down * own.down;
 	own.row_end = roles_op(r, OP_MIN, point_launch_expr(&r->l, r->nrow), roles_op(r, OP_ADD, r->row0, roles_int(r, rows)));
 	side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
+	find_rows(r, &own, 0);
 	own.nahead = 0;
 	return own;
 }

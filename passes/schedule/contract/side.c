@@ -168,6 +168,22 @@ side_cost(Point *l)
 	return PLAIN_ELEMENT + side_expr_cost(l->g, l->scratch, l->node->finish);
 }
 
+static void
+add_flags(void *user, ExprId e)
+{
+	struct { const Graph *g; unsigned flags; } *x = user;
+	x->flags |= op_info[expr_get(x->g, e)->op].flags;
+}
+
+unsigned
+side_expr_flags(const Graph *g, Arena *scratch, ExprId e)
+{
+	struct { const Graph *g; unsigned flags; } x = {g, 0};
+	if (e)
+		expr_walk(g, scratch, e, add_flags, &x);
+	return x.flags;
+}
+
 bool
 side_possible(const Graph *g, const Node *n, unsigned column_axis)
 {

@@ -37,6 +37,8 @@ void side_store(const Side *s, const PointVal *done);
 /* Instructions that finish an element of the node entered; of e. */
 unsigned side_cost(Point *l);
 unsigned side_expr_cost(const Graph *g, Arena *scratch, ExprId e);
+/* The flags (ir/ops.def) that any operation of e has. */
+unsigned side_expr_flags(const Graph *g, Arena *scratch, ExprId e);
 /* Whether several elements side by side of the node's output can be stored at once. */
 bool side_possible(const Graph *g, const Node *n, unsigned column_axis);
 
