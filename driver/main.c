@@ -127,7 +127,8 @@ dispatch(Session *s, void *arg)
 	if (o->command != CMD_CHECK && o->command != CMD_FMT)
 		s->arena.limit = LOWERING_LIMIT;
 	isolation_begin(s, &line->isolation, "/proc/self/exe");
-	return command_table[o->command](s, NULL);
+	ExitCode code = command_table[o->command](s, NULL);
+	return code == EXIT_DEVICE && option_on(o, OPT_SKIP_IF_MISSING) ? EXIT_MISSING : code;
 }
 
 int

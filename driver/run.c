@@ -48,11 +48,9 @@ static bool
 need_gpu(Session *s, const char *device)
 {
 	const char *why;
-	bool skip = option_on(s->options, OPT_SKIP_IF_MISSING);
-	texo_status st = find_gpu(s, device, &why);
-	if (st == TEXO_OK)
+	if (find_gpu(s, device, &why) == TEXO_OK)
 		return true;
-	problem(&s->problem, skip && st == TEXO_NO_DEVICE ? EXIT_MISSING : EXIT_DEVICE, "--device=%s: %s", device, why);
+	problem(&s->problem, EXIT_DEVICE, "--device=%s: %s", device, why);
 	return problem_help(&s->problem, "--device=cpu runs on this processor; 'texo doctor' says what is here");
 }
 

@@ -29,6 +29,7 @@ typedef struct {
 	EvalOutputs oracle;
 	Results results;
 	int64_t nkernel;
+	ExitCode exit; /* of a test that failed; what is missing here is no fault of the program's */
 } OneTest;
 
 static bool
@@ -43,6 +44,8 @@ static bool
 fail_problem(OneTest *t)
 {
 	const Problem *p = &t->s->problem;
+	if (p->exit == EXIT_DEVICE)
+		t->exit = EXIT_DEVICE;
 	return fail_test(t, p->help ? arena_text(&t->s->arena, "%s; %s", p->text, p->help) : p->text);
 }
 
@@ -178,7 +181,7 @@ launch_block(OneTest *t)
 static ExitCode
 test_body(Session *s, void *arg)
 {
-	OneTest t = {.s = s, .test = arg};
+	OneTest t = {.s = s, .test = arg, .exit = EXIT_DIFFERS};
 	TestBlock *b = t.test->block;
 	s->device = t.test->cuda;
 	s->gpu = t.test->gpu;
@@ -195,14 +198,14 @@ test_body(Session *s, void *arg)
 	} else if (b) {
 		launch_block(&t);
 	}
-	return t.test->why ? EXIT_DIFFERS : EXIT_OK;
+	return t.test->why ? t.exit : EXIT_OK;
 }
 
 typedef struct {
 	Session *s;
 	RunDevice device;
 	uint32_t passed, failed;
-	ExitCode worst;
+	ExitCode worst; /* the largest */
 	Text json;
 } TestAll;
 
@@ -224,6 +227,12 @@ report(TestAll *all, const TestRun *t, const char *name)
 	text_printf(json, "}");
 }
 
+static void
+ends_with(TestAll *all, ExitCode code)
+{
+	all->worst = code > all->worst ? code : all->worst;
+}
+
 /* A file without blocks counts only when it does not compile. */
 static void
 run_one(TestAll *all, const SourceUnit *source, TestBlock *b)
@@ -234,13 +243,13 @@ run_one(TestAll *all, const SourceUnit *source, TestBlock *b)
 	if (b && b->broken) {
 		t.line = b->broken_line;
 		t.why = b->broken;
+		ends_with(all, EXIT_DIFFERS);
 	} else {
 		const char *why = NULL;
 		ExitCode code = session_run(s->host, s->options, s->arena.limit, test_body, &t, &why);
 		if (why && !t.why)
 			t.why = why;
-		if (code == EXIT_BUG || code == EXIT_IO || code == EXIT_DEVICE)
-			all->worst = code;
+		ends_with(all, code == EXIT_INPUT ? EXIT_DIFFERS : code); /* a limit that the block met */
 	}
 	if (b || t.why)
 		report(all, &t, b ? b->name : "compiles");
@@ -281,14 +290,12 @@ command_test(Session *s, void *arg)
 	}
 	for (uint32_t i = 0; i < s->options->operand.n; i++)
 		if (!test_file(&all, s->options->operand.at[i]))
-			all.worst = session_fail(s);
+			ends_with(&all, session_fail(s));
 	texo_rt_destroy(held);
 	s->subject = NULL;
 	if (option_on(s->options, OPT_JSON))
 		text_printf(&s->out, "{\"tests\":[%s],\"passed\":%u,\"failed\":%u}\n", text_get(&all.json), all.passed, all.failed);
 	else
 		text_printf(&s->out, "%u passed, %u failed\n", all.passed, all.failed);
-	if (all.worst)
-		return all.worst;
-	return all.failed ? EXIT_DIFFERS : EXIT_OK;
+	return all.worst;
 }

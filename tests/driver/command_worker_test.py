@@ -203,6 +203,9 @@ def test_no_process(folder):
     expect(texo("build", AXPY, "-o", folder / "made", preexec_fn=without_processes), 4, "can't start", "Operation not permitted",
            "help: --in-process")
     assert not made(folder)
+    for command in ("run", "test", "bench"):
+        for skip, code in (((), 4), (("--skip-if-missing",), 77)):
+            expect(texo(command, AXPY, "--device=cpu", *skip, preexec_fn=without_processes), code, "can't start", "--in-process")
 
 
 def test_no_walls(folder):

@@ -127,6 +127,9 @@ none_can_be_started(void **state)
 	assert_non_null(strstr(said, "can't start /nowhere/texo: No such file"));
 	assert_non_null(strstr(said, "help: --in-process"));
 	assert_int_equal(RUN("/nowhere/texo", command_run, "run", program, "--device=cpu", "--no-cache", "--in-process"), EXIT_OK);
+	assert_int_equal(RUN("/nowhere/texo", command_test, "test", program, "--device=cpu"), EXIT_DEVICE);
+	assert_non_null(strstr(said, "test 'two' failed: options: worker: can't start /nowhere/texo: No such file"));
+	assert_non_null(strstr(said, "; --in-process"));
 	nothing_is_left(files);
 }
 
