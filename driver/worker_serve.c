@@ -95,19 +95,6 @@ file_stat(void *user, const char *path, int64_t *size, int *regular)
 
 /* --- the request --- */
 
-/* The other side ends us before. */
-static bool
-receive(Job *j)
-{
-	char head[MESSAGE_HEAD];
-	int64_t n;
-	if (!message_receive(SOCKET, head, sizeof head, INT64_MAX) || (n = message_length(head)) < 0)
-		return false;
-	char *body = arena_alloc(&j->arena, (size_t)n + 1);
-	j->message = (PartReader){body, (size_t)n, false};
-	return message_receive(SOCKET, body, (size_t)n, INT64_MAX);
-}
-
 /* In the order of driver/api/worker_ask.c. */
 static bool
 read_request(Job *j)
@@ -192,8 +179,8 @@ work(Job *j)
 	ctx->host = *host_default();
 	ctx->host.files = (HostFiles){.open = file_open, .read = file_read, .close = file_close, .stat = file_stat, .user = j};
 	text_init(&j->form, &j->arena);
-	if (!receive(j) || !read_request(j))
-		return false;
+	if (message_receive(SOCKET, &j->arena, INT64_MAX, &j->message) != MESSAGE_WHOLE || !read_request(j))
+		return false; /* nothing ends the wait but the other side */
 	if (is_confined(j)) {
 		Compilation x = {.ctx = ctx, .request = &j->request, .user = j};
 		j->status = compilation_run(&x, compile, &j->arena);

@@ -2,8 +2,8 @@
  * of its own ends that process and no other. A worker answers one request after another until the other side
  * closes: libtexo's gets one, the command's all of a file.
  *
- * A message is a magic word, the number of bytes that follow, and parts (ir/parts.h). What a worker sends is not
- * trusted: every length is checked. */
+ * A message is a magic word, the number of bytes that follow, their digest, and the bytes, which are parts
+ * (ir/parts.h). What a worker sends is not trusted: every length is checked, and no byte is another than was sent. */
 #ifndef TEXO_DRIVER_API_WORKER_H
 #define TEXO_DRIVER_API_WORKER_H
 
@@ -28,12 +28,13 @@ enum { WORKER_PATIENCE = 4, WORKER_LIFE = 24 * 3600 }; /* seconds: of the clock 
 void message_begin(Text *t, Arena *a);
 void message_end(Text *t);
 
-enum { MESSAGE_HEAD = 16 };
-/* The bytes that follow the head, or -1 for no head of ours or more than WORKER_MOST. */
-int64_t message_length(const char head[MESSAGE_HEAD]);
+enum { MESSAGE_HEAD = 24 };
+typedef enum { MESSAGE_WHOLE, MESSAGE_GARBAGE, MESSAGE_NONE } MessageEnd;
 /* All of n bytes; false when the other end has closed, or deadline (of CLOCK_MONOTONIC, in ns) has passed. */
 bool message_send(int fd, const void *p, size_t n, int64_t deadline);
-bool message_receive(int fd, void *p, size_t n, int64_t deadline);
+/* A message's bytes, in a. NONE: the other end has closed before all of them, or the deadline has passed. GARBAGE: no message,
+ * more than WORKER_MOST, or not the bytes that were sent. */
+MessageEnd message_receive(int fd, Arena *a, int64_t deadline, PartReader *out);
 
 /* --- worker_exchange.c --- */
 

@@ -88,7 +88,7 @@ read_answer(const texo_ctx *ctx, const char *name, PartReader *answer, const cha
 	uint64_t status = part_get_number(answer);
 	const char *why = part_get_text(answer);
 	*bytes = part_get(answer, n);
-	if (answer->bad || answer->left || status > TEXO_INTERNAL)
+	if (answer->bad || answer->left || status > TEXO_INTERNAL || (status && !*why))
 		return makes_no_sense(name);
 	if (status == TEXO_NO_MEMORY)
 		return is_full(ctx, name);

@@ -179,18 +179,18 @@ late_or_dead(const Exchange *x)
 static int
 converse(Exchange *x)
 {
-	char head[MESSAGE_HEAD];
 	int fd = x->worker->fd;
-	if (!message_send(fd, x->request, x->n, x->deadline) || !message_receive(fd, head, sizeof head, x->deadline))
+	if (!message_send(fd, x->request, x->n, x->deadline))
 		return late_or_dead(x);
-	int64_t n = message_length(head);
-	if (n < 0)
+	switch (message_receive(fd, x->arena, x->deadline, x->answer)) {
+	case MESSAGE_WHOLE:
+		return WORKER_OK;
+	case MESSAGE_GARBAGE:
 		return WORKER_GARBAGE;
-	char *body = arena_alloc(x->arena, (size_t)n + 1);
-	if (!message_receive(fd, body, (size_t)n, x->deadline))
-		return late_or_dead(x);
-	*x->answer = (PartReader){body, (size_t)n, false};
-	return WORKER_OK;
+	case MESSAGE_NONE:
+		break;
+	}
+	return late_or_dead(x);
 }
 
 /* Apart, so that no local lives across the longjmp. */

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "ir/image.h"
+
 static const char magic[8] = "TEXOWRK";
 enum { A_WHILE = 60000 }; /* ms; poll takes no more than an int */
 
@@ -21,17 +23,10 @@ message_begin(Text *t, Arena *a)
 void
 message_end(Text *t)
 {
-	uint64_t length = t->n - MESSAGE_HEAD;
+	uint64_t length = t->n - MESSAGE_HEAD, digest = image_digest((const uint8_t *)t->at + MESSAGE_HEAD, length);
 	memcpy(t->at, magic, sizeof magic);
 	memcpy(t->at + sizeof magic, &length, sizeof length);
-}
-
-int64_t
-message_length(const char head[MESSAGE_HEAD])
-{
-	uint64_t length;
-	memcpy(&length, head + sizeof magic, sizeof length);
-	return memcmp(head, magic, sizeof magic) != 0 || length > WORKER_MOST ? -1 : (int64_t)length;
+	memcpy(t->at + sizeof magic + sizeof length, &digest, sizeof digest);
 }
 
 /* Whether fd became ready for `events` before the deadline. */
@@ -68,8 +63,8 @@ message_send(int fd, const void *p, size_t n, int64_t deadline)
 	return true;
 }
 
-bool
-message_receive(int fd, void *p, size_t n, int64_t deadline)
+static bool
+receive_bytes(int fd, void *p, size_t n, int64_t deadline)
 {
 	for (size_t done = 0; done < n;) {
 		if (!await(fd, POLLIN, deadline))
@@ -81,4 +76,22 @@ message_receive(int fd, void *p, size_t n, int64_t deadline)
 			return false;
 	}
 	return true;
+}
+
+MessageEnd
+message_receive(int fd, Arena *a, int64_t deadline, PartReader *out)
+{
+	char head[MESSAGE_HEAD];
+	uint64_t length, digest;
+	if (!receive_bytes(fd, head, sizeof head, deadline))
+		return MESSAGE_NONE;
+	memcpy(&length, head + sizeof magic, sizeof length);
+	memcpy(&digest, head + sizeof magic + sizeof length, sizeof digest);
+	if (memcmp(head, magic, sizeof magic) != 0 || length > WORKER_MOST)
+		return MESSAGE_GARBAGE;
+	char *body = arena_alloc(a, length + 1);
+	if (!receive_bytes(fd, body, length, deadline))
+		return MESSAGE_NONE;
+	*out = (PartReader){body, length, false};
+	return image_digest((const uint8_t *)body, length) == digest ? MESSAGE_WHOLE : MESSAGE_GARBAGE;
 }

@@ -9,13 +9,13 @@
 #include "codegen/object_file.h"
 #include "driver/source.h"
 #include "driver/stages.h"
+#include "ir/parts.h"
 
 typedef struct {
 	Arena arena;
 	Unwind unwind;
 	CodegenMachines machines;
 	const CodegenJob *job; /* the last that was asked for */
-	size_t answer_bytes;   /* of which so many are given back */
 	unsigned asked, bad;
 } Test;
 
@@ -31,7 +31,7 @@ serve(void *user, Arena *a, const CodegenJob *job, const char **answer, size_t *
 	t->job = copy;
 	bool done = codegen_serve(a, job->bytes, job->n, &t->machines, &out);
 	*answer = text_get(&out);
-	*n = out.n < t->answer_bytes ? out.n : t->answer_bytes;
+	*n = out.n;
 	return done;
 }
 
@@ -101,6 +101,8 @@ same_object(Test *t, const char *path, const Elsewhere *to)
 
 /* --- what arrives otherwise --- */
 
+enum { MOST_BYTES = 1 << 30, MANY_BYTES = 2000 };
+
 /* The answer's first part. */
 static bool
 is_done(const Text *answer)
@@ -108,10 +110,85 @@ is_done(const Text *answer)
 	return answer->at[sizeof(uint64_t)] != 0;
 }
 
+/* Does what arrives: 1 with code, 0 with a reason or as no job. */
+static int
+arrives(Test *t, const char *path, const void *bytes, size_t n)
+{
+	Arena a;
+	Unwind unwind;
+	Text out;
+	volatile int made = 0;
+	arena_init(&a, &host_default()->memory, &unwind);
+	a.limit = MOST_BYTES;
+	if (setjmp(unwind.env)) {
+		check(t, unwind.why == UNWIND_LIMIT, path, unwind.text);
+	} else {
+		text_init(&out, &a);
+		if (codegen_serve(&a, bytes, n, &t->machines, &out)) {
+			made = is_done(&out);
+			PartReader r = {text_get(&out), out.n, false};
+			part_get_number(&r);
+			check(t, made || *part_get_text(&r), path, "a job fails without a reason");
+		}
+	}
+	arena_free(&a);
+	return made;
+}
+
+typedef struct {
+	const char *at;
+	size_t n;
+} Answer;
+
+static bool
+give(void *user, Arena *a, const CodegenJob *job, const char **answer, size_t *n)
+{
+	const Answer *x = user;
+	(void)a;
+	(void)job;
+	*answer = x->at;
+	*n = x->n;
+	return true;
+}
+
+/* Of so much of an answer. */
+static CodegenStatus
+hears(Test *t, const char *path, const Program **p, uint32_t n, const Answer *answer)
+{
+	Arena a;
+	Unwind unwind;
+	CodegenResult r;
+	const Elsewhere to = {give, (void *)(uintptr_t)answer};
+	CodegenOptions o = {.cpu = "x86-64", .opt_level = 2, .elsewhere = &to};
+	volatile CodegenStatus status = CODEGEN_ILLEGAL;
+	arena_init(&a, &host_default()->memory, &unwind);
+	if (setjmp(unwind.env)) {
+		check(t, false, path, unwind.text);
+	} else {
+		status = codegen_cpu(&a, p, n, &o, &r);
+		check(t, status == CODEGEN_OK || (!r.unanswered && *r.message), path, "it ends without a reason");
+	}
+	arena_free(&a);
+	return status;
+}
+
+static void
+half_answers(Test *t, const char *path, const Program **p, uint32_t n, const CodegenJob *job)
+{
+	Text whole;
+	text_init(&whole, &t->arena);
+	if (!check(t, codegen_serve(&t->arena, job->bytes, job->n, &t->machines, &whole), path, "is no job"))
+		return;
+	Answer answer = {text_get(&whole), whole.n};
+	check(t, hears(t, path, p, n, &answer) == CODEGEN_OK, path, "an answer is not taken");
+	for (answer.n = 0; answer.n < whole.n; answer.n++)
+		check(t, hears(t, path, p, n, &answer) == CODEGEN_FAILED, path, "half of an answer is taken");
+}
+
+/* Every byte in several ways, and every length; of a long job some. */
 static void
 damage(Test *t, const char *path, const Elsewhere *to)
 {
-	enum { STEPS = 400 };
 	uint32_t n;
 	const Program **p = programs(t, path, "x86-64", &n);
 	CodegenResult r;
@@ -119,24 +196,25 @@ damage(Test *t, const char *path, const Elsewhere *to)
 	if (!check(t, p && codegen_cpu(&t->arena, p, n, &o, &r) == CODEGEN_OK, path, "can't be compiled"))
 		return;
 	const CodegenJob job = *t->job;
-	size_t step = job.n / STEPS + 1, made = 0, refused = 0;
-	for (size_t cut = 0; cut < job.n; cut += step) {
-		Text out;
-		text_init(&out, &t->arena);
-		check(t, !codegen_serve(&t->arena, job.bytes, cut, &t->machines, &out) || !is_done(&out), path, "half of a job is done");
-	}
+	const char *sent = job.bytes;
 	char *bytes = arena_copy(&t->arena, job.bytes, job.n);
+	size_t tried = 0, made = 0, step = job.n / MANY_BYTES + 1;
+	for (size_t cut = 0; cut < job.n; cut += step)
+		check(t, !arrives(t, path, bytes, cut), path, "half of a job is done");
 	for (size_t at = 0; at < job.n; at += step) {
-		Text out;
-		text_init(&out, &t->arena);
-		bytes[at] ^= 1 + (int)(at % 31);
-		*(codegen_serve(&t->arena, bytes, job.n, &t->machines, &out) && is_done(&out) ? &made : &refused) += 1;
-		bytes[at] = ((const char *)job.bytes)[at];
+		const char to_what[] = {(char)(sent[at] ^ 1), (char)(sent[at] ^ 0x80), 0, ' ', '9'};
+		for (size_t k = 0; k < sizeof to_what; k++) {
+			if (to_what[k] == sent[at])
+				continue;
+			bytes[at] = to_what[k];
+			tried++;
+			made += (size_t)arrives(t, path, bytes, job.n);
+		}
+		bytes[at] = sent[at];
 	}
-	check(t, made > 10 && refused > 10, path, "no damage is seen");
-	for (t->answer_bytes = 0; t->answer_bytes < 64; t->answer_bytes++)
-		check(t, codegen_cpu(&t->arena, p, n, &o, &r) == CODEGEN_FAILED && !r.unanswered && r.message, path, "half of an answer is taken");
-	t->answer_bytes = SIZE_MAX;
+	printf("%s: %zu bytes, %zu of %zu changes give code\n", path, job.n, made, tried);
+	check(t, made > 10 && tried - made > job.n / step, path, "no damage is seen");
+	half_answers(t, path, p, n, &job);
 }
 
 /* Apart, so that no local lives across the longjmp. */
@@ -160,7 +238,7 @@ one_file(Test *t, const char *path)
 int
 main(int argc, char **argv)
 {
-	Test t = {.answer_bytes = SIZE_MAX};
+	Test t = {.asked = 0};
 	codegen_machines_init(&t.machines);
 	for (int k = 1; k < argc; k++)
 		one_file(&t, argv[k]);

@@ -8,6 +8,7 @@
 
 #include "driver/api/worker.h"
 #include "driver/worker_confine.h"
+#include "ir/image.h"
 
 static void
 read_some(void)
@@ -24,12 +25,14 @@ say(const void *p, size_t n)
 		_exit(9);
 }
 
-/* A head that promises n bytes. */
+/* A head that promises n bytes, and says that they are what p begins with. */
 static void
-promise(uint64_t n)
+promise(uint64_t n, const void *p, size_t known)
 {
 	char head[MESSAGE_HEAD] = "TEXOWRK";
+	uint64_t digest = image_digest(p, known);
 	memcpy(head + 8, &n, sizeof n);
+	memcpy(head + 16, &digest, sizeof digest);
 	say(head, sizeof head);
 }
 
@@ -47,6 +50,7 @@ burn(void)
 int
 main(int argc, char **argv)
 {
+	static const char far[9] = "\377\377\377\377\377\377\377\377";
 	char how[256], flood[4096] = {0};
 	ssize_t n = readlink("/proc/self/exe", how, sizeof how - 1);
 	(void)argc;
@@ -62,11 +66,11 @@ main(int argc, char **argv)
 		for (;;)
 			say(flood, sizeof flood);
 	if (strcmp(act, "huge") == 0)
-		promise(UINT64_MAX);
+		promise(UINT64_MAX, flood, 0);
 	if (strcmp(act, "half") == 0)
-		promise(1000), say(flood, 10);
+		promise(1000, flood, 1000), say(flood, 10);
 	if (strcmp(act, "parts") == 0) /* one part that is longer than all */
-		promise(9), say("\377\377\377\377\377\377\377\377", 9);
+		promise(9, far, 9), say(far, 9);
 	if (strcmp(act, "hang") == 0 || strcmp(act, "deaf") == 0 || strcmp(act, "parts") == 0)
 		pause();
 	if (strcmp(act, "burn") == 0)
