@@ -185,6 +185,13 @@ put_args(Signature *x)
 	x->out->ndim = g->dim.n - 1;
 }
 
+/* Where the graph is defined; nothing for one that has no source. */
+static const char *
+where(Arena *a, const Graph *g)
+{
+	return g->at.line ? arena_text(a, "line %u: ", g->at.line) : "";
+}
+
 bool
 c_signature(Arena *a, const Program *const *const *program, uint32_t nlevel, uint32_t p, CSignature *out,
             const char **why)
@@ -193,7 +200,7 @@ c_signature(Arena *a, const Program *const *const *program, uint32_t nlevel, uin
 	Signature x = {.arena = a, .g = g, .out = out};
 	*out = (CSignature){.graph = g, .name = name_text(g->names, g->name), .json = signature_json(a, g)};
 	if (is_reserved(out->name, true)) {
-		*why = arena_text(a, "no C function can be called '%s'", out->name);
+		*why = arena_text(a, "%sno C function can be called '%s'; give the graph another name", where(a, g), out->name);
 		return false;
 	}
 	x.seen = ARENA_ARRAY(a, bool, g->dim.n);
@@ -222,8 +229,8 @@ c_names_differ(Arena *a, const CSignature *s, uint32_t n, const char **why)
 		for (uint32_t j = 0; j < n; j++)
 			for (const CEnding *e = c_endings(); e->ending; e++)
 				if (*e->ending && strcmp(s[j].name, arena_text(a, "%s%s", s[i].name, e->ending)) == 0) {
-					*why = arena_text(a, "the graph %s has the name of a function of the graph %s", s[j].name,
-					                  s[i].name);
+					*why = arena_text(a, "%sthe graph %s has the name of a function of the graph %s; give it another",
+					                  where(a, s[j].graph), s[j].name, s[i].name);
 					return false;
 				}
 	return true;

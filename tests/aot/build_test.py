@@ -118,7 +118,7 @@ def test_nothing_is_left(folder):
     out.mkdir()
     (out / "p.o").write_text("old")
     fine = "graph f(x: f32[N]) -> (y: f32[N]) { y[i] = x[i] }\n"
-    for text, code, words in ((fine.replace("f(", "class("), 1, "no C function can be called 'class'"),
+    for text, code, words in ((fine.replace("f(", "class("), 1, "line 1: no C function can be called 'class'"),
                               (fine.replace("f(", "memcpy("), 1, "no C function can be called 'memcpy'"),
                               (fine.replace("f(", "texo_rt_create("), 1, "no C function can be called 'texo_rt_create'"),
                               (fine + fine.replace("f(", "f_dl("), 1, "the graph f_dl has the name of a function of the graph f"),

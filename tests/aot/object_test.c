@@ -131,9 +131,9 @@ refusals(void **state)
 {
 	(void)state;
 	refused(unexpanded, "g", "kernel k, %2: 'exp' on f32 must be expanded before code generation");
-	refused(twice, "int", "no C function can be called 'int'");
-	refused(twice, "fmaf", "no C function can be called 'fmaf'");
-	refused(twice, "texo_object_call", "no C function can be called 'texo_object_call'");
+	refused(twice, "int", "no C function can be called 'int'; give the graph another name");
+	refused(twice, "fmaf", "no C function can be called 'fmaf'; give the graph another name");
+	refused(twice, "texo_object_call", "no C function can be called 'texo_object_call'; give the graph another name");
 }
 
 int

@@ -5,6 +5,7 @@
 import json
 import os
 import pathlib
+import re
 import resource
 import signal
 import subprocess
@@ -643,6 +644,21 @@ def test_explain(folder):
     assert gather["bytes_fused"] == 5 * 8 * 4 + 5 * 4 + 5 * 8 * 4, gather
     bag = json.loads(texo("explain", "--json", GATHER, "--graph=bag", "V=1000", "D=8", "L=6", "B=3").out)
     assert bag["bytes_fused"] == 6 * 8 * 4 + 6 * 8 + 4 * 4 + 3 * 8 * 4, bag
+
+
+def test_every_edge_has_a_reason(folder):
+    """Of the examples: what the schedule says of each tensor that goes between kernels; else it is a copy of its own."""
+    edges = copies = 0
+    for file in sorted((HERE.parents[1] / "examples").glob("*.tex")):
+        for graph in re.findall(r"^graph (\w+)\(", file.read_text(), re.M):
+            for fuse in ("all", "elementwise", "off"):
+                found = json.loads(expect(texo("explain", file, f"--graph={graph}", f"--fuse={fuse}", "--json"), 0).out)
+                for edge in found["refused"]:
+                    edges += 1
+                    assert edge["from"] and edge["to"] and edge["code"] and len(edge["reason"]) > 10 and edge["line"] > 0, (file, edge)
+                    copies += edge["code"] == "result_copied"
+                    assert edge["code"] != "result_copied" or edge["from"] == edge["to"], (file, graph, fuse, edge)
+    assert edges > 150 and 0 < copies < 10, (edges, copies)
 
 
 def test_explain_codes(folder):
