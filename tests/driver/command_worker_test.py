@@ -103,8 +103,9 @@ def test_time(folder):
            "was given 1 second and needs more", "--worker-seconds")
     expect(texo("build", file, "--target=cpu:x86-64-v3,cpu:x86-64", "--worker-seconds=1", "-o", folder / "made"), 1,
            "was given 2 seconds and needs more")
-    expect(texo("build", file, "--target=cuda:sm_80", "--assembler=driver", "--worker-seconds=1", "-o", folder / "made"), 1,
-           "heavy.tex: ", "was given 3 seconds and needs more")  # three kernels in a text
+    for form, seconds in (("obj", "kernel g_0_0: the worker was given 1 second "), ("ptx", "was given 3 seconds ")):  # the three in a text
+        expect(texo("build", file, "--target=cuda:sm_80", "--assembler=driver", f"--emit={form}", "--worker-seconds=1", "-o", folder / "made"), 1,
+               "heavy.tex: ", seconds + "and needs more")
     assert not made(folder)
 
 
