@@ -2,7 +2,8 @@
 
     ptx_examples.py [--and=SM,...] [--registers] [--spills=BYTES] [--spilling=LIST] TEXO PTXAS FILE...
 
-The graphs of a file are one text for the assembler. Nothing in it is approximate, left to the
+The graphs of a file are one text for the assembler. A kernel that is the same as one before but for names is not
+assembled again: what was said of that one counts for both. Nothing in it is approximate, left to the
 assembler to contract, called, or of those that it gets wrong. Spills are told, and counted in the last line. Exit
 status 77, with a word, where there is no PTXAS.
 
@@ -14,6 +15,7 @@ of those files may spill, for all GPUs together, and none of the others.
 import argparse
 import collections
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -21,9 +23,13 @@ import re
 import subprocess
 import sys
 import tempfile
+import threading
 import zlib
 
 HEADER = re.compile(r"^\.(version|target|address_size) .*$", re.M)
+ENTRY = re.compile(r"^\.visible \.entry (\w+)\(.*?^\}$", re.M | re.S)
+# what is numbered through a text: labels, rings of shared memory, frames
+NUMBERED = re.compile(r"(\$L__BB|\bring|\b__local_depot)\d+")
 # approximate, contracted by the assembler as it likes, called, or got wrong by it (codegen/nvptx_extremes.c)
 WRONG = re.compile(r"\.approx|\b(max|min)\.[su](16|32)\b|\.ftz|\b(add|sub|mul)\.f(32|64)\b|^\s*call\b|\.extern (?!\.shared )|\.func\b", re.M)
 # but TIR's ex2, whose error its passes count, and what exact quotients and roots begin with (codegen/nvptx_quotients.c)
@@ -85,22 +91,42 @@ def targets():
     return [(t, t if t in known else max(older[t], key=number.get)) for t in number]
 
 
-def assemble(case):
-    """(kernels, [(GPU, kernel, bytes spilled, registers, file)])"""
-    file, target, origin, folder = case
-    text = ptx(file, origin)
-    if text is None:
-        return 0, []
+def plain(entry, name):
+    """The digest of a kernel's text without names."""
+    text = NUMBERED.sub(r"\1", re.sub(rf"\b{name}(?=_|\b)", "", re.sub("//.*", "", entry)))
+    return hashlib.sha256(text.encode()).digest()
+
+
+def is_new(kernel):
+    """Whether none like it is assembled yet, or about to be."""
+    with LOCK:
+        new = kernel not in MET
+        MET.add(kernel)
+    return new
+
+
+def check(file, origin, text):
     wrong = WRONG.search(STARTS.sub("", text))
     if wrong:
         raise RuntimeError(f"{file}: the text for {origin} has {wrong.group(0).strip()!r} in it")
     for start, whole in (r"\brcp\.approx", r"\b(div|rcp)\.rn\.f32"), (r"\brsqrt\.approx", r"\bsqrt\.rn\.f32"):
         if len(re.findall(start, text)) > len(re.findall(whole, text)):
             raise RuntimeError(f"{file}: the text for {origin} has more of {start} than of {whole}")
+
+
+def assemble(case):
+    """(kernels, {kernel's name: GPU and digest}, {GPU and digest: (bytes spilled, registers)} of the new ones)"""
+    file, target, origin, folder = case
+    text = ptx(file, origin)
+    if text is None:
+        return 0, {}, {}
+    check(file, origin, text)
+    kernels = {m[1]: (target, plain(m[0], m[1])) for m in ENTRY.finditer(text)}
+    new = {name for name, kernel in kernels.items() if is_new(kernel)}
     source = pathlib.Path(folder) / f"{pathlib.Path(file).stem}.{target}.ptx"
-    source.write_text(text)
+    source.write_text(ENTRY.sub(lambda m: m[0] if m[1] in new else "", text))
     _, said = run(ARGS.ptxas, f"-arch={target}", "-v", "--warning-as-error", "-o", "/dev/null", str(source))
-    return text.count(".entry "), [(target, m[1], int(m[2]), int(m[3]), name_of(file)) for m in SAID.finditer(said)]
+    return text.count(".entry "), kernels, {kernels[m[1]]: (int(m[2]), int(m[3])) for m in SAID.finditer(said)}
 
 
 def table(all_targets, rows):
@@ -127,19 +153,22 @@ def main():
     if not os.access(ARGS.ptxas, os.X_OK):
         print("skipped: there is no ptxas")
         return 77
-    pairs, entries, rows = targets(), 0, []
+    pairs, entries, all_kernels, said = targets(), 0, [], {}
     with tempfile.TemporaryDirectory(prefix="texo-ptx-") as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         cases = [(f, t, origin, folder) for t, origin in pairs for f in ARGS.files]
         cases += [(f, *pairs[zlib.crc32(name_of(f).encode()) % len(pairs)], folder) for f in ARGS.in_turn]
-        for n, found in pool.map(assemble, cases):
-            entries, rows = entries + n, rows + found
+        for (file, target, *_), (n, kernels, new) in zip(cases, pool.map(assemble, cases)):
+            entries += n
+            all_kernels += [(target, name, kernel, name_of(file)) for name, kernel in kernels.items()]
+            said |= new
+    rows = [(target, name, *said[kernel], file) for target, name, kernel, file in all_kernels if kernel in said]
     names = [t for t, _ in pairs]
     if ARGS.registers:
         table(names, rows)
     spilled = [r for r in rows if r[2]]
     for target, name, n, _, _ in spilled:
         print(f"{target} {name}: {n} bytes spilled")
-    print(f"{entries} entries for {', '.join(names)} assembled, {len(spilled)} with spills")
+    print(f"{entries} entries for {', '.join(names)} assembled, {entries - len(said)} like others, {len(spilled)} with spills")
     if entries != len(rows):
         print(f"the assembler spoke of {len(rows)} only")
         return 1
@@ -149,5 +178,5 @@ def main():
 
 
 if __name__ == "__main__":
-    ARGS = arguments()
+    ARGS, MET, LOCK = arguments(), set(), threading.Lock()
     sys.exit(main())
