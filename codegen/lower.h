@@ -104,6 +104,7 @@ Val lower_lane(Lower *l, ValId v);
 Val lower_slide(Lower *l, ValId v);
 Val lower_half(Lower *l, ValId v);
 Val lower_weave(Lower *l, ValId v);
+Val lower_pick(Lower *l, ValId v);
 /* lower_stream.c */
 /* For views that streaming stores take: whether the view is large enough; else NULL. */
 Val lower_view(Lower *l, ValId v);

@@ -1,4 +1,4 @@
-/* lower_lanes.c: operations that move lanes of vectors: LANE, SLIDE, HALF and WEAVE, each by one shuffle. */
+/* lower_lanes.c: operations that move lanes of vectors: LANE, SLIDE, HALF and WEAVE, each by one shuffle, and PICK. */
 #include "codegen/lower.h"
 
 enum { PIECE_BITS = 128 /* of an x86's vector: shorter ones are no register */ };
@@ -97,4 +97,59 @@ lower_weave(Lower *l, ValId v)
 	for (unsigned k = 0; k < 2 && halves; k++)
 		part[k] = hide_weave(l, lower_arg_id(l, from[k], 0));
 	return LLVMBuildShuffleVector(l->b, part[0], part[1], LLVMConstVector(number, n), "");
+}
+
+/* The lanes of x again and again, as n floats. */
+static Val
+repeated(Lower *l, Val x, unsigned n)
+{
+	unsigned have = LLVMGetVectorSize(LLVMTypeOf(x));
+	Val number[TIR_MAX_LANES];
+	for (unsigned k = 0; k < n; k++)
+		number[k] = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), k % have, 0);
+	Val all = LLVMBuildShuffleVector(l->b, x, LLVMGetPoison(LLVMTypeOf(x)), LLVMConstVector(number, n), "");
+	return LLVMBuildBitCast(l->b, all, LLVMVectorType(LLVMFloatTypeInContext(l->ctx), n), "");
+}
+
+static Val
+pick_lane(Lower *l, Val from, Val number)
+{
+	Val last = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), LLVMGetVectorSize(LLVMTypeOf(from)) - 1, 0);
+	return LLVMBuildExtractElement(l->b, from, LLVMBuildAnd(l->b, number, last, ""), "");
+}
+
+static Val
+pick_lane_by_lane(Lower *l, const TirInst *x, Val from, Val number)
+{
+	if (!x->type.lanes)
+		return pick_lane(l, from, number);
+	Val all = LLVMGetPoison(lower_type(l, x->type));
+	for (unsigned k = 0; k < x->type.lanes; k++) {
+		Val lane = LLVMConstInt(lower_i64(l), k, 0), one = LLVMBuildExtractElement(l->b, number, lane, "");
+		all = LLVMBuildInsertElement(l->b, all, pick_lane(l, from, one), lane, "");
+	}
+	return all;
+}
+
+/* A register's lanes are picked by one instruction, which takes a number modulo how many there are. */
+Val
+lower_pick(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	Val from = lower_arg(l, v, 0), number = lower_arg(l, v, 1), all = NULL;
+	unsigned n = x->type.lanes ? x->type.lanes : 1, part = n > 8 && target_has(l->target, FEATURE_AVX512F) ? 16 : 8;
+	if (!target_has(l->target, FEATURE_AVX2) || LLVMGetVectorSize(LLVMTypeOf(from)) > part)
+		return pick_lane_by_lane(l, x, from, number);
+	from = repeated(l, from, part);
+	if (!x->type.lanes)
+		number = lower_splat(l, number, part);
+	for (unsigned at = 0; at < n; at += part) {
+		const Val arg[2] = {from, lower_lanes_from(l, number, LLVMGetPoison(LLVMTypeOf(number)), at, part)};
+		Val r = lower_call(l, part == 16 ? "llvm.x86.avx512.permvar.sf.512" : "llvm.x86.avx2.permps", NULL, 0, arg, 2);
+		r = LLVMBuildBitCast(l->b, r, LLVMVectorType(lower_type(l, tir_scalar((DType)x->type.dtype)), part), "");
+		if (!x->type.lanes)
+			return LLVMBuildExtractElement(l->b, r, lower_int(l, lower_i64(l), 0), "");
+		all = lower_put_lanes(l, all, r, at, n);
+	}
+	return all;
 }

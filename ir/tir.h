@@ -47,6 +47,8 @@
  *   SLIDE    a, b, vectors of one type of n lanes: lanes by .. by + n - 1 of a followed by b; 0 < by < n. With a
  *            segment of m lanes, m a divisor of n, 0 < by < m, so for each m lanes side by side of a and b by
  *            themselves. imm = by, or TIR_SLIDE(by, m)
+ *   PICK     a, a vector of n lanes of a type of 32 bits, n a power of two; b, u32 -> for each lane of b, or for the scalar,
+ *            lane b mod n of a
  *   CONST    imm as in TG; a vector type means splat
  *
  * Blocks. On a GPU the threads of a block may take a task together. Such a kernel is written as any other,

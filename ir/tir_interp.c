@@ -254,6 +254,13 @@ run_next(Interp *x, const Step *s)
 	return true;
 }
 
+static void
+run_pick(Interp *x, const Step *s)
+{
+	for (unsigned l = 0; l < s->lanes; l++)
+		x->slot[s->dst + l] = x->slot[s->src[0] + (x->slot[s->src[1] + l] & (s->src[2] - 1))];
+}
+
 static bool
 run_steps(Interp *x)
 {
@@ -277,6 +284,7 @@ run_steps(Interp *x)
 		case STEP_COPY: memcpy(&x->slot[s->dst], &x->slot[s->src[0]], s->lanes * sizeof *x->slot); break;
 		case STEP_HALF: run_half(x, s); break;
 		case STEP_WEAVE: run_weave(x, s); break;
+		case STEP_PICK: run_pick(x, s); break;
 		case STEP_LOAD: ok = run_load(x, s); break;
 		case STEP_STORE: ok = run_store(x, s); break;
 		case STEP_FAULT: run_fault(x, s); break;

@@ -87,6 +87,15 @@ add_slide(Decode *d, ValId v)
 	}
 }
 
+/* Lanes of its operands, by a number of the instruction, or of as many lanes as the first has. */
+static void
+add_moved(Decode *d, ValId v)
+{
+	const TirInst *p = tir_inst(d->k, v);
+	Step *s = add_value(d, p->op == OP_HALF ? STEP_HALF : p->op == OP_WEAVE ? STEP_WEAVE : STEP_PICK, v);
+	s->src[2] = p->op == OP_PICK ? slots_of(d->k, tir_arg(d->k, v, 0)) : (uint32_t)p->imm.i;
+}
+
 /* The scalars that v takes, side by side from slot `to` on. */
 static void
 copy_operands(Decode *d, ValId v, uint32_t to)
@@ -414,8 +423,8 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT:
 		decode_meanwhile(d, v);
 		return;
-	case OP_HALF: case OP_WEAVE:
-		add_value(d, p->op == OP_HALF ? STEP_HALF : STEP_WEAVE, v)->src[2] = (uint32_t)p->imm.i;
+	case OP_HALF: case OP_WEAVE: case OP_PICK:
+		add_moved(d, v);
 		return;
 	case OP_LOAD:
 		add_access(d, STEP_LOAD, v);

@@ -413,6 +413,13 @@ check_lanes(Verify *x, ValId v)
 		NEED(p->type.lanes % m == 0, "in segments of %u of %u lanes", m, p->type.lanes);
 		return true;
 	}
+	if (p->op == OP_PICK) {
+		NEED(x->k->form == TIR_TASKS, "in a kernel of blocks");
+		NEED(dtype_info[p->type.dtype].bits == 32, "of %s", dtype_info[p->type.dtype].text);
+		NEED(a->type.lanes > 1 && (a->type.lanes & (a->type.lanes - 1)) == 0, "from %u lanes", a->type.lanes);
+		NEED(same_type(operand(x, v, 1)->type, (TirType){DT_U32, p->type.lanes}), "by numbers of another type");
+		return true;
+	}
 	if (p->op == OP_SPLAT) {
 		NEED(a->type.lanes == 0 && p->type.lanes, "goes from a scalar to a vector");
 		return true;
@@ -698,7 +705,7 @@ check_inst(Verify *x, const Walk *w)
 		return check_isnan(x, v);
 	case OP_CAST: case OP_BITCAST:
 		return check_convert(x, v);
-	case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_HALF: case OP_WEAVE: case OP_JOIN:
+	case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_HALF: case OP_WEAVE: case OP_JOIN: case OP_PICK:
 		return check_lanes(x, v);
 	case OP_VIEW:
 		return check_view(x, v);

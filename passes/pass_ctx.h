@@ -12,7 +12,8 @@ enum {
 	FACT_FP8 = 8,    /* its threads convert between f32 and the 8-bit floats */
 	FACT_EX2 = 16,   /* the target has TIR's EX2 */
 	FACT_HALVES = 32, /* it converts between f32 and f16 */
-	FACTS_OF_TARGET = FACT_FMA | FACT_SCALE | FACT_FP8 | FACT_EX2 | FACT_HALVES
+	FACT_PICK = 64,  /* PICK of 8 lanes is one instruction there */
+	FACTS_OF_TARGET = FACT_FMA | FACT_SCALE | FACT_FP8 | FACT_EX2 | FACT_HALVES | FACT_PICK
 };
 
 typedef enum {

@@ -1,7 +1,7 @@
 /* tile.h: the passes over the tile IR. Each takes a verified kernel and returns a new one in the
  * arena, or the same one when there is nothing to do, with the same buffers, scalars and meaning.
  * tir_interpret of the result equals that of the argument to the bit, but for tile_contract, and for
- * tile_narrow_*, tile_expand_near and tile_expand_math, which give the transcendentals their meaning. Passes run in the order below. */
+ * tile_narrow_*, tile_expand_*, which give the transcendentals their meaning. Passes run in the order below. */
 #ifndef TEXO_PASSES_TILE_TILE_H
 #define TEXO_PASSES_TILE_TILE_H
 
@@ -19,6 +19,8 @@ TirKernel *tile_narrow_scaled(const TirKernel *k, Arena *a);
 TirKernel *tile_narrow_short(const TirKernel *k, Arena *a);
 /* EXP, EXP2, TANH and ERF as core arithmetic, to 1 or 1.5 ulp. */
 TirKernel *tile_expand_ex2(const TirKernel *k, Arena *a);    /* with EX2 */
+TirKernel *tile_expand_pick_scaled(const TirKernel *k, Arena *a); /* of f32, but for TANH; with PICK and SCALE */
+TirKernel *tile_expand_pick(const TirKernel *k, Arena *a);
 TirKernel *tile_expand_scaled(const TirKernel *k, Arena *a); /* with SCALE, for targets that have it */
 TirKernel *tile_expand_near(const TirKernel *k, Arena *a);
 /* Every operation flagged F_MATH as core arithmetic: afterwards none is left. */

@@ -245,6 +245,17 @@ all_lane_operations(Rig *r, const void *arg)
 				lane[n] = tir_emit(r->k, OP_LANE, tir_scalar(t), n % (b.lanes / 2), &part, 1);
 			output(&b, tir_emit(r->k, OP_JOIN, tir_vector(t, b.lanes), 0, lane, b.lanes));
 		}
+	if (dtype_info[t].bits == 32) /* the lanes that others say, and the first of them as a scalar */
+		for (unsigned n = 2; n <= 16; n *= 2) {
+			ValId lane[16], number = tir_bitcast(r->k, DT_U32, x), first;
+			for (unsigned k = 0; k < n; k++)
+				lane[k] = tir_emit(r->k, OP_LANE, tir_scalar(t), k % b.lanes, &x, 1);
+			ValId table = tir_emit(r->k, OP_JOIN, tir_vector(t, n), 0, lane, n);
+			output(&b, tir_emit(r->k, OP_PICK, tir_vector(t, b.lanes), 0, (ValId[]){table, number}, 2));
+			first = tir_emit(r->k, OP_LANE, tir_scalar(DT_U32), 0, &number, 1);
+			first = tir_emit(r->k, OP_PICK, tir_scalar(t), 0, (ValId[]){table, first}, 2);
+			output(&b, tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &first, 1));
+		}
 	if (b.lanes >= 4) { /* lane 1 of the upper half */
 		ValId half = tir_emit(r->k, OP_LANE, tir_vector(t, b.lanes / 2), b.lanes / 2, &x, 1);
 		ValId second = tir_emit(r->k, OP_LANE, tir_scalar(t), 1, &half, 1);

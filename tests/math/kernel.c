@@ -62,6 +62,20 @@ kernel_lower_scaled(Rig *r)
 }
 
 void
+kernel_lower_pick(Rig *r)
+{
+	r->k = tile_expand_pick(r->k, &r->arena);
+	kernel_lower_near(r);
+}
+
+void
+kernel_lower_pick_scaled(Rig *r)
+{
+	r->k = tile_expand_pick_scaled(r->k, &r->arena);
+	kernel_lower_scaled(r);
+}
+
+void
 kernel_lower_narrow(Rig *r)
 {
 	r->k = tile_narrow_short(r->k, &r->arena);

@@ -14,6 +14,8 @@ void kernel_lower(Rig *r);
 /* The same as in relaxed mode, for targets without SCALE and with it. */
 void kernel_lower_near(Rig *r);
 void kernel_lower_scaled(Rig *r);
+void kernel_lower_pick(Rig *r);
+void kernel_lower_pick_scaled(Rig *r);
 /* The same for narrowed functions. */
 void kernel_lower_narrow(Rig *r);
 void kernel_lower_narrow_scaled(Rig *r);

@@ -160,14 +160,16 @@ test_scaled(void **state)
 		for (int wide = 0; is_function(op) && op != OP_POW && wide < 2; wide++) {
 			DType t = wide ? DT_F64 : DT_F32;
 			points((Op)op, t, 0, AGREE, x, y);
-			lower = kernel_lower_near;
-			run((Op)op, t, 8, INTERPRETED, x, y, z[0], AGREE);
-			lower = kernel_lower_scaled;
-			run((Op)op, t, 8, INTERPRETED, x, y, z[1], AGREE);
-			int64_t at = rig_differ(t, z[0], z[1], AGREE);
-			if (at >= 0)
-				fail_msg("%s of %s at %a: %a, with scale %a", op_info[op].text, dtype_info[t].text,
-				         get(t, x, (size_t)at), get(t, z[0], (size_t)at), get(t, z[1], (size_t)at));
+			for (int picks = 0; picks < 2; picks++) {
+				lower = picks ? kernel_lower_pick : kernel_lower_near;
+				run((Op)op, t, 8, INTERPRETED, x, y, z[0], AGREE);
+				lower = picks ? kernel_lower_pick_scaled : kernel_lower_scaled;
+				run((Op)op, t, 8, INTERPRETED, x, y, z[1], AGREE);
+				int64_t at = rig_differ(t, z[0], z[1], AGREE);
+				if (at >= 0)
+					fail_msg("%s of %s at %a: %a, with scale %a", op_info[op].text, dtype_info[t].text,
+					         get(t, x, (size_t)at), get(t, z[0], (size_t)at), get(t, z[1], (size_t)at));
+			}
 		}
 }
 
@@ -214,6 +216,11 @@ main(void)
 	int failed = cmocka_run_group_tests(tests, NULL, NULL) | cmocka_run_group_tests(both, NULL, NULL);
 	lower = kernel_lower_near;
 	failed |= cmocka_run_group_tests(tests, NULL, NULL);
-	lower = kernel_lower_scaled;
-	return failed | (codegen_target_offer("host").scale ? cmocka_run_group_tests(tests, NULL, NULL) : 0);
+	lower = kernel_lower_pick;
+	failed |= cmocka_run_group_tests(tests, NULL, NULL);
+	for (int picks = 0; codegen_target_offer("host").scale && picks < 2; picks++) {
+		lower = picks ? kernel_lower_pick_scaled : kernel_lower_scaled;
+		failed |= cmocka_run_group_tests(tests, NULL, NULL);
+	}
+	return failed;
 }

@@ -168,6 +168,25 @@ test_scale_only_where_it_is(void **state)
 	assert_true(scaled(x, FP_RELAXED, true) > 0);
 }
 
+/* PICKs of z[i] = erf(exp(x[i])), of which each polynomial's coefficients want one a term. */
+static unsigned
+picked(ExprId x, FpMode fp, bool has_pick)
+{
+	graph->node.at[0].body = expr_unary(graph, OP_ERF, expr_unary(graph, OP_EXP, x));
+	graph->fp = fp;
+	return count_op(compile(&(PassOptions){.lanes = 8, .has_pick = has_pick}), OP_PICK);
+}
+
+static void
+test_pick_only_where_it_is(void **state)
+{
+	(void)state;
+	ExprId x = expr_arg(graph, graph->node.at[0].body, 0);
+	assert_int_equal(picked(x, FP_STRICT, true), 0);
+	assert_int_equal(picked(x, FP_RELAXED, false), 0);
+	assert_true(picked(x, FP_RELAXED, true) > 0);
+}
+
 /* EX2s of z[i] = f32(bf16(exp(x[i]))) */
 static unsigned
 narrowed(ExprId x, FpMode fp, bool has_ex2)
@@ -383,6 +402,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_rows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_contract_only_where_allowed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scale_only_where_it_is, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pick_only_where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ex2_only_where_it_is, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plan_text, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_dump, setup, teardown),

@@ -340,6 +340,11 @@ emit_convert(Gen *g)
 			keep(g, tir_emit(g->k, OP_SLIDE, tir_vector((DType)t.dtype, g->lanes), 1 + below(g, g->lanes - 1), both, 2));
 			return;
 		}
+		if (g->lanes > 1 && (g->lanes & (g->lanes - 1)) == 0 && dtype_info[t.dtype].bits == 32 && below(g, 3) == 0) {
+			ValId both[2] = {x, value(g, tir_vector(DT_U32, g->lanes))};
+			keep(g, tir_emit(g->k, OP_PICK, tir_vector((DType)t.dtype, g->lanes), 0, both, 2));
+			return;
+		}
 		if (g->lanes > 3 && g->lanes % 4 == 0 && below(g, 4) == 0) { /* lanes in pairs, halves change places */
 			ValId half[2];
 			for (unsigned side = 0; side < 2; side++)
