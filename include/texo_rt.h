@@ -4,7 +4,10 @@
  * Every function returns a #texo_status unless it says otherwise, and texo_last_error() has the text of
  * the calling thread's last failure; it names the argument that is wrong. `create` and `load` give
  * ownership to the caller, who ends it with the `destroy` of that kind; `get` lends: what it returns lives
- * as long as what it came from. Destroying NULL is fine. On failure a result that is a pointer is NULL.
+ * as long as what it came from. A kernel whose program or module was destroyed is refused as long as the runtime
+ * or context lives that it was made with; a module or program goes on when the caller has given that up. Tensors
+ * say nothing of memory that can't be written (DLPack has that flag beside them): a result's must be writable.
+ * Destroying NULL is fine. On failure a result that is a pointer is NULL.
  * Nothing here prints, exits, aborts, or installs a handler, and all of it may be called from any thread,
  * except that nothing may use an object while another thread destroys it. */
 #ifndef TEXO_RT_H

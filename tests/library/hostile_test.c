@@ -510,10 +510,62 @@ kernel_after_its_module(void **state)
 	}
 }
 
+/* The context goes with the last of its modules. */
+static void
+kernel_after_its_context(void **state)
+{
+	(void)state;
+	texo_options o = TEXO_INIT(texo_options);
+	texo_ctx *own;
+	texo_module *m, *last;
+	texo_kernel *k;
+	Call c;
+	prepare(&c);
+	o.flags = TEXO_NO_CACHE;
+	assert_int_equal(texo_ctx_create(NULL, &own), TEXO_OK);
+	assert_int_equal(texo_compile_string(own, text, sizeof text - 1, NULL, &o, &m), TEXO_OK);
+	assert_int_equal(texo_compile_string(own, text, sizeof text - 1, NULL, &o, &last), TEXO_OK);
+	assert_int_equal(texo_module_get_kernel(m, NULL, &k), TEXO_OK);
+	texo_ctx_destroy(own);
+	assert_int_equal(texo_kernel_launch(k, c.arg, 3, NULL, NULL), TEXO_OK);
+	texo_module_destroy(m);
+	REFUSED(texo_kernel_launch(k, c.arg, 3, NULL, NULL), TEXO_INVALID, "k: the program or module");
+	assert_int_equal(texo_module_get_kernel(last, NULL, &k), TEXO_OK);
+	assert_int_equal(texo_kernel_launch(k, c.arg, 3, NULL, NULL), TEXO_OK);
+	texo_module_destroy(last);
+}
+
+/* Results that share memory with one another, and one whose elements do. */
+static void
+results_that_overlap(void **state)
+{
+	(void)state;
+	static const char two[] = "graph g(x: f32[N]) -> (p: f32[N], q: f32[N]) {\n  p[i] = x[i] + 1\n  q[i] = x[i] * 2\n}\n";
+	float x[4] = {1, 2, 3, 4}, y[8];
+	int64_t n = 4, still = 0;
+	DLTensor t[3];
+	texo_arg arg[3] = {{.tensor = &t[0]}, {.tensor = &t[1]}, {.tensor = &t[2]}};
+	texo_module *made = fixture_compile(ctx, two);
+	texo_kernel *k;
+	for (int a = 0; a < 3; a++)
+		t[a] = (DLTensor){.data = a ? y + 4 * (a - 1) : x, .device = {kDLCPU, 0}, .ndim = 1, .dtype = {kDLFloat, 32, 1}, .shape = &n};
+	assert_int_equal(texo_module_get_kernel(made, NULL, &k), TEXO_OK);
+	assert_int_equal(texo_kernel_launch(k, arg, 3, NULL, NULL), TEXO_OK);
+	assert_true(y[3] == 5 && y[7] == 8);
+	t[2].data = y + 3;
+	REFUSED(texo_kernel_launch(k, arg, 3, NULL, NULL), TEXO_INVALID, "argument p is written and shares memory with argument q");
+	t[2].data = y + 4;
+	t[2].strides = &still;
+	REFUSED(texo_kernel_launch(k, arg, 3, NULL, NULL), TEXO_INVALID, "argument q: it is written, and its strides let elements overlap");
+	texo_module_destroy(made);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(kernel_after_its_context),
+		cmocka_unit_test(results_that_overlap),
 		cmocka_unit_test(context_options),
 		cmocka_unit_test(later_structs),
 		cmocka_unit_test(compile_arguments),
