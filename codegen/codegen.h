@@ -92,6 +92,7 @@ typedef struct {
 	bool warp_mma;  /* TIR's WARP_MMA, LOAD_MATRIX and ASYNC_COPY */
 	bool fma;       /* fused multiply-add */
 	bool scale;     /* TIR's SCALE */
+	bool masks;     /* comparisons of vectors are masks, of which ANY is one instruction */
 	bool pick;      /* PICK of a vector of 8 is an instruction */
 	bool ex2;       /* TIR's EX2 */
 	bool fp8;       /* threads convert between f32 and the 8-bit floats */

@@ -200,7 +200,7 @@ codegen_target_offer(const char *cpu)
 	bool tiles = target_has(&t, FEATURE_AMX_TILE) && target_has(&t, FEATURE_AMX_BF16);
 	bool vectors = target_has(&t, FEATURE_AVX512F) && target_has(&t, FEATURE_AVX512BF16);
 	return (TargetOffer){.lanes = target_lanes(&t), .blocks = gpu, .cluster = t.cluster, .roles = t.roles, .warp_mma = gpu, .fma = gpu || target_has(&t, FEATURE_FMA),
-	                     .scale = target_has(&t, FEATURE_AVX512VL), .pick = target_has(&t, FEATURE_AVX2),
+	                     .scale = target_has(&t, FEATURE_AVX512VL), .masks = target_has(&t, FEATURE_AVX512F), .pick = target_has(&t, FEATURE_AVX2),
 	                     .ex2 = gpu, .fp8 = target_converts_fp8(&t), .halves = target_has(&t, FEATURE_F16C),
 	                     .dot = tiles ? TIR_DOT_TILES : vectors ? TIR_DOT_VECTORS : TIR_NO_DOT};
 }

@@ -97,6 +97,7 @@ pass_options_for(const char *cpu, const Host *host, PassOptions *out)
 	out->has_fma = offer.fma;
 	out->has_scale = offer.scale;
 	out->has_pick = offer.pick;
+	out->has_masks = offer.masks;
 	out->has_ex2 = offer.ex2;
 	out->has_fp8 = offer.fp8;
 	out->has_halves = offer.halves;

@@ -49,6 +49,7 @@
  *            themselves. imm = by, or TIR_SLIDE(by, m)
  *   PICK     a, a vector of n lanes of a type of 32 bits, n a power of two; b, u32 -> for each lane of b, or for the scalar,
  *            lane b mod n of a
+ *   ANY      vector of bool -> bool: whether a lane of it is true
  *   CONST    imm as in TG; a vector type means splat
  *
  * Blocks. On a GPU the threads of a block may take a task together. Such a kernel is written as any other,

@@ -261,6 +261,15 @@ run_pick(Interp *x, const Step *s)
 		x->slot[s->dst + l] = x->slot[s->src[0] + (x->slot[s->src[1] + l] & (s->src[2] - 1))];
 }
 
+static void
+run_any(Interp *x, const Step *s)
+{
+	uint64_t any = 0;
+	for (unsigned l = 0; l < s->src[2]; l++)
+		any |= x->slot[s->src[0] + l];
+	x->slot[s->dst] = any;
+}
+
 static bool
 run_steps(Interp *x)
 {
@@ -285,6 +294,7 @@ run_steps(Interp *x)
 		case STEP_HALF: run_half(x, s); break;
 		case STEP_WEAVE: run_weave(x, s); break;
 		case STEP_PICK: run_pick(x, s); break;
+		case STEP_ANY: run_any(x, s); break;
 		case STEP_LOAD: ok = run_load(x, s); break;
 		case STEP_STORE: ok = run_store(x, s); break;
 		case STEP_FAULT: run_fault(x, s); break;

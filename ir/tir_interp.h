@@ -17,6 +17,7 @@ typedef enum {
 	STEP_COPY,    /* lanes slots from src[0]: LANE, with src at the lane */
 	STEP_WEAVE,   /* of src[0] and src[1], by the number src[2] of WEAVE */
 	STEP_HALF,    /* of src[0], by the number src[2] of HALF */
+	STEP_ANY,     /* of the src[2] lanes from src[0] on */
 	STEP_PICK,    /* of the src[2] lanes from src[0] on, by the numbers in src[1] */
 	STEP_LOAD,    /* access */
 	STEP_STORE,

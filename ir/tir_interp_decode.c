@@ -92,8 +92,8 @@ static void
 add_moved(Decode *d, ValId v)
 {
 	const TirInst *p = tir_inst(d->k, v);
-	Step *s = add_value(d, p->op == OP_HALF ? STEP_HALF : p->op == OP_WEAVE ? STEP_WEAVE : STEP_PICK, v);
-	s->src[2] = p->op == OP_PICK ? slots_of(d->k, tir_arg(d->k, v, 0)) : (uint32_t)p->imm.i;
+	Step *s = add_value(d, p->op == OP_HALF ? STEP_HALF : p->op == OP_WEAVE ? STEP_WEAVE : p->op == OP_PICK ? STEP_PICK : STEP_ANY, v);
+	s->src[2] = p->op == OP_HALF || p->op == OP_WEAVE ? (uint32_t)p->imm.i : slots_of(d->k, tir_arg(d->k, v, 0));
 }
 
 /* The scalars that v takes, side by side from slot `to` on. */
@@ -423,7 +423,7 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT:
 		decode_meanwhile(d, v);
 		return;
-	case OP_HALF: case OP_WEAVE: case OP_PICK:
+	case OP_HALF: case OP_WEAVE: case OP_PICK: case OP_ANY:
 		add_moved(d, v);
 		return;
 	case OP_LOAD:

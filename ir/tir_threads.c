@@ -366,7 +366,7 @@ threads_run(Block *x, const Step *from, const Step *to, const bool *active)
 		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_PRODUCT: case STEP_KEEP: case STEP_PUT: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE:
 			ok = threads_violation(x, s, "not all threads of the group take the same way here");
 			break;
-		case STEP_HALF: case STEP_WEAVE: case STEP_PICK: case STEP_REGROUP: case STEP_DOT: case STEP_HEAD: case STEP_NEXT: case STEP_JUMP: case STEP_END:
+		case STEP_HALF: case STEP_WEAVE: case STEP_PICK: case STEP_ANY: case STEP_REGROUP: case STEP_DOT: case STEP_HEAD: case STEP_NEXT: case STEP_JUMP: case STEP_END:
 			ok = threads_violation(x, s, "not of one thread");
 			break;
 		}

@@ -413,6 +413,11 @@ check_lanes(Verify *x, ValId v)
 		NEED(p->type.lanes % m == 0, "in segments of %u of %u lanes", m, p->type.lanes);
 		return true;
 	}
+	if (p->op == OP_ANY) {
+		NEED(x->k->form == TIR_TASKS, "in a kernel of blocks");
+		NEED(a->type.dtype == DT_BOOL && a->type.lanes && !p->type.lanes, "goes from a vector of bool to one");
+		return true;
+	}
 	if (p->op == OP_PICK) {
 		NEED(x->k->form == TIR_TASKS, "in a kernel of blocks");
 		NEED(dtype_info[p->type.dtype].bits == 32, "of %s", dtype_info[p->type.dtype].text);
@@ -705,7 +710,7 @@ check_inst(Verify *x, const Walk *w)
 		return check_isnan(x, v);
 	case OP_CAST: case OP_BITCAST:
 		return check_convert(x, v);
-	case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_HALF: case OP_WEAVE: case OP_JOIN: case OP_PICK:
+	case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_HALF: case OP_WEAVE: case OP_JOIN: case OP_PICK: case OP_ANY:
 		return check_lanes(x, v);
 	case OP_VIEW:
 		return check_view(x, v);

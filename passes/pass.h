@@ -59,6 +59,7 @@ typedef struct {
 	bool has_fma;            /* the target has a fused multiply-add: relaxed mode may contract */
 	bool has_scale;          /* it has TIR's SCALE */
 	bool has_pick;           /* PICK of 8 lanes is one instruction there */
+	bool has_masks;          /* comparisons of vectors are masks, of which ANY is one instruction */
 	bool has_ex2;            /* it has TIR's EX2 */
 	bool has_fp8;            /* its threads convert between f32 and the 8-bit floats themselves */
 	bool has_halves;         /* a processor that converts between f32 and f16 itself */

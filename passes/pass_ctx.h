@@ -13,7 +13,8 @@ enum {
 	FACT_EX2 = 16,   /* the target has TIR's EX2 */
 	FACT_HALVES = 32, /* it converts between f32 and f16 */
 	FACT_PICK = 64,  /* PICK of 8 lanes is one instruction there */
-	FACTS_OF_TARGET = FACT_FMA | FACT_SCALE | FACT_FP8 | FACT_EX2 | FACT_HALVES | FACT_PICK
+	FACT_MASKS = 128, /* comparisons are masks there */
+	FACTS_OF_TARGET = FACT_FMA | FACT_SCALE | FACT_FP8 | FACT_EX2 | FACT_HALVES | FACT_PICK | FACT_MASKS
 };
 
 typedef enum {

@@ -46,7 +46,7 @@ static const PassId tensor_pipeline[] = {
 static const PassId plan_pipeline[] = {PASS_schedule, PASS_NONE};
 static const PassId tile_pipeline[] = {PASS_spread, PASS_narrow_divide, PASS_narrow_ex2, PASS_contract, PASS_narrow_scaled,
                                        PASS_narrow_short, PASS_expand_ex2, PASS_expand_pick_scaled, PASS_expand_pick,
-                                       PASS_expand_scaled, PASS_expand_near, PASS_expand_math,
+                                       PASS_expand_scaled, PASS_expand_near, PASS_expand_math, PASS_divide_often,
                                        PASS_own_casts, PASS_half_casts, PASS_legalize, PASS_cleanup, PASS_early_loads,
                                        PASS_fit, PASS_NONE};
 
@@ -271,7 +271,8 @@ compile_graph(Graph *g, const PassOptions *o, Text *log)
 	Manager m = {.cx = {.options = o, .graph = g, .log = log, .fuel = -1},
 	             .facts = (o->has_fma ? FACT_FMA : 0u) | (o->has_scale ? FACT_SCALE : 0u) |
 	                      (o->has_fp8 ? FACT_FP8 : 0u) | (o->has_ex2 ? FACT_EX2 : 0u) |
-	                      (o->has_halves ? FACT_HALVES : 0u) | (o->has_pick ? FACT_PICK : 0u)};
+	                      (o->has_halves ? FACT_HALVES : 0u) | (o->has_pick ? FACT_PICK : 0u) |
+	                      (o->has_masks ? FACT_MASKS : 0u)};
 	scratch_pool_init(&m.pool, g->arena);
 	scratch_arena_init(&m.pool, &m.scratch);
 	m.cx.scratch = &m.scratch;

@@ -24,12 +24,13 @@
  * and not below 2^-128, where it has 22 bits and e r uses few of them; of an infinite b it is 0, which makes e r the NaN
  * or 0 that the quotient is. */
 #include "passes/tile/expand.h"
+#include "passes/tile/loops.h"
 #include "passes/tile/tile.h"
 
 #include "ir/bugs.h"
 
 typedef struct {
-	ValId *loop;    /* by ValId: the innermost FOR around it; 0: none */
+	Loops loops;
 	uint32_t *over; /* by ValId: how many marked powers it divides */
 } Divisors;
 
@@ -73,31 +74,11 @@ is_power_or_one(const TirKernel *k, ValId v)
 	       is_power(k, tir_arg(k, b, second)) && is_number(k, tir_arg(k, b, !second), 0x1p-64, 0x1p64);
 }
 
-/* The loops around what stands in a region, which that of its owner is. Owners have the larger ids of the two. */
-static void
-find_loops(const TirKernel *k, Arena *a, ValId *loop)
-{
-	ValId *owner = ARENA_ARRAY(a, ValId, k->region.n);
-	uint32_t *home = ARENA_ARRAY(a, uint32_t, k->inst.n);
-	for (uint32_t r = 0; r < k->region.n; r++)
-		for (uint32_t n = 0; n < k->region.at[r].inst.n; n++)
-			home[k->region.at[r].inst.at[n]] = r;
-	for (ValId v = 1; v < k->inst.n; v++)
-		for (unsigned n = 0; n < tir_inst(k, v)->nregion; n++)
-			owner[tir_inst(k, v)->region + n] = v;
-	for (ValId v = 1; v < k->inst.n; v++) {
-		ValId o = owner[home[v]];
-		while (o && tir_inst(k, o)->op != OP_FOR)
-			o = owner[home[o]];
-		loop[v] = o;
-	}
-}
-
 static bool
 is_shared(const Divisors *d, const TirKernel *k, ValId v)
 {
 	ValId b = tir_arg(k, v, 1);
-	return d->over[b] > 1 || d->loop[b] != d->loop[v];
+	return d->over[b] > 1 || d->loops.loop[b] != d->loops.loop[v];
 }
 
 /* 2^64 where |b| is below 2^-64, 2^-64 where it is beyond 2^64; else, and for NaN, 1. */
@@ -139,8 +120,7 @@ TirKernel *
 tile_narrow_divide(const TirKernel *k, Arena *a)
 {
 	bool any = false;
-	Divisors d = {ARENA_ARRAY(a, ValId, k->inst.n), ARENA_ARRAY(a, uint32_t, k->inst.n)};
-	find_loops(k, a, d.loop);
+	Divisors d = {loops_find(k, a), ARENA_ARRAY(a, uint32_t, k->inst.n)};
 	for (ValId v = 1; v < k->inst.n; v++)
 		if (is_taken(k, v))
 			d.over[tir_arg(k, v, 1)]++;

@@ -25,6 +25,8 @@ TirKernel *tile_expand_scaled(const TirKernel *k, Arena *a); /* with SCALE, for 
 TirKernel *tile_expand_near(const TirKernel *k, Arena *a);
 /* Every operation flagged F_MATH as core arithmetic: afterwards none is left. */
 TirKernel *tile_expand_math(const TirKernel *k, Arena *a);
+/* Quotients by what a loop does not change, with the same bits, for targets whose comparisons are masks. */
+TirKernel *tile_divide_often(const TirKernel *k, Arena *a);
 /* The kernel with TirKernel.fp8, if it is one of threads: for targets whose threads have these casts. */
 TirKernel *tile_own_casts(const TirKernel *k, Arena *a);
 /* The kernel with TirKernel.halves, if it is one of tasks: for processors that have these casts. */

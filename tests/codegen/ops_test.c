@@ -245,6 +245,15 @@ all_lane_operations(Rig *r, const void *arg)
 				lane[n] = tir_emit(r->k, OP_LANE, tir_scalar(t), n % (b.lanes / 2), &part, 1);
 			output(&b, tir_emit(r->k, OP_JOIN, tir_vector(t, b.lanes), 0, lane, b.lanes));
 		}
+	if (t == DT_U32 || t == DT_I64) /* whether one lane is as another, and whether one is not */
+		for (int op = OP_EQ; op <= OP_LE; op += OP_LE - OP_EQ) {
+			ValId same = tir_binary(r->k, (Op)op, x, tir_emit(r->k, OP_SPLAT, tir_vector(t, b.lanes), 0, &last, 1));
+			ValId any = tir_emit(r->k, OP_ANY, tir_scalar(DT_BOOL), 0, &same, 1);
+			output(&b, tir_emit(r->k, OP_SPLAT, tir_vector(DT_BOOL, b.lanes), 0, &any, 1));
+			any = tir_unary(r->k, OP_NOT, same);
+			any = tir_emit(r->k, OP_ANY, tir_scalar(DT_BOOL), 0, &any, 1);
+			output(&b, tir_emit(r->k, OP_SPLAT, tir_vector(DT_BOOL, b.lanes), 0, &any, 1));
+		}
 	if (dtype_info[t].bits == 32) /* the lanes that others say, and the first of them as a scalar */
 		for (unsigned n = 2; n <= 16; n *= 2) {
 			ValId lane[16], number = tir_bitcast(r->k, DT_U32, x), first;

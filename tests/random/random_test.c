@@ -690,6 +690,7 @@ main(int argc, char **argv)
 	r.passes.has_fma = offer.fma;
 	r.passes.has_scale = offer.scale;
 	r.passes.has_pick = offer.pick;
+	r.passes.has_masks = offer.masks;
 	r.passes.has_ex2 = offer.ex2;
 	r.passes.has_fp8 = offer.fp8;
 	r.passes.has_halves = offer.halves;

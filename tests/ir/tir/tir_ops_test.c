@@ -350,7 +350,7 @@ static bool
 has_own_test(Op op)
 {
 	return op == OP_CAST || op == OP_BITCAST || op == OP_SPLAT || op == OP_LANE || op == OP_SLIDE ||
-	       op == OP_HALF || op == OP_WEAVE || op == OP_JOIN || op == OP_PICK;
+	       op == OP_HALF || op == OP_WEAVE || op == OP_JOIN || op == OP_PICK || op == OP_ANY;
 }
 
 static void

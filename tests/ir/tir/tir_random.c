@@ -342,6 +342,11 @@ emit_convert(Gen *g)
 		}
 		if (g->lanes > 1 && (g->lanes & (g->lanes - 1)) == 0 && dtype_info[t.dtype].bits == 32 && below(g, 3) == 0) {
 			ValId both[2] = {x, value(g, tir_vector(DT_U32, g->lanes))};
+			if (below(g, 2)) {
+				x = tir_binary(g->k, OP_LT, both[1], value(g, tir_vector(DT_U32, g->lanes)));
+				keep(g, tir_emit(g->k, OP_ANY, tir_scalar(DT_BOOL), 0, &x, 1));
+				return;
+			}
 			keep(g, tir_emit(g->k, OP_PICK, tir_vector((DType)t.dtype, g->lanes), 0, both, 2));
 			return;
 		}
