@@ -215,6 +215,21 @@ expr_map(Graph *g, Arena *scratch, ExprId e, ExprStepFn *step, void *user)
 	return l.to[slot_of(&l, e)];
 }
 
+static ExprId
+replace(void *user, Graph *g, ExprId e)
+{
+	const ExprId *pair = user;
+	(void)g;
+	return e == pair[0] ? pair[1] : e;
+}
+
+ExprId
+expr_replace(Graph *g, Arena *scratch, ExprId e, ExprId from, ExprId to)
+{
+	ExprId pair[2] = {from, to};
+	return expr_map(g, scratch, e, replace, pair);
+}
+
 typedef struct {
 	const Graph *g;
 	const bool *faulty;

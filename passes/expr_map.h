@@ -15,6 +15,8 @@ typedef ExprId ExprStepFn(void *user, Graph *g, ExprId e);
 void graph_map(Graph *g, Arena *scratch, ExprStepFn *step, void *user);
 /* The same for one expression. */
 ExprId expr_map(Graph *g, Arena *scratch, ExprId e, ExprStepFn *step, void *user);
+/* e with `to` wherever `from` is. */
+ExprId expr_replace(Graph *g, Arena *scratch, ExprId e, ExprId from, ExprId to);
 
 /* Calls visit for each expression that node n evaluates, operands first; one that several roots
  * share may come again. */

@@ -119,18 +119,6 @@ find_readers(Search *s)
 
 /* --- whether --- */
 
-typedef struct {
-	ExprId from, to;
-} Put;
-
-static ExprId
-put(void *user, Graph *g, ExprId e)
-{
-	const Put *p = user;
-	(void)g;
-	return e == p->from ? p->to : e;
-}
-
 /* Whether z is streamed when nobody reads its elements alone. */
 static bool
 would_stream(Search *s)
@@ -138,10 +126,9 @@ would_stream(Search *s)
 	Graph *g = s->g;
 	ExprId body[MAX_READS], none = expr_float(g, (DType)g->tensor.at[s->z].dtype, 0);
 	for (unsigned k = 0; k < s->nlone; k++) {
-		Put p = {s->lone[k].read, none};
 		Node *n = &g->node.at[s->lone[k].node];
 		body[k] = n->body;
-		n->body = expr_map(g, s->cx->scratch, body[k], put, &p);
+		n->body = expr_replace(g, s->cx->scratch, body[k], s->lone[k].read, none);
 	}
 	if (s->owner.n)
 		s->cx->faulty = graph_may_fault(g, s->cx->scratch);
@@ -296,8 +283,8 @@ pass_lone_elements(Graph *g, PassCtx *cx)
 		if (!find_readers(&s) || !would_stream(&s) || !is_possible(&s) || !spend(cx))
 			continue;
 		for (unsigned k = 0; k < s.nlone; k++) {
-			Put p = {s.lone[k].read, add_element(&s, &s.lone[k])};
-			ExprId body = expr_map(g, cx->scratch, g->node.at[s.lone[k].node].body, put, &p);
+			ExprId element = add_element(&s, &s.lone[k]);
+			ExprId body = expr_replace(g, cx->scratch, g->node.at[s.lone[k].node].body, s.lone[k].read, element);
 			g->node.at[s.lone[k].node].body = body;
 		}
 		done++;

@@ -225,18 +225,6 @@ add_node(const Share *s, const Seen *x)
 	return node_add(g, &n, 0, reader->at, (DType)expr_get(g, x->e)->dtype, extent);
 }
 
-typedef struct {
-	ExprId from, to;
-} Swap;
-
-static ExprId
-swap_expr(void *user, Graph *g, ExprId e)
-{
-	const Swap *w = user;
-	(void)g;
-	return e == w->from ? w->to : e;
-}
-
 /* The body of a member, over the axes of its node, with the shared expression read from t. */
 static ExprId
 body_with(const Share *s, unsigned index, const Seen *x, TensorId t)
@@ -247,8 +235,7 @@ body_with(const Share *s, unsigned index, const Seen *x, TensorId t)
 	ExprId sub[TG_MAX_AXES];
 	for (unsigned k = 0; k <= nrow; k++)
 		sub[k] = expr_axis(g, k < nrow ? k : loop);
-	Swap w = {x->e, expr_read(g, t, sub, nrow + 1, 0)};
-	ExprId e = expr_map(g, s->scratch, m->node.body, swap_expr, &w);
+	ExprId e = expr_replace(g, s->scratch, m->node.body, x->e, expr_read(g, t, sub, nrow + 1, 0));
 	for (unsigned k = 0; k < TG_MAX_AXES; k++)
 		sub[k] = expr_axis(g, k);
 	for (unsigned a = 0; a < (unsigned)m->node.npar + m->node.nred; a++)

@@ -3,6 +3,7 @@
 #define _DEFAULT_SOURCE /* mkdtemp */
 #include "driver/isolation.h"
 #include "tests/driver/arena_fixture.h"
+#include "tests/library/process.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,24 +74,12 @@ run(const char *worker, SessionFn *command, const char *const *words)
 
 #define RUN(worker, command, ...) run((worker), (command), (const char *const[]){"texo", __VA_ARGS__, NULL})
 
-static unsigned
-open_files(void)
-{
-	unsigned n = 0;
-	DIR *d = opendir("/proc/self/fd");
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
-}
-
 static void
 nothing_is_left(unsigned files)
 {
 	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	assert_int_equal(errno, ECHILD);
-	assert_int_equal(open_files(), files);
+	assert_int_equal(process_open_files(), files);
 	DIR *d = opendir(folder);
 	assert_non_null(d);
 	for (const struct dirent *e; (e = readdir(d));)
@@ -104,7 +92,7 @@ static void
 its_own_works(void **state)
 {
 	(void)state;
-	unsigned files = open_files();
+	unsigned files = process_open_files();
 	assert_int_equal(RUN(texo, command_run, "run", program, "--device=cpu", "--compare=interp", "--no-cache"), EXIT_OK);
 	assert_int_equal(RUN(texo, command_test, "test", program, program, "--device=cpu"), EXIT_OK);
 	nothing_is_left(files);
@@ -122,7 +110,7 @@ static void
 none_can_be_started(void **state)
 {
 	(void)state;
-	unsigned files = open_files();
+	unsigned files = process_open_files();
 	assert_int_equal(RUN("/nowhere/texo", command_run, "run", program, "--device=cpu", "--no-cache"), EXIT_DEVICE);
 	assert_non_null(strstr(said, "can't start /nowhere/texo: No such file"));
 	assert_non_null(strstr(said, "help: --in-process"));
@@ -152,19 +140,6 @@ static const struct {
 };
 
 static void
-copy_program(const char *from, const char *to)
-{
-	char bytes[65536];
-	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-	assert_true(in && out);
-	for (size_t n; (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
-		assert_int_equal(fwrite(bytes, 1, n, out), n);
-	fclose(in);
-	fclose(out);
-	assert_int_equal(chmod(to, 0700), 0);
-}
-
-static void
 has_said(unsigned k)
 {
 	if (!strstr(said, acts[k].words) || !strstr(said, acts[k].help) || !strstr(said, program))
@@ -176,11 +151,11 @@ misbehaviour(void **state)
 {
 	(void)state;
 	char path[64];
-	unsigned files = open_files();
+	unsigned files = process_open_files();
 	for (unsigned k = 0; k < sizeof acts / sizeof *acts; k++) {
 		time_t start = time(NULL);
 		snprintf(path, sizeof path, "%s/%s", folder, acts[k].act);
-		copy_program(false_worker, path);
+		process_copy_program(false_worker, path);
 		assert_int_equal(RUN(path, command_run, "run", program, "--device=cpu", "--no-cache", "--worker-seconds=1", "--out", save),
 		                 acts[k].exit);
 		has_said(k);
@@ -200,9 +175,9 @@ tests_go_on(void **state)
 {
 	(void)state;
 	char path[64];
-	unsigned files = open_files();
+	unsigned files = process_open_files();
 	snprintf(path, sizeof path, "%s/crash", folder);
-	copy_program(false_worker, path);
+	process_copy_program(false_worker, path);
 	assert_int_equal(RUN(path, command_test, "test", program, "--device=cpu"), EXIT_DIFFERS);
 	assert_non_null(strstr(said, "test 'one' failed: "));
 	assert_non_null(strstr(said, "test 'two' failed: "));

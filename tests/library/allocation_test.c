@@ -1,6 +1,7 @@
 /* allocation_test.c: every allocation of every public function made to fail, alone and with all that come
  * after it. Each time: a status, nothing leaked, no file left open, and the context works. */
 #include "tests/library/fixture.h"
+#include "tests/library/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,13 +201,13 @@ sweep(texo_status (*act)(void), bool on, bool with_context)
 		texo_ctx_options o = fixture_options(&heap);
 		if (with_context)
 			assert_int_equal(texo_ctx_create(&o, &ctx), TEXO_OK);
-		unsigned files = fixture_open_files();
+		unsigned files = process_open_files();
 		long live = heap.live;
 		heap.fail_at = heap.calls + n;
 		heap.fail_on = on;
 		texo_status s = act();
 		heap.fail_at = -1;
-		assert_int_equal(fixture_open_files(), files);
+		assert_int_equal(process_open_files(), files);
 		assert_int_equal(s, heap.failed ? TEXO_NO_MEMORY : TEXO_OK);
 		if (s)
 			assert_string_equal(texo_last_error(), "out of memory");

@@ -2,7 +2,6 @@
  * they hid would not be found. */
 #include "tests/library/fixture.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,16 +117,4 @@ fixture_check_softmax(const float *x, const float *y, int64_t rows, int64_t cols
 			assert_true(fabs(got - want) <= 1e-6 * want); /* 8 roundings of f32 are 5e-7 */
 		}
 	}
-}
-
-unsigned
-fixture_open_files(void)
-{
-	unsigned n = 0;
-	DIR *d = opendir("/proc/self/fd");
-	assert_non_null(d);
-	while (readdir(d))
-		n++;
-	closedir(d);
-	return n;
 }

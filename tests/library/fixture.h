@@ -31,8 +31,6 @@ texo_module *fixture_compile(texo_ctx *ctx, const char *text);
 texo_status fixture_launch(const texo_module *m, const float *x, float *y, int64_t rows, int64_t cols);
 /* Fails unless y is the softmax of x in each row. */
 void fixture_check_softmax(const float *x, const float *y, int64_t rows, int64_t cols);
-/* How many files the process has open. */
-unsigned fixture_open_files(void);
 /* Values that are not all alike. */
 void fixture_fill(float *x, int64_t n);
 

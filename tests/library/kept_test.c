@@ -2,6 +2,7 @@
  * compiled, damage, and every allocation of a hit made to fail. */
 #define _XOPEN_SOURCE 700
 #include "tests/library/fixture.h"
+#include "tests/library/process.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -173,7 +174,7 @@ memory_that_ends_in_a_hit(void **state)
 	(void)state;
 	clear();
 	assert_true(compiles(folder, softmax_text, NULL));
-	unsigned files = fixture_open_files();
+	unsigned files = process_open_files();
 	bool failed = true;
 	for (long at = 0; failed; at++) {
 		texo_ctx *ctx = context(folder);
@@ -188,7 +189,7 @@ memory_that_ends_in_a_hit(void **state)
 		texo_module_destroy(m);
 		texo_ctx_destroy(ctx);
 		assert_int_equal(heap.live, 0);
-		assert_int_equal(fixture_open_files(), files);
+		assert_int_equal(process_open_files(), files);
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "driver/worker_serve.h"
 #include "ir/image.h"
 #include "tests/library/fixture.h"
+#include "tests/library/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +177,7 @@ asking(const char *text)
 {
 	Asking a = {context(NULL), text, 0, 0};
 	a.live = heap.live;
-	a.files = fixture_open_files();
+	a.files = process_open_files();
 	return a;
 }
 
@@ -199,7 +200,7 @@ static void
 nothing_is_left(const Asking *a)
 {
 	assert_int_equal(heap.live, a->live);
-	assert_int_equal(fixture_open_files(), a->files);
+	assert_int_equal(process_open_files(), a->files);
 }
 
 static void
@@ -318,7 +319,7 @@ late_at_every_byte(void **state)
 {
 	(void)state;
 	Bytes request = request_of(program[1]), b = answer_to(request);
-	unsigned files = fixture_open_files();
+	unsigned files = process_open_files();
 	for (size_t n = 0; n < b.n; n++) {
 		Memory m;
 		Line l;
@@ -328,7 +329,7 @@ late_at_every_byte(void **state)
 		arena_free(&m.arena);
 		line_close(&l);
 	}
-	assert_int_equal(fixture_open_files(), files);
+	assert_int_equal(process_open_files(), files);
 	free(request.at);
 	free(b.at);
 }
@@ -357,7 +358,7 @@ crash_at_every_byte(void **state)
 {
 	(void)state;
 	Bytes request = request_of(program[1]), b = answer_to(request);
-	unsigned files = fixture_open_files();
+	unsigned files = process_open_files();
 	for (size_t n = 0; n <= b.n; n++) {
 		Memory m;
 		Worker w;
@@ -368,7 +369,7 @@ crash_at_every_byte(void **state)
 		assert_true(n == b.n || o.signal == SIGKILL);
 		assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
 	}
-	assert_int_equal(fixture_open_files(), files);
+	assert_int_equal(process_open_files(), files);
 	free(request.at);
 	free(b.at);
 }

@@ -4,6 +4,7 @@
 #include "driver/api/worker.h"
 #include "driver/worker_confine.h"
 #include "tests/library/fixture.h"
+#include "tests/library/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ same_results(void **state)
 	static const char *const kinds[] = {"image", "llvm", "asm", "obj", "header"};
 	texo_ctx *ctx = context(texo, 0), *plain;
 	float x[33], y[33];
-	unsigned files = fixture_open_files();
+	unsigned files = process_open_files();
 	assert_int_equal(texo_ctx_create(NULL, &plain), TEXO_OK);
 	texo_module *m = fixture_compile(ctx, softmax_text), *own = fixture_compile(plain, softmax_text);
 	fixture_fill(x, 33);
@@ -62,7 +62,7 @@ same_results(void **state)
 		assert_int_equal(n, p);
 		assert_memory_equal(a, b, n);
 	}
-	assert_int_equal(fixture_open_files(), files);
+	assert_int_equal(process_open_files(), files);
 	no_child_is_left();
 	texo_module_destroy(own);
 	texo_module_destroy(m);
@@ -211,18 +211,6 @@ static const struct {
 };
 
 static void
-copy_program(const char *from, const char *to)
-{
-	char bytes[65536];
-	FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
-	assert_true(in && out);
-	for (size_t n; (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
-		assert_int_equal(fwrite(bytes, 1, n, out), n);
-	fclose(in);
-	fclose(out);
-}
-
-static void
 misbehaviour(void **state)
 {
 	(void)state;
@@ -230,9 +218,8 @@ misbehaviour(void **state)
 	assert_non_null(mkdtemp(folder));
 	for (unsigned k = 0; k < sizeof acts / sizeof *acts; k++) {
 		snprintf(path, sizeof path, "%s/%s", folder, acts[k].act);
-		copy_program(false_worker, path);
-		assert_int_equal(chmod(path, 0700), 0);
-		unsigned files = fixture_open_files();
+		process_copy_program(false_worker, path);
+		unsigned files = process_open_files();
 		texo_ctx *ctx = context(path, 1);
 		texo_module *m;
 		time_t start = time(NULL);
@@ -243,7 +230,7 @@ misbehaviour(void **state)
 		assert_true(time(NULL) - start <= 20); /* a second, on a machine that may be busy */
 		texo_ctx_destroy(ctx);
 		assert_int_equal(heap.live, 0);
-		assert_int_equal(fixture_open_files(), files);
+		assert_int_equal(process_open_files(), files);
 		no_child_is_left();
 		unlink(path);
 	}
@@ -260,13 +247,13 @@ allocations_fail(void **state)
 	for (bool failed = true; failed; n++) {
 		texo_module *m;
 		texo_ctx *ctx = context(texo, 0);
-		unsigned files = fixture_open_files();
+		unsigned files = process_open_files();
 		heap.fail_at = heap.calls + n;
 		texo_status s = texo_compile_string(ctx, softmax_text, strlen(softmax_text), NULL, NULL, &m);
 		heap.fail_at = -1;
 		failed = heap.failed;
 		assert_int_equal(s, failed ? TEXO_NO_MEMORY : TEXO_OK);
-		assert_int_equal(fixture_open_files(), files);
+		assert_int_equal(process_open_files(), files);
 		no_child_is_left();
 		texo_module_destroy(m);
 		texo_ctx_destroy(ctx);

@@ -69,16 +69,25 @@ try_maps(unsigned members)
 	return r;
 }
 
+/* n maps of f32, of 40 elements. */
+static void
+begin(unsigned n)
+{
+	memset(&now, 0, sizeof now);
+	now.n = n;
+	for (unsigned k = 0; k < MOST; k++) {
+		now.dtype[k] = DT_F32;
+		now.size[k] = 40;
+	}
+}
+
 /* Three of different sizes: of one element, of a vector and a part, of none. */
 static void
 maps_are_one(void **state)
 {
 	(void)state;
-	memset(&now, 0, sizeof now);
-	now.n = 3;
-	now.size[0] = 4, now.size[1] = 4096 + 1000, now.size[2] = 40;
-	for (unsigned k = 0; k < MOST; k++)
-		now.dtype[k] = DT_F32;
+	begin(3);
+	now.size[0] = 4, now.size[1] = 4096 + 1000;
 	assert_int_equal(try_maps(3).ran, TMPL_BUNDLE);
 	now.size[0] = 0;
 	assert_int_equal(try_maps(3).ran, TMPL_BUNDLE);
@@ -96,11 +105,8 @@ static void
 members_run_where_one_is_not_aligned(void **state)
 {
 	(void)state;
-	memset(&now, 0, sizeof now);
-	now.n = 3;
-	now.size[0] = 4, now.size[1] = 4096 + 1001, now.size[2] = 40;
-	for (unsigned k = 0; k < MOST; k++)
-		now.dtype[k] = DT_F32;
+	begin(3);
+	now.size[0] = 4, now.size[1] = 4096 + 1001;
 	assert_int_equal(try_maps(3).ran, TMPL_MAP);
 	now.size[1] = 9000, now.size[2] = 5;
 	now.in_place = true;
@@ -112,10 +118,9 @@ static void
 other_code_is_apart(void **state)
 {
 	(void)state;
-	memset(&now, 0, sizeof now);
-	now.n = 3;
+	begin(3);
 	now.size[0] = 8, now.size[1] = 80, now.size[2] = 160;
-	now.dtype[0] = DT_F32, now.dtype[1] = now.dtype[2] = DT_F64;
+	now.dtype[1] = now.dtype[2] = DT_F64;
 	try_maps(1);
 	now.dtype[0] = now.dtype[1] = DT_BF16, now.dtype[2] = DT_F32;
 	try_maps(2);
@@ -130,12 +135,7 @@ static void
 what_depends_is_apart(void **state)
 {
 	(void)state;
-	memset(&now, 0, sizeof now);
-	now.n = 4;
-	for (unsigned k = 0; k < MOST; k++) {
-		now.dtype[k] = DT_F32;
-		now.size[k] = 40;
-	}
+	begin(4);
 	now.in_place = true;
 	try_maps(4);
 	now.next = true;
@@ -146,11 +146,8 @@ static void
 faults_are_reported(void **state)
 {
 	(void)state;
-	memset(&now, 0, sizeof now);
-	now.n = 2;
+	begin(2);
 	now.size[0] = 4096 + 8, now.size[1] = 8;
-	for (unsigned k = 0; k < MOST; k++)
-		now.dtype[k] = DT_F32;
 	now.gather = true;
 	CaseRun r = try_maps(2);
 	assert_int_equal(r.ran, TMPL_BUNDLE);

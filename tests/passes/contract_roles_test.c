@@ -125,9 +125,6 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(every_tile_is_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};
-	if (argc > 1 && *argv[1] == '-')
-		cmocka_set_skip_filter(argv[1] + 1);
-	else if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	case_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

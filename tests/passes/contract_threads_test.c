@@ -86,8 +86,6 @@ build_product(Case *c)
 	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
 }
 
-#define SIZES(m, n, k) {SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
-
 static const Product products[] = {
 	/* what a launch takes: small tiles, as there are few */
 	{"mk", "kn", "mn", "k", SIZES(64, 64, 32), DT_F32, DT_F32, PLAIN, 0, 64, 1, false},
@@ -146,13 +144,6 @@ products_are_right(void **state)
 
 /* --- any products --- */
 
-static uint32_t
-below(uint64_t *rng, uint32_t n)
-{
-	*rng = *rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(*rng >> 33) % n;
-}
-
 static Product
 random_product(uint64_t *rng)
 {
@@ -163,15 +154,15 @@ random_product(uint64_t *rng)
 	static const DType types[][2] = {{DT_F32, DT_F32}, {DT_F32, DT_BF16}, {DT_BF16, DT_F32}, {DT_F16, DT_F16}, {DT_F64, DT_F64},
 	                                 {DT_I32, DT_I32}, {DT_U8, DT_I32}, {DT_F8E4M3, DT_F32}};
 	static const Form forms[] = {PLAIN, PLAIN, EPILOGUE, OLD, RANGE, SCALED, LAZY};
-	unsigned way = below(rng, sizeof ways / sizeof *ways), type = below(rng, sizeof types / sizeof *types);
+	unsigned way = case_below(rng, sizeof ways / sizeof *ways), type = case_below(rng, sizeof types / sizeof *types);
 	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = types[type][0],
-	             .to = types[type][1], .form = forms[below(rng, sizeof forms / sizeof *forms)], .least = 1, .split = below(rng, 2)};
-	uint32_t multiple = below(rng, 2) ? 4 : 1, most = below(rng, 4) ? 40 : 160;
-	p.size['m' - 'a'] = (1 + below(rng, most / multiple)) * multiple;
-	p.size['n' - 'a'] = (1 + below(rng, 40 / multiple)) * multiple;
-	p.size['k' - 'a'] = 13 + below(rng, 20);
-	p.size['b' - 'a'] = 1 + below(rng, 3);
-	p.size['j' - 'a'] = 6 + below(rng, 3);
+	             .to = types[type][1], .form = forms[case_below(rng, sizeof forms / sizeof *forms)], .least = 1, .split = case_below(rng, 2)};
+	uint32_t multiple = case_below(rng, 2) ? 4 : 1, most = case_below(rng, 4) ? 40 : 160;
+	p.size['m' - 'a'] = (1 + case_below(rng, most / multiple)) * multiple;
+	p.size['n' - 'a'] = (1 + case_below(rng, 40 / multiple)) * multiple;
+	p.size['k' - 'a'] = 13 + case_below(rng, 20);
+	p.size['b' - 'a'] = 1 + case_below(rng, 3);
+	p.size['j' - 'a'] = 6 + case_below(rng, 3);
 	return p;
 }
 

@@ -111,8 +111,6 @@ build_product(Case *c)
 	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
 }
 
-#define SIZES(m, n, k) {SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
-
 static const Product products[] = {
 	/* what a launch takes: small tiles, as there are few */
 	{"mk", "kn", "mn", "k", SIZES(64, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 64, 4, false},
@@ -207,13 +205,6 @@ strict_sums_are_others(void **state)
 
 /* --- any products --- */
 
-static uint32_t
-below(uint64_t *rng, uint32_t n)
-{
-	*rng = *rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return (uint32_t)(*rng >> 33) % n;
-}
-
 static Product
 random_product(uint64_t *rng)
 {
@@ -223,14 +214,14 @@ random_product(uint64_t *rng)
 	            {"bmk", "bkn", "bmn", "k"}, {"mbk", "nk", "bmn", "k"}, {"mjk", "njk", "mn", "jk"}, {"jmk", "njk", "nm", "jk"}};
 	static const DType to[] = {DT_F32, DT_BF16, DT_F16, DT_F32};
 	static const Form forms[] = {PLAIN, WHOLE, EPILOGUE, OLD, BACKWARDS};
-	unsigned way = below(rng, sizeof ways / sizeof *ways), type = below(rng, sizeof to / sizeof *to);
-	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = below(rng, 2) ? DT_BF16 : DT_F16,
-	             .to = to[type], .form = forms[below(rng, sizeof forms / sizeof *forms)], .least = 1, .tile = 1, .split = below(rng, 2)};
-	p.size['m' - 'a'] = (3 + below(rng, below(rng, 4) ? 10 : 18)) * 8;
-	p.size['n' - 'a'] = (3 + below(rng, 10)) * 8;
-	p.size['k' - 'a'] = (1 + below(rng, 16)) * 8;
-	p.size['b' - 'a'] = 1 + below(rng, 3);
-	p.size['j' - 'a'] = 1 + below(rng, 3);
+	unsigned way = case_below(rng, sizeof ways / sizeof *ways), type = case_below(rng, sizeof to / sizeof *to);
+	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = case_below(rng, 2) ? DT_BF16 : DT_F16,
+	             .to = to[type], .form = forms[case_below(rng, sizeof forms / sizeof *forms)], .least = 1, .tile = 1, .split = case_below(rng, 2)};
+	p.size['m' - 'a'] = (3 + case_below(rng, case_below(rng, 4) ? 10 : 18)) * 8;
+	p.size['n' - 'a'] = (3 + case_below(rng, 10)) * 8;
+	p.size['k' - 'a'] = (1 + case_below(rng, 16)) * 8;
+	p.size['b' - 'a'] = 1 + case_below(rng, 3);
+	p.size['j' - 'a'] = 1 + case_below(rng, 3);
 	return p;
 }
 
@@ -242,7 +233,7 @@ many_products_are_right(void **state)
 	(void)state;
 	for (unsigned n = 0; n < COUNT; n++) {
 		Product p = random_product(&rng);
-		run_product(&p, n % 2 ? FP_FAST : FP_RELAXED, 1 + below(&rng, contract_warps_tiles()));
+		run_product(&p, n % 2 ? FP_FAST : FP_RELAXED, 1 + case_below(&rng, contract_warps_tiles()));
 	}
 }
 
@@ -256,9 +247,6 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(strict_sums_are_others, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(many_products_are_right, case_setup, case_teardown),
 	};
-	if (argc > 1 && *argv[1] == '-')
-		cmocka_set_skip_filter(argv[1] + 1);
-	else if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	case_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

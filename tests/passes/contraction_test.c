@@ -408,9 +408,6 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_fused, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),
 	};
-	if (argc > 1 && *argv[1] == '-')
-		cmocka_set_skip_filter(argv[1] + 1);
-	else if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	case_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -493,3 +493,19 @@ case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split)
 	assert_true(out.compared > 0);
 	return out;
 }
+
+void
+case_choose(int argc, char **argv)
+{
+	if (argc > 1 && *argv[1] == '-')
+		cmocka_set_skip_filter(argv[1] + 1);
+	else if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
+}
+
+uint32_t
+case_below(uint64_t *rng, uint32_t n)
+{
+	*rng = *rng * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(*rng >> 33) % n;
+}

@@ -89,4 +89,9 @@ CaseRun case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, uns
  * worth it. */
 CaseRun case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split);
 
+/* From main's arguments, [[-]PATTERN]: only tests of such names, or all others. */
+void case_choose(int argc, char **argv);
+/* A random number, at least 0 and less than n. */
+uint32_t case_below(uint64_t *rng, uint32_t n);
+
 #endif

@@ -6,6 +6,7 @@
 
 /* Sizes by letter, such as {SIZE('m') = 3}. */
 #define SIZE(letter) [(letter) - 'a']
+#define SIZES(m, n, k) {SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
 
 typedef struct {
 	const char *out, *terms; /* the axes of its node: the output's, and those that it sums over */

@@ -153,20 +153,11 @@ stream_bind_divisors(StreamBuild *b)
 
 /* --- extremes of quotients --- */
 
-static ExprId
-replaced(void *user, Graph *g, ExprId e)
-{
-	(void)g;
-	const ExprId *pair = user;
-	return e == pair[0] ? pair[1] : e;
-}
-
 /* Where `by` lies if there are so many terms. */
 static Interval
 interval_with(StreamBuild *b, ExprId by, ExprId terms, int64_t n)
 {
-	ExprId pair[2] = {terms, expr_int(b->l.g, DT_I64, n)};
-	return interval_of(b->l.g, expr_map(b->l.g, b->l.scratch, by, replaced, pair));
+	return interval_of(b->l.g, expr_replace(b->l.g, b->l.scratch, by, terms, expr_int(b->l.g, DT_I64, n)));
 }
 
 /* Whether finish only multiplies or divides the sum, by a number that is far from 0 and from infinity. */
