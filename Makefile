@@ -15,9 +15,10 @@ $(BUILD)/build.ninja:
 deps:
 	scripts/install-deps.sh
 
-# Compiles and runs an example on real input; shows its plan and its timing.
+# Compiles and runs an example on real input; shows its plan and its timing. Of the build it is the command alone.
 demo: deps
-	$(MAKE) build
+	$(MAKE) $(BUILD)/build.ninja
+	ninja -C $(BUILD) texo
 	scripts/demo.sh $(BUILD)/driver/texo
 
 # Every test: the whole of them on the build that people use, and those that need no LLVM again under
