@@ -185,7 +185,8 @@ lower_if(Lower *l, ValId v)
 	for (unsigned i = 0; i < 2; i++) {
 		value[i] = ARENA_ARRAY(l->arena, Val, n);
 		LLVMPositionBuilderAtEnd(l->b, arm[i]);
-		lower_region(l, x->region + i, NULL, value[i]);
+		if (!lower_apart(l, &l->k->region.at[x->region + i], value[i]))
+			lower_region(l, x->region + i, NULL, value[i]);
 		end[i] = LLVMGetInsertBlock(l->b);
 		LLVMBuildBr(l->b, exit);
 	}
@@ -274,7 +275,7 @@ lower_value(Lower *l, ValId v)
 	case OP_MUL: return lower_plain(l, v, LLVMMul, LLVMFMul);
 	case OP_FDIV: return lower_plain(l, v, LLVMFDiv, LLVMFDiv);
 	case OP_AND: case OP_BAND: return lower_plain(l, v, LLVMAnd, LLVMAnd);
-	case OP_OR: case OP_BOR: return lower_plain(l, v, LLVMOr, LLVMOr);
+	case OP_OR: case OP_BOR: return lower_or(l, v);
 	case OP_BXOR: return lower_plain(l, v, LLVMXor, LLVMXor);
 	case OP_NOT: return LLVMBuildNot(l->b, lower_arg(l, v, 0), "");
 	case OP_IDIV: case OP_IMOD: return lower_divide(l, v, x->op == OP_IDIV);
@@ -323,6 +324,24 @@ lower_attribute(Lower *l, const char *name, const char *value)
 	LLVMAddAttributeAtIndex(l->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, s);
 }
 
+void
+lower_flag(Lower *l, const char *name, uint64_t value)
+{
+	unsigned kind = LLVMGetEnumAttributeKindForName(name, strlen(name));
+	LLVMAddAttributeAtIndex(l->fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, LLVMCreateEnumAttribute(l->ctx, kind, value));
+}
+
+void
+lower_function_attributes(Lower *l)
+{
+	if (l->target->arch == ARCH_X86)
+		lower_attribute(l, "tune-cpu", l->target->tune);
+	if (l->target->arch == ARCH_X86 && target_has(l->target, FEATURE_AVX512F))
+		lower_attribute(l, "prefer-vector-width", "512");
+	lower_flag(l, "nounwind", 0);
+	lower_attribute(l, "no-builtins", "");
+}
+
 static void
 new_function(Lower *l, const char *symbol)
 {
@@ -330,9 +349,6 @@ new_function(Lower *l, const char *symbol)
 	LLVMTypeRef param[5] = {ptr, ptr, i64, i64, ptr};
 	l->fn = LLVMAddFunction(l->module, symbol,
 	                        LLVMFunctionType(LLVMVoidTypeInContext(l->ctx), param, 5, 0));
-	lower_attribute(l, "tune-cpu", l->target->tune);
-	if (target_has(l->target, FEATURE_AVX512F))
-		lower_attribute(l, "prefer-vector-width", "512");
 	LLVMPositionBuilderAtEnd(l->b, new_block(l));
 	l->task_lo = LLVMGetParam(l->fn, 2);
 	l->task_hi = LLVMGetParam(l->fn, 3);
@@ -403,9 +419,6 @@ lower_kernel(Arena *a, LLVMModuleRef m, LLVMBuilderRef b, const Target *t, const
 		lower_nvptx_kernel(&l, symbol, serial);
 	else
 		lower_cpu_kernel(&l, symbol);
-	unsigned nounwind = LLVMGetEnumAttributeKindForName("nounwind", 8);
-	LLVMAddAttributeAtIndex(l.fn, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
-	                        LLVMCreateEnumAttribute(l.ctx, nounwind, 0));
-	lower_attribute(&l, "no-builtins", "");
+	lower_function_attributes(&l);
 	LLVMBuildRetVoid(l.b);
 }

@@ -32,6 +32,7 @@ typedef struct {
 	Val turn, entered; /* of a cluster: how many of its barriers a block is at; whether it knows that all blocks are there */
 	ValId last;     /* of a GPU's kernel: a barrier that its body ends with, which parts a task from the next; 0: none */
 	struct LowerRoles *roles; /* lower_roles.c */
+	struct LowerApart *apart; /* lower_apart.c */
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
 		unsigned n, bytes, align;
 		Val large, value[LOWER_MOST_HELD], p[LOWER_MOST_HELD];
@@ -49,6 +50,9 @@ Val lower_scalar(Lower *l, uint32_t n, Val word);
 /* The value of an instruction, NULL for what has none. */
 Val lower_value(Lower *l, ValId v);
 void lower_attribute(Lower *l, const char *name, const char *value);
+void lower_flag(Lower *l, const char *name, uint64_t value);
+/* What every function has. */
+void lower_function_attributes(Lower *l);
 LLVMTypeRef lower_dtype(Lower *l, DType t);
 LLVMTypeRef lower_type(Lower *l, TirType t);
 /* c in every lane of type t. */
@@ -81,6 +85,9 @@ lower_arg(const Lower *l, ValId v, unsigned n)
 	return l->val[lower_arg_id(l, v, n)];
 }
 
+/* lower_apart.c: lowers an arm of an IF, its values to out, if it becomes a function of its own. */
+bool lower_apart(Lower *l, const TirRegion *r, Val *out);
+
 /* lower_const.c: the bits of v, a value of the narrow float type t. */
 uint32_t narrow_bits(DType t, double v);
 Val lower_const(Lower *l, const TirInst *x);
@@ -101,6 +108,7 @@ Val lower_compare(Lower *l, ValId v);
 Val lower_isnan(Lower *l, ValId v);
 /* lower_lanes.c */
 Val lower_lane(Lower *l, ValId v);
+Val lower_or(Lower *l, ValId v);
 Val lower_slide(Lower *l, ValId v);
 Val lower_half(Lower *l, ValId v);
 Val lower_weave(Lower *l, ValId v);
