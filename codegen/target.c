@@ -81,10 +81,14 @@ host_tune(uint64_t features, const char *name)
 	return "x86-64";
 }
 
+/* What is asked of the processor stops a virtual machine each time, some fifty times: a fiftieth of a small kernel's
+ * compilation. It stays as it was first found. */
+static Target host;
+
 static void
-host_target(Target *t)
+find_host(void)
 {
-	*t = (Target){0};
+	Target *t = &host;
 	char *list = LLVMGetHostCPUFeatures(), *name = LLVMGetHostCPUName();
 	for (unsigned f = 0; f < FEATURE_COUNT; f++)
 		if (list_has(list, feature_text[f]))
@@ -100,7 +104,9 @@ bool
 target_named(const char *cpu, Target *t)
 {
 	if (!cpu || strcmp(cpu, "host") == 0) {
-		host_target(t);
+		static once_flag once = ONCE_FLAG_INIT;
+		call_once(&once, find_host);
+		*t = host;
 		return true;
 	}
 	const struct {
