@@ -98,7 +98,7 @@ def test_an_option_or_a_variable(folder):
 # --- limits ---
 
 def test_time(folder):
-    file = heavy(folder, 120)
+    file = heavy(folder, 300)
     expect(texo("build", file, "--target=cpu:x86-64-v3", "--worker-seconds=1", "-o", folder / "made"), 1, "heavy.tex: ",
            "was given 1 second and needs more", "--worker-seconds")
     expect(texo("build", file, "--target=cpu:x86-64-v3,cpu:x86-64", "--worker-seconds=1", "-o", folder / "made"), 1,
@@ -112,7 +112,7 @@ def test_time(folder):
 def test_memory(folder):
     if SANITIZED:
         return  # address space is no measure of it
-    file = heavy(folder, 120)
+    file = heavy(folder, 300)
     for mib in (60, 85, 100, 110):
         expect(texo("build", file, "--target=cpu:x86-64-v3", f"--worker-memory={mib}", "-o", folder / "made"), 1, "heavy.tex: ",
                f"was given {mib} MiB and needs more", "--worker-memory")
@@ -121,7 +121,7 @@ def test_memory(folder):
 
 def test_a_limit_is_no_end(folder):
     """Of a file's tests: what follows has the whole of a limit again."""
-    file = heavy(folder, 120)
+    file = heavy(folder, 300)
     text = "graph g2(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }\n"
     blocks = "".join(f"# test: {n}\n#   graph {g}\n#   x = [1]\n\n" for n, g in (("slow", "g"), ("quick", "g2"), ("slow again", "g")))
     file.write_text(blocks + file.read_text() + text)
@@ -132,8 +132,8 @@ def test_a_limit_is_no_end(folder):
 
 def test_each_request_has_its_time(folder):
     """A worker that has worked for longer than that goes on."""
-    block = "".join(f"# test: n{n}\n#   x = [1]\n\n" for n in range(8))
-    file = heavy(folder, 25)
+    block = "".join(f"# test: n{n}\n#   x = [1]\n\n" for n in range(12))
+    file = heavy(folder, 60)
     file.write_text(block + file.read_text())
     seconds = 20 if SANITIZED else 3
     before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
@@ -146,7 +146,7 @@ def test_each_request_has_its_time(folder):
 
 def test_a_worker_that_is_killed(folder):
     for sig, word in ((signal.SIGKILL, "signal 9"), (signal.SIGSEGV, "signal 11")):
-        run = start("build", heavy(folder, 120), "--target=cpu:x86-64-v3", "-o", folder / "made")
+        run = start("build", heavy(folder, 300), "--target=cpu:x86-64-v3", "-o", folder / "made")
         os.kill(wait_for_worker(run), sig)
         err = run.communicate(timeout=60)[1].decode()
         assert run.returncode == 70 and "the worker ended without an answer" in err, err
@@ -157,7 +157,7 @@ def test_a_worker_that_is_killed(folder):
 def test_interrupt(folder):
     """As a terminal does it, to all processes; and to the command alone."""
     for to_all in (True, False):
-        run = start("build", heavy(folder, 120), "--target=cpu:x86-64-v3", "-o", folder / "made", start_new_session=True)
+        run = start("build", heavy(folder, 300), "--target=cpu:x86-64-v3", "-o", folder / "made", start_new_session=True)
         worker = wait_for_worker(run)
         (os.killpg if to_all else os.kill)(run.pid, signal.SIGINT)
         err = run.communicate(timeout=10)[1]
@@ -166,7 +166,7 @@ def test_interrupt(folder):
 
 
 def test_the_command_is_killed(folder):
-    run = start("build", heavy(folder, 120), "--target=cpu:x86-64-v3", "-o", folder / "made")
+    run = start("build", heavy(folder, 300), "--target=cpu:x86-64-v3", "-o", folder / "made")
     worker = wait_for_worker(run)
     run.kill()
     run.communicate(timeout=10)
