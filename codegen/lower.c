@@ -246,7 +246,7 @@ lower_value(Lower *l, ValId v)
 	case OP_SLIDE: return lower_slide(l, v);
 	case OP_HALF: return lower_half(l, v);
 	case OP_WEAVE: case OP_PICK: return x->op == OP_WEAVE ? lower_weave(l, v) : lower_pick(l, v);
-	case OP_JOIN: case OP_ANY: return x->op == OP_JOIN ? lower_join(l, v) : lower_intrinsic(l, v, "llvm.vector.reduce.or");
+	case OP_JOIN: case OP_ANY: return x->op == OP_JOIN ? lower_join(l, v) : lower_any(l, v);
 	case OP_THREAD: return lower_thread(l);
 	case OP_SHUFFLE: return lower_shuffle(l, v);
 	case OP_WARP_MMA: return lower_warp_mma(l, v);
@@ -275,7 +275,7 @@ lower_value(Lower *l, ValId v)
 	case OP_MUL: return lower_plain(l, v, LLVMMul, LLVMFMul);
 	case OP_FDIV: return lower_plain(l, v, LLVMFDiv, LLVMFDiv);
 	case OP_AND: case OP_BAND: return lower_plain(l, v, LLVMAnd, LLVMAnd);
-	case OP_OR: case OP_BOR: return lower_or(l, v);
+	case OP_OR: case OP_BOR: return lower_plain(l, v, LLVMOr, LLVMOr);
 	case OP_BXOR: return lower_plain(l, v, LLVMXor, LLVMXor);
 	case OP_NOT: return LLVMBuildNot(l->b, lower_arg(l, v, 0), "");
 	case OP_IDIV: case OP_IMOD: return lower_divide(l, v, x->op == OP_IDIV);

@@ -108,7 +108,7 @@ Val lower_compare(Lower *l, ValId v);
 Val lower_isnan(Lower *l, ValId v);
 /* lower_lanes.c */
 Val lower_lane(Lower *l, ValId v);
-Val lower_or(Lower *l, ValId v);
+Val lower_any(Lower *l, ValId v);
 Val lower_slide(Lower *l, ValId v);
 Val lower_half(Lower *l, ValId v);
 Val lower_weave(Lower *l, ValId v);

@@ -35,36 +35,13 @@ lower_lane(Lower *l, ValId v)
 	return half ? half : LLVMBuildExtractElement(l->b, x, LLVMConstInt(lower_i64(l), lane, 0), "");
 }
 
-/* Lane `lane` of which vector v is; 0: it is another thing. */
-static ValId
-vector_of_lane(const Lower *l, ValId v, unsigned lane)
-{
-	const TirInst *x = lower_inst(l, v);
-	return x->op == OP_LANE && !x->type.lanes && x->imm.i == lane ? lower_arg_id(l, v, 0) : 0;
-}
-
-/* An || of all lanes of a vector, from the first on, as one comparison: as a condition LLVM would make a branch, and a
- * block, of every lane. NULL: v is another. */
-static Val
-any_lane(Lower *l, ValId v)
-{
-	const TirInst *last = lower_inst(l, lower_arg_id(l, v, 1));
-	ValId all = last->op == OP_LANE ? lower_arg_id(l, lower_arg_id(l, v, 1), 0) : 0;
-	unsigned n = all ? lower_inst(l, all)->type.lanes : 0;
-	for (unsigned lane = n; lane-- > 1; v = lower_arg_id(l, v, 0))
-		if (lower_inst(l, v)->op != OP_OR || vector_of_lane(l, lower_arg_id(l, v, 1), lane) != all)
-			return NULL;
-	if (n < 2 || vector_of_lane(l, v, 0) != all)
-		return NULL;
-	Val bits = LLVMBuildBitCast(l->b, l->val[all], LLVMIntTypeInContext(l->ctx, n), "");
-	return LLVMBuildICmp(l->b, LLVMIntNE, bits, LLVMConstNull(LLVMTypeOf(bits)), "");
-}
-
+/* One comparison: of a condition that is an || of lanes LLVM would make a branch, and a block, for each. */
 Val
-lower_or(Lower *l, ValId v)
+lower_any(Lower *l, ValId v)
 {
-	Val any = any_lane(l, v);
-	return any ? any : lower_plain(l, v, LLVMOr, LLVMOr);
+	unsigned n = lower_inst(l, lower_arg_id(l, v, 0))->type.lanes;
+	Val bits = LLVMBuildBitCast(l->b, lower_arg(l, v, 0), LLVMIntTypeInContext(l->ctx, n), "");
+	return LLVMBuildICmp(l->b, LLVMIntNE, bits, LLVMConstNull(LLVMTypeOf(bits)), "");
 }
 
 Val

@@ -68,7 +68,7 @@ reciprocal(const Ex *x, ValId a, ValId b)
 	range_a = ex_select(&one, tir_binary(x->k, OP_LE, beyond(&one, b, LEAST_B), range_b), range_a, ex_bits(&one, 0));
 	ValId inside = tir_binary(x->k, OP_LT, beyond(x, a, LEAST_A), splat(x, range_a)); /* below 0 is none */
 	ValId lanes = tir_unary(x->k, OP_NOT, inside);
-	return (Reciprocal){splat(x, y), splat(x, minus_b), tir_emit(x->k, OP_ANY, tir_scalar(DT_BOOL), 0, &lanes, 1)};
+	return (Reciprocal){splat(x, y), splat(x, minus_b), ex_any(x, lanes)};
 }
 
 static ValId

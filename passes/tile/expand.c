@@ -2,6 +2,8 @@
  * they hold because TIR's operations round once and nothing reorders them. */
 #include "passes/tile/expand.h"
 
+#include "ir/bugs.h"
+
 #include <string.h>
 
 Ex
@@ -68,6 +70,20 @@ double
 ex_magic(const Ex *x)
 {
 	return x->wide ? 0x1.8p52 : 0x1.8p23;
+}
+
+ValId
+ex_between(const Ex *x, ValId a, double low, double high)
+{
+	ValId bottom = ex_float(x, low), top = ex_float(x, high);
+	a = ex_select(x, ex_lt(x, a, bottom), bottom, a);
+	return BUG(exp_overflows_to_zero) ? a : ex_select(x, ex_lt(x, top, a), top, a);
+}
+
+ValId
+ex_any(const Ex *x, ValId cond)
+{
+	return x->lanes ? tir_emit(x->k, OP_ANY, tir_scalar(DT_BOOL), 0, &cond, 1) : cond;
 }
 
 Ex2

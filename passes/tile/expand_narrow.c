@@ -19,14 +19,6 @@
 
 typedef enum { BY_EX2, BY_SCALE, BY_PRODUCTS } Means;
 
-static ValId
-between(const Ex *x, ValId a, double low, double high)
-{
-	ValId bottom = ex_float(x, low), top = ex_float(x, high);
-	a = ex_select(x, ex_lt(x, a, bottom), bottom, a);
-	return ex_select(x, ex_lt(x, top, a), top, a);
-}
-
 /* v 2^n, where t = n + offset: one of two factors can round. */
 static ValId
 scaled(const Ex *x, ValId v, ValId n, ValId t)
@@ -54,7 +46,7 @@ narrow_exp(const Ex *x, ValId a, bool two, DType to)
 {
 	const ExPoly *p = to == DT_F16 && !BUG(narrow_too_short) ? &exp2_f16_poly : &exp2_bf16_poly;
 	ValId log2e = ex_sum(x, &log2e_sum, 0), offset = ex_float(x, ex_magic(x) + 2 * x->bias);
-	a = two ? between(x, a, -151, 129) : between(x, a, -104, 89);
+	a = two ? ex_between(x, a, -151, 129) : ex_between(x, a, -104, 89);
 	ValId t = two ? ex_add(x, a, offset) : ex_fma(x, a, log2e, offset), n = ex_sub(x, t, offset);
 	ValId r = two ? ex_sub(x, a, n) : ex_fma(x, a, log2e, ex_neg(x, n));
 	return scaled(x, ex_poly(x, p, r), n, t);

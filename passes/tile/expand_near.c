@@ -20,17 +20,6 @@
 #include "passes/tile/expand.h"
 #include "passes/tile/tile.h"
 
-#include "ir/bugs.h"
-
-/* low <= a <= high, or NaN */
-static ValId
-between(const Ex *x, ValId a, double low, double high)
-{
-	ValId bottom = ex_float(x, low), top = ex_float(x, high);
-	a = ex_select(x, ex_lt(x, a, bottom), bottom, a);
-	return BUG(exp_overflows_to_zero) ? a : ex_select(x, ex_lt(x, top, a), top, a);
-}
-
 /* Twice the bias: added to n, it makes both of its halves fields of an exponent. */
 static ValId
 offset(const Ex *x)
@@ -54,7 +43,7 @@ scaled_power(const Ex *x, ValId r, ValId n, ValId t)
 static ValId
 near_exp(const Ex *x, ValId a)
 {
-	a = x->wide ? between(x, a, -746, 710) : between(x, a, -104, 89);
+	a = x->wide ? ex_between(x, a, -746, 710) : ex_between(x, a, -104, 89);
 	ValId t = ex_fma(x, a, ex_sum(x, &log2e_sum, 0), offset(x)), n = ex_sub(x, t, offset(x));
 	/* n times the leading part cancels against a: exact. */
 	ValId r = ex_fma(x, n, ex_float(x, -ln2_sum.c[x->wide][0]), a);
@@ -64,7 +53,7 @@ near_exp(const Ex *x, ValId a)
 static ValId
 near_exp2(const Ex *x, ValId a)
 {
-	a = x->wide ? between(x, a, -1076, 1025) : between(x, a, -151, 129);
+	a = x->wide ? ex_between(x, a, -1076, 1025) : ex_between(x, a, -151, 129);
 	ValId t = ex_add(x, a, offset(x)), n = ex_sub(x, t, offset(x)), r = ex_sub(x, a, n);
 	return scaled_power(x, ex_mul(x, r, ex_sum(x, &ln2_sum, 0)), n, t);
 }

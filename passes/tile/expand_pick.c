@@ -20,8 +20,6 @@
 
 #include "passes/tile/pick_coefficients.h"
 
-#include "ir/bugs.h"
-
 #include <string.h>
 
 enum { EIGHTHS = 3 }; /* bits below the point of n */
@@ -44,15 +42,6 @@ pick(const Ex *x, const uint32_t bits[PICKS], ValId number)
 		lane[k] = tir_int(x->k, DT_U32, bits[k]);
 	ValId from = tir_emit(x->k, OP_JOIN, tir_vector(DT_U32, PICKS), 0, lane, PICKS);
 	return tir_emit(x->k, OP_PICK, tir_inst(x->k, number)->type, 0, (ValId[]){from, number}, 2);
-}
-
-/* low <= a <= high, or NaN */
-static ValId
-between(const Ex *x, ValId a, double low, double high)
-{
-	ValId bottom = ex_float(x, low), top = ex_float(x, high);
-	a = ex_select(x, ex_lt(x, a, bottom), bottom, a);
-	return BUG(exp_overflows_to_zero) ? a : ex_select(x, ex_lt(x, top, a), top, a);
 }
 
 static ValId
@@ -92,7 +81,7 @@ offset(const Ex *x)
 static ValId
 pick_exp(const Ex *x, ValId a)
 {
-	a = between(x, a, -104, 89);
+	a = ex_between(x, a, -104, 89);
 	ValId t = ex_fma(x, a, ex_sum(x, &log2e_sum, 0), offset(x)), n = ex_sub(x, t, offset(x));
 	ValId r = ex_fma(x, n, ex_float(x, -ln2_sum.c[0][0]), a);
 	r = ex_fma(x, n, ex_float(x, -ln2_sum.c[0][1]), r);
@@ -102,7 +91,7 @@ pick_exp(const Ex *x, ValId a)
 static ValId
 pick_exp2(const Ex *x, ValId a)
 {
-	a = between(x, a, -151, 129);
+	a = ex_between(x, a, -151, 129);
 	ValId t = ex_add(x, a, offset(x)), n = ex_sub(x, t, offset(x));
 	return power(x, polynomial(x, exp2_pick_poly, 4, ex_sub(x, a, n)), n, t);
 }

@@ -139,18 +139,6 @@ reduce_huge(const Ex *x, ValId a)
 	return (ExTurns){q, {ex_flip(x, r.hi, sign), ex_flip(x, r.lo, sign)}};
 }
 
-static ValId
-any_lane(const Ex *x, ValId cond)
-{
-	if (!x->lanes)
-		return cond;
-	TirType scalar = tir_scalar(DT_BOOL);
-	ValId any = tir_emit(x->k, OP_LANE, scalar, 0, &cond, 1);
-	for (unsigned i = 1; i < x->lanes; i++)
-		any = tir_binary(x->k, OP_OR, any, tir_emit(x->k, OP_LANE, scalar, i, &cond, 1));
-	return any;
-}
-
 ExTurns
 ex_turns(const Ex *x, ValId a)
 {
@@ -159,7 +147,7 @@ ex_turns(const Ex *x, ValId a)
 	ValId size = ex_abs(x, a);
 	ValId huge = ex_lt(x, limit, size);
 	ValId result[3] = {s.q, s.r.hi, s.r.lo};
-	tir_if(x->k, any_lane(x, huge));
+	tir_if(x->k, ex_any(x, huge));
 	ExTurns h = reduce_huge(x, a);
 	/* Infinity minus itself: NaN. */
 	ValId finite = ex_lt(x, size, ex_float(x, (double)INFINITY));

@@ -48,10 +48,7 @@ compute(Rig *r, const Outside *o, int64_t odd, unsigned steps, ValId out[2])
 static ValId
 any_lane(Rig *r, ValId flags)
 {
-	ValId any = tir_emit(r->k, OP_LANE, tir_scalar(DT_BOOL), 0, &flags, 1);
-	for (unsigned k = 1; k < LANES; k++)
-		any = tir_binary(r->k, OP_OR, any, tir_emit(r->k, OP_LANE, tir_scalar(DT_BOOL), k, &flags, 1));
-	return any;
+	return tir_emit(r->k, OP_ANY, tir_scalar(DT_BOOL), 0, &flags, 1);
 }
 
 /* x, which becomes what the arm makes of it where a lane is more than `most`. */
