@@ -3,7 +3,7 @@
 # file, then each graph on default inputs. Prints a table, a line a file, and the failures; a line for rows
 # of each length that has a form of its own; then, where random_test lies beside the command, what it says
 # about random programs, and about some of them under compute-sanitizer; the times of some graphs; and, where
-# there is torch, what gpu-library.py, gpu-products.py, gpu-convolutions.py, gpu-attention.py and gpu-exact.py say.
+# there is torch, what gpu-library.py, gpu-sizes.py, gpu-products.py, gpu-convolutions.py, gpu-attention.py and gpu-exact.py say.
 #   gpu-check.sh [TEXO [FILE.tex...]]   ../bin/texo and the files of ../examples without any; TEXO_DEVICE=cuda:1 is another
 #                                       GPU, TEXO_RANDOM=1000 another number of random programs, TEXO_EVERY=64 what
 #                                       gpu-exact.py takes of all arguments
@@ -116,6 +116,8 @@ if [ -f "$timings" ]; then
 fi
 if [ "$device" = cuda ] && command -v python3 >/dev/null; then
   timeout 600 python3 "$here"/gpu-library.py "$texo"
+  case $? in 0 | 77) ;; *) worst=1 ;; esac
+  timeout 600 python3 "$here"/gpu-sizes.py "$texo"
   case $? in 0 | 77) ;; *) worst=1 ;; esac
   timeout 600 python3 "$here"/gpu-products.py "$texo"
   case $? in 0 | 77) ;; *) worst=1 ;; esac
