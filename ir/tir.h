@@ -158,6 +158,10 @@ tir_dot_shape(int64_t imm)
 {
 	return (TirDot){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff, (imm & TIR_DOT_CHAINED) != 0};
 }
+/* Of an operation that may be narrowed (F_NARROW): to what, DT_NONE if it is not; and that its operand is known to be no
+ * more than 0, or NaN: what it gives of another is nobody's business */
+#define TIR_NARROW(imm) ((DType)((imm) & 0xff))
+enum { TIR_NO_MORE_THAN_0 = 256 };
 #define TIR_LANE_AXIS(imm) ((int)((imm) >> 8 & 15) - 1) /* -1: none */
 
 typedef struct {

@@ -111,8 +111,10 @@ print_imm(Text *out, const TirInst *p)
 		print_const(out, p);
 		return;
 	case OP_EXP: case OP_EXP2:
-		if (p->imm.i)
-			text_printf(out, "~%s", dtype_info[p->imm.i].text);
+		if (TIR_NARROW(p->imm.i))
+			text_printf(out, "~%s", dtype_info[TIR_NARROW(p->imm.i)].text);
+		if (p->imm.i & TIR_NO_MORE_THAN_0)
+			text_word(out, " low");
 		return;
 	case OP_IOTA: case OP_BARRIER:
 		if (p->imm.i)

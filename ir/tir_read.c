@@ -378,10 +378,10 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 		return read_shape(r, imm);
 	if (op == OP_ROLES || op == OP_COPY || op == OP_MMA)
 		return read_parts(r, op, imm);
-	if (op_info[op].flags & F_NARROW && take(r, '~')) {
-		TirType t;
-		bool ok = read_type(r, &t);
-		*imm = ok ? t.dtype : 0;
+	if (op_info[op].flags & F_NARROW) {
+		TirType t = {0};
+		bool ok = !take(r, '~') || read_type(r, &t);
+		*imm = ok ? t.dtype | (take_this_word(r, "low") ? TIR_NO_MORE_THAN_0 : 0) : 0;
 		return ok;
 	}
 	if (op == OP_BUFFER || op == OP_SCALAR || op == OP_BLOCKARG || op == OP_RESULT || op == OP_LANE ||

@@ -123,8 +123,9 @@ check_signature(Verify *x, ValId v)
 		NEED(c.lanes == t.lanes, "the condition has %u lanes, not %u", c.lanes, t.lanes);
 	}
 	NEED(p->op != OP_EX2 || t.dtype == DT_F32, "not defined on %s", dtype_info[t.dtype].text);
-	NEED(!(op_info[p->op].flags & F_NARROW) || p->imm.i == DT_NONE ||
-	         ((p->imm.i == DT_BF16 || p->imm.i == DT_F16) && t.dtype == DT_F32), "narrowed, not of f32 or to no narrow float");
+	DType narrow = op_info[p->op].flags & F_NARROW ? TIR_NARROW(p->imm.i) : DT_NONE;
+	NEED(narrow == DT_NONE || ((narrow == DT_BF16 || narrow == DT_F16) && t.dtype == DT_F32),
+	     "narrowed, not of f32 or to no narrow float");
 	NEED(dtype_fits(sig, (Op)p->op, t.dtype), "not defined on %s", dtype_info[t.dtype].text);
 	for (unsigned n = first + 1; n < p->narg; n++)
 		NEED(same_type(operand(x, v, n)->type, t), "operand %u has another type", n);

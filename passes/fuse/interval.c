@@ -178,6 +178,110 @@ of_leaf(Bounds *b, const Expr *p, unsigned depth)
 	return of_type(t);
 }
 
+/* --- a value and the extreme of some that it is among --- */
+
+typedef struct {
+	const Graph *g;
+	const Node *n;
+	ExprId axis[TG_MAX_AXES];      /* what is at the place of each axis; 0: not met */
+	bool whole[TG_MAX_AXES];       /* a reduced axis goes through all that there is of something read along it */
+	unsigned steps;
+} Among;
+
+static bool
+is_same_axis(Among *m, uint32_t axis, ExprId e)
+{
+	if (axis >= TG_MAX_AXES)
+		return false;
+	if (!m->axis[axis])
+		m->axis[axis] = e;
+	return m->axis[axis] == e;
+}
+
+/* Reduced axes that are subscripts, and go from 0 to the end of that tensor's axis: then whatever is read is in the range. */
+static void
+note_whole(Among *m, const Expr *read, ExprId term)
+{
+	for (unsigned k = 0; k < read->narg; k++) {
+		const Expr *sub = expr_get(m->g, expr_arg(m->g, term, k));
+		if (sub->op != OP_AXIS || sub->ref < m->n->npar || sub->ref >= (uint32_t)m->n->npar + m->n->nred)
+			continue;
+		const Axis *a = &m->n->axis[sub->ref];
+		const Expr *lo = expr_get(m->g, a->lo);
+		m->whole[sub->ref] |= lo->op == OP_CONST && lo->imm.i == 0 && a->hi == m->g->tensor.at[read->ref].extent[k];
+	}
+}
+
+/* Whether a read has the same bits wherever it is made. What narrow nodes have may be rounded in one place and not in
+ * another, and what is folded may be so in another order. */
+static bool
+is_given(const Among *m, const Expr *read)
+{
+	const Node *n = tensor_node(m->g, read->ref);
+	return !n || (n->monoid == MON_NONE && dtype_info[read->dtype].bits >= 32);
+}
+
+/* Whether e is what the node's expression `term` is where its axes are what they have been found to be. */
+static bool
+is_term(Among *m, ExprId term, ExprId e)
+{
+	const Expr *t = expr_get(m->g, term), *p = expr_get(m->g, e);
+	if (m->steps == 0)
+		return false;
+	m->steps--;
+	if (t->op == OP_AXIS)
+		return is_same_axis(m, t->ref, e);
+	if (t->op != p->op || t->dtype != p->dtype || t->ref != p->ref || t->narg != p->narg || t->imm.i != p->imm.i)
+		return false;
+	if ((t->op == OP_READ && !is_given(m, t)) || expr_is_free_cast(m->g, term))
+		return false;
+	for (unsigned k = 0; k < t->narg; k++)
+		if (!is_term(m, expr_arg(m->g, term, k), expr_arg(m->g, e, k)))
+			return false;
+	if (t->op == OP_READ)
+		note_whole(m, t, term);
+	return true;
+}
+
+/* Whether the node's elements are the extremes of all their terms, and nothing else. */
+static bool
+is_extreme(const Graph *g, const Node *n, Monoid extreme)
+{
+	bool all = !n->guard || expr_get(g, n->guard)->op == OP_CONST;
+	bool plain = !n->finish || expr_get(g, n->finish)->op == OP_ACC;
+	return n->monoid == extreme && all && plain && !n->scatter && !n->recur;
+}
+
+/* Whether `read` is of a node that is the extreme of terms, e one of them, whichever they are. */
+static bool
+is_among(const Graph *g, ExprId e, ExprId read, Monoid extreme)
+{
+	const Expr *p = expr_get(g, read);
+	const Node *n = p->op == OP_READ ? tensor_node(g, p->ref) : NULL;
+	Among m = {.g = g, .n = n, .steps = MAX_STEPS};
+	if (!n || !is_extreme(g, n, extreme))
+		return false;
+	for (unsigned k = 0; k < n->npar; k++)
+		m.axis[k] = expr_arg(g, read, k);
+	if (!is_term(&m, n->body, e))
+		return false;
+	for (unsigned k = n->npar; k < (unsigned)n->npar + n->nred; k++)
+		if (!m.whole[k] || n->axis[k].clamp)
+			return false;
+	return true;
+}
+
+/* x - max(.., x, ..) is not above 0, nor x - min(.., x, ..) below it. */
+static Interval
+less_extreme(const Graph *g, ExprId a, ExprId b, Interval v)
+{
+	if (is_among(g, a, b, MON_MAX))
+		v.hi = fmin(v.hi, 0);
+	if (is_among(g, a, b, MON_MIN))
+		v.lo = fmax(v.lo, 0);
+	return v;
+}
+
 /* Integers wrap: only floats, where an overflow is an infinity, are followed through arithmetic. */
 static Interval
 within(Bounds *b, ExprId e, unsigned depth)
@@ -205,7 +309,8 @@ within(Bounds *b, ExprId e, unsigned depth)
 		r = of_unary((Op)p->op, x);
 	else
 		r = of_binary((Op)p->op, x, within(b, c, depth + 1), a == c);
-	return isnan(r.lo) || isnan(r.hi) ? anything : r;
+	r = isnan(r.lo) || isnan(r.hi) ? anything : r;
+	return p->op == OP_SUB ? less_extreme(b->g, a, c, r) : r;
 }
 
 Interval

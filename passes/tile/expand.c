@@ -73,10 +73,17 @@ ex_magic(const Ex *x)
 }
 
 ValId
+ex_at_least(const Ex *x, ValId a, double low)
+{
+	ValId bottom = ex_float(x, low);
+	return ex_select(x, ex_lt(x, a, bottom), bottom, a);
+}
+
+ValId
 ex_between(const Ex *x, ValId a, double low, double high)
 {
-	ValId bottom = ex_float(x, low), top = ex_float(x, high);
-	a = ex_select(x, ex_lt(x, a, bottom), bottom, a);
+	ValId top = ex_float(x, high);
+	a = ex_at_least(x, a, low);
 	return BUG(exp_overflows_to_zero) ? a : ex_select(x, ex_lt(x, top, a), top, a);
 }
 

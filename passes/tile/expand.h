@@ -32,6 +32,7 @@ ValId ex_poly(const Ex *x, const ExPoly *p, ValId at); /* Horner, one FMA a term
 const TirInst *ex_constant(const TirKernel *k, ValId v);
 double ex_magic(const Ex *x); /* 1.5 * 2^mant: adding it rounds to an integer, in the low bits */
 ValId ex_between(const Ex *x, ValId a, double low, double high); /* the nearest to a of those; NaN stays */
+ValId ex_at_least(const Ex *x, ValId a, double low); /* that, or the greater a; NaN stays */
 ValId ex_any(const Ex *x, ValId cond); /* whether it holds in a lane: a scalar */
 
 static inline ValId

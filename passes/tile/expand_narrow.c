@@ -55,7 +55,7 @@ narrow_exp(const Ex *x, ValId a, bool two, DType to)
 static bool
 is_taken(const TirInst *p)
 {
-	return op_info[p->op].flags & F_NARROW && p->imm.i != DT_NONE;
+	return op_info[p->op].flags & F_NARROW && TIR_NARROW(p->imm.i) != DT_NONE;
 }
 
 static ValId
@@ -73,7 +73,7 @@ expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 		ValId root = tir_unary(to, OP_EX2, half);
 		return ex_mul(&x, root, root);
 	}
-	return narrow_exp(&x, arg[0], two, (DType)p->imm.i);
+	return narrow_exp(&x, arg[0], two, TIR_NARROW(p->imm.i));
 }
 
 static TirKernel *

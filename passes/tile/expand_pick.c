@@ -11,7 +11,8 @@
  * that have these results; NaN flows through, whatever is picked then.
  *
  * Times 2^floor(n) in one operation (SCALE), or in two steps, of which only the second can round: p's exponent takes a half of it
- * as an integer, the product with the other half is rounded. Both ways have the same bits.
+ * as an integer, the product with the other half is rounded. Where arguments are known to be no more than 0 all of n fits
+ * into p's exponent, lifted by 64, and the first step is an addition. All ways have the same bits.
  *
  * erf: |a| = k 17/32 + u, |u| <= 17/64; for k = 0, where |a| can be tiny, u + u q, else c + u q, q and c of the k-th polynomial.
  * From 3.96 on erf is 1. */
@@ -20,9 +21,13 @@
 
 #include "passes/tile/pick_coefficients.h"
 
+#include <math.h>
 #include <string.h>
 
-enum { EIGHTHS = 3 }; /* bits below the point of n */
+enum {
+	EIGHTHS = 3, /* bits below the point of n */
+	LIFT = 64    /* powers that are no more than 1 are made 2^LIFT times as large, so that all of them are normal */
+};
 
 static uint32_t
 bits_of(double v)
@@ -53,14 +58,29 @@ polynomial(const Ex *x, const double *c, unsigned n, ValId at)
 	return v;
 }
 
+/* The bits of 2^n s 2^LIFT: n, lifted, is added to the exponent of s; what its eighths add below the exponent is taken from s before. */
+static ValId
+lifted(const Ex *x, ValId bits)
+{
+	uint32_t from[PICKS];
+	for (uint32_t k = 0; k < PICKS; k++)
+		from[k] = bits_of(power_pick[k]) - (k << (x->mant - EIGHTHS));
+	return tir_binary(x->k, OP_ADD, pick(x, from, bits), ex_shl(x, bits, (unsigned)(x->mant - EIGHTHS)));
+}
+
 /* 2^n s (1 + q), where t = n + offset. */
 static ValId
-power(const Ex *x, ValId q, ValId n, ValId t)
+power(const Ex *x, ValId q, ValId n, ValId t, bool low)
 {
+	ValId bits = ex_to_bits(x, t);
+	if (low && !x->scales) {
+		ValId p = ex_from_bits(x, lifted(x, bits));
+		return ex_mul(x, ex_fma(x, p, q, p), ex_float(x, ldexp(1, -LIFT)));
+	}
 	uint32_t from[PICKS], down = x->scales ? 0 : (uint32_t)x->bias << x->mant;
 	for (unsigned k = 0; k < PICKS; k++)
 		from[k] = bits_of(power_pick[k]) - down;
-	ValId bits = ex_to_bits(x, t), p = pick(x, from, bits);
+	ValId p = pick(x, from, bits);
 	if (x->scales) {
 		p = ex_from_bits(x, p);
 		return tir_binary(x->k, OP_SCALE, ex_fma(x, p, q, p), n);
@@ -71,29 +91,31 @@ power(const Ex *x, ValId q, ValId n, ValId t)
 	return ex_mul(x, ex_fma(x, p, q, p), ex_from_bits(x, rest));
 }
 
-/* 1.5 2^20, and twice the bias, which makes both halves of n fields of an exponent. */
+/* 1.5 2^20, and LIFT, or twice the bias, which makes both halves of n fields of an exponent. */
 static ValId
-offset(const Ex *x)
+offset(const Ex *x, bool low)
 {
-	return ex_float(x, ex_magic(x) / (1 << EIGHTHS) + 2 * x->bias);
+	return ex_float(x, ex_magic(x) / (1 << EIGHTHS) + (low ? LIFT : 2 * x->bias));
 }
 
 static ValId
-pick_exp(const Ex *x, ValId a)
+pick_exp(const Ex *x, ValId a, bool low)
 {
-	a = ex_between(x, a, -104, 89);
-	ValId t = ex_fma(x, a, ex_sum(x, &log2e_sum, 0), offset(x)), n = ex_sub(x, t, offset(x));
+	ValId from = offset(x, low);
+	a = low ? ex_at_least(x, a, -104) : ex_between(x, a, -104, 89);
+	ValId t = ex_fma(x, a, ex_sum(x, &log2e_sum, 0), from), n = ex_sub(x, t, from);
 	ValId r = ex_fma(x, n, ex_float(x, -ln2_sum.c[0][0]), a);
 	r = ex_fma(x, n, ex_float(x, -ln2_sum.c[0][1]), r);
-	return power(x, polynomial(x, exp_pick_poly, 4, r), n, t);
+	return power(x, polynomial(x, exp_pick_poly, 4, r), n, t, low);
 }
 
 static ValId
-pick_exp2(const Ex *x, ValId a)
+pick_exp2(const Ex *x, ValId a, bool low)
 {
-	a = ex_between(x, a, -151, 129);
-	ValId t = ex_add(x, a, offset(x)), n = ex_sub(x, t, offset(x));
-	return power(x, polynomial(x, exp2_pick_poly, 4, ex_sub(x, a, n)), n, t);
+	ValId from = offset(x, low);
+	a = low ? ex_at_least(x, a, -151) : ex_between(x, a, -151, 129);
+	ValId t = ex_add(x, a, from), n = ex_sub(x, t, from);
+	return power(x, polynomial(x, exp2_pick_poly, 4, ex_sub(x, a, n)), n, t, low);
 }
 
 static ValId
@@ -130,7 +152,9 @@ expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 		return tir_copy_inst(to, from, v, arg);
 	Ex x = ex_of(to, p->type);
 	x.scales = *(const bool *)user;
-	return (p->op == OP_EXP ? pick_exp : p->op == OP_EXP2 ? pick_exp2 : pick_erf)(&x, arg[0]);
+	if (p->op == OP_ERF)
+		return pick_erf(&x, arg[0]);
+	return (p->op == OP_EXP ? pick_exp : pick_exp2)(&x, arg[0], p->imm.i & TIR_NO_MORE_THAN_0);
 }
 
 static TirKernel *

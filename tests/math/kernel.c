@@ -112,6 +112,14 @@ kernel_lower(Rig *r)
 		fail_msg("after lowering: %s", error);
 }
 
+void
+kernel_mark_low(Rig *r)
+{
+	for (ValId v = 1; v < r->k->inst.n; v++)
+		if (op_info[r->k->inst.at[v].op].flags & F_NARROW)
+			r->k->inst.at[v].imm.i |= TIR_NO_MORE_THAN_0;
+}
+
 uint64_t
 mix_bits(uint64_t n)
 {

@@ -22,6 +22,9 @@ void kernel_lower_narrow_scaled(Rig *r);
 void kernel_lower_narrow_ex2(Rig *r);
 void kernel_lower_ex2(Rig *r); /* for the interpreter alone */
 
+/* Says of exp and exp2 that their arguments are no more than 0. */
+void kernel_mark_low(Rig *r);
+
 /* 64 bits from a counter, evenly spread. */
 uint64_t mix_bits(uint64_t n);
 

@@ -22,7 +22,7 @@ static const Special specials[] = {
 #define PAIR(op, x, y, want) {OP_##op, (double)x, (double)y, (double)want},
 #include "tests/math/special.def"
 };
-enum { NSPECIAL = sizeof specials / sizeof specials[0], AGREE = 8192 };
+enum { NSPECIAL = sizeof specials / sizeof specials[0], AGREE = 8192, LOW = 1 << 16 };
 
 /* Elements are held as f64 in memory of either type. */
 static void
@@ -173,6 +173,50 @@ test_scaled(void **state)
 		}
 }
 
+static void
+lower_low(Rig *r)
+{
+	kernel_mark_low(r);
+	kernel_lower_pick(r);
+}
+
+static void
+lower_low_scaled(Rig *r)
+{
+	kernel_mark_low(r);
+	kernel_lower_pick_scaled(r);
+}
+
+/* Of arguments that are known to be no more than 0, and NaN, powers have the same bits as of any. */
+static void
+test_low(void **state)
+{
+	static float x[LOW], z[3][LOW];
+	static const Op ops[2] = {OP_EXP, OP_EXP2};
+	(void)state;
+	for (uint32_t i = 0; i < LOW; i++) { /* all exponents; every second one where results are beside 0 too */
+		uint32_t bits = 0x80000000 + i * (0x80000000 / LOW) + (uint32_t)mix_bits(i) % (0x80000000 / LOW);
+		memcpy(&x[i], &bits, sizeof bits);
+		if (i % 2)
+			x[i] = -160 * (float)i / LOW;
+	}
+	x[0] = 0;
+	for (unsigned k = 0; k < 2; k++) {
+		lower = kernel_lower_pick;
+		run(ops[k], DT_F32, 8, INTERPRETED, x, NULL, z[0], LOW);
+		lower = lower_low;
+		run(ops[k], DT_F32, 8, COMPILED, x, NULL, z[1], LOW);
+		lower = lower_low_scaled;
+		run(ops[k], DT_F32, 8, INTERPRETED, x, NULL, z[2], LOW);
+		for (unsigned by = 1; by < 3; by++) {
+			int64_t at = rig_differ(DT_F32, z[0], z[by], LOW);
+			if (at >= 0)
+				fail_msg("%s%s at %a: %a, not %a", op_info[ops[k]].text, by == 2 ? ", scaled" : "", (double)x[at],
+				         (double)z[by][at], (double)z[0][at]);
+		}
+	}
+}
+
 /* The last argument with a finite exponential, and the first without; the same for a nonzero one. */
 static void
 check_threshold(Op op, DType t, double x, double beyond, bool overflow)
@@ -212,7 +256,7 @@ main(void)
 		cmocka_unit_test(test_agreement),
 		cmocka_unit_test(test_thresholds),
 	};
-	const struct CMUnitTest both[] = {cmocka_unit_test(test_scaled)};
+	const struct CMUnitTest both[] = {cmocka_unit_test(test_scaled), cmocka_unit_test(test_low)};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL) | cmocka_run_group_tests(both, NULL, NULL);
 	lower = kernel_lower_near;
 	failed |= cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "passes/schedule/point/point.h"
 
 #include "passes/expr_map.h"
+#include "passes/fuse/interval.h"
 
 #include "passes/schedule/point/read.h"
 #include "passes/schedule/point/vary.h"
@@ -167,10 +168,14 @@ point_logic(Point *l, Op op, PointVal a, PointVal b)
 	return v;
 }
 
+/* What expansions for processors know of the operand is what the graph does. */
 static PointVal
-point_narrowed(Point *l, Op op, ValId a, DType to)
+point_power(Point *l, ExprId e, ValId a)
 {
-	return (PointVal){.re = tir_emit(l->tir, op, tir_inst(l->tir, a)->type, (int64_t)to, &a, 1)};
+	int64_t imm = (int64_t)expr_narrow_type(l->g, e);
+	if (l->tir->form == TIR_TASKS && interval_of(l->g, expr_arg(l->g, e, 0)).hi <= 0)
+		imm |= TIR_NO_MORE_THAN_0;
+	return (PointVal){.re = tir_emit(l->tir, (Op)expr_get(l->g, e)->op, tir_inst(l->tir, a)->type, imm, &a, 1)};
 }
 
 /* What is the same operation in TIR, on reals. */
@@ -251,9 +256,7 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 			return point_complex(l, (Op)p.op, arg[0], arg[p.narg - 1]);
 		return point_plain(l, (Op)p.op, arg, p.narg);
 	case OP_EXP: case OP_EXP2:
-		if (expr_narrow_type(l->g, e) != DT_NONE)
-			return point_narrowed(l, (Op)p.op, arg[0].re, expr_narrow_type(l->g, e));
-		return point_plain(l, (Op)p.op, arg, p.narg);
+		return point_power(l, e, arg[0].re);
 	case OP_IDIV: case OP_IMOD: case OP_POW: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX:
 	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXPM1:
 	case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:

@@ -25,6 +25,9 @@ constants(void **state)
 			if (t != DT_E8M0 && dtype_is_float((DType)t))
 				tir_float(k, (DType)t, doubles[i]);
 	}
+	ValId one = tir_float(k, DT_F32, 1);
+	tir_emit(k, OP_EXP, tir_scalar(DT_F32), TIR_NO_MORE_THAN_0, &one, 1);
+	tir_emit(k, OP_EXP2, tir_scalar(DT_F32), DT_BF16 | TIR_NO_MORE_THAN_0, &one, 1);
 	tir_float(k, DT_E8M0, 0x1p-127);
 	tir_float(k, DT_BF16, (double)NAN);
 	tir_float(k, DT_F64, -(double)NAN);
