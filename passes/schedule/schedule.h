@@ -63,10 +63,10 @@ typedef struct {
 	ValId re, im, position, touched, fail, cut;
 	bool searched;    /* re is the lanes' terms, and touched whether they have one (reduction/search.c) */
 	bool by_group;    /* a thread's lanes side by side have terms together */
-	ValId other;      /* with ranks: re is the extreme's, other that of the other end; else 0 */
+	ValId other, third; /* of an extreme by rank.c, beside re; else 0 */
 } Reduction;
 
-enum { REDUCTION_MAX_CARRIED = 7 };
+enum { REDUCTION_MAX_CARRIED = 8 };
 
 /* What a fold of no node carries, at its start: nothing but the value. */
 Reduction reduction_of(Point *l, Monoid m, DType t);
@@ -112,8 +112,8 @@ void reduction_tile_begin(ReductionTile *t, const Reduction *f, const Reduction 
 Reduction reduction_tile_end(ReductionTile *t, const Reduction *before);
 /* Lane k of every accumulator, in all lanes. */
 Reduction reduction_spread(Point *l, const Reduction *f, unsigned k);
-/* --- max and min of floats by the terms' ranks (reduction/rank.c) --- */
-/* Makes the fold, at its start, one of ranks, if it is of that kind. */
+/* --- max and min of floats in parts that take an operation a term (reduction/rank.c) --- */
+/* Makes the fold, at its start, one of those, if it is of that kind. */
 void reduction_rank(Point *l, Reduction *f);
 void reduction_rank_term(Point *l, Reduction *f, ValId x);
 void reduction_rank_merge(Point *l, Reduction *f, const Reduction *g);

@@ -46,6 +46,7 @@ UNITS = {
     "passes/schedule/point/point.c": (("passes/scalar_test",),),
     "passes/schedule/reduction": (("passes/nest_test",),),
     "passes/schedule/reduction/block": (("passes/scan_test", "test_blocks"),),
+    "passes/schedule/reduction/rank": (("passes/extremes_test",),),
     "passes/schedule/reduction/search": (("tile/arg_search_test",),),
     "passes/schedule/rows/across": (("passes/across_test",),),
     "passes/schedule/rows/keep": (("passes/tile_test",),),

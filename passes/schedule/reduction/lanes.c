@@ -6,7 +6,7 @@
 void
 reduction_widen(Point *l, Reduction *f)
 {
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other, &f->third};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		*all[k] = point_widen(l, *all[k]);
 }
@@ -19,9 +19,9 @@ reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bool al
 	reduction_widen(l, f);
 	if (!keep)
 		return;
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other, &f->third};
 	const ValId old[REDUCTION_MAX_CARRIED] = {before.re, before.im, before.position, before.touched, before.fail,
-	                                          before.cut, before.other};
+	                                          before.cut, before.other, before.third};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*all[k] && !(f->searched && all[k] == &f->re)) /* touched tells which are terms */
 			*all[k] = tir_select(l->tir, keep, *all[k], old[k]);
@@ -85,7 +85,7 @@ lanes_of(Point *l, const Reduction *f, unsigned first, unsigned n)
 {
 	Reduction part = *f;
 	ValId *const all[REDUCTION_MAX_CARRIED] = {&part.re, &part.im, &part.position, &part.touched, &part.fail, &part.cut,
-	                                           &part.other};
+	                                           &part.other, &part.third};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++) {
 		if (!*all[k] || !tir_inst(l->tir, *all[k])->type.lanes)
 			continue;
@@ -100,9 +100,9 @@ static void
 halve(Point *l, Reduction *low, Reduction *high)
 {
 	ValId *const lo[REDUCTION_MAX_CARRIED] = {&low->re, &low->im, &low->position, &low->touched, &low->fail, &low->cut,
-	                                          &low->other};
+	                                          &low->other, &low->third};
 	ValId *const hi[REDUCTION_MAX_CARRIED] = {&high->re, &high->im, &high->position, &high->touched, &high->fail,
-	                                          &high->cut, &high->other};
+	                                          &high->cut, &high->other, &high->third};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*lo[k] && tir_inst(l->tir, *lo[k])->type.lanes)
 			tir_halves(l->tir, *lo[k], lo[k], hi[k]);
@@ -191,11 +191,11 @@ static Reduction
 moved(Point *l, const Reduction *f, const Reduction *unit, unsigned by, bool reverse)
 {
 	Reduction to = *f, from = *f, none = *unit;
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&to.re, &to.im, &to.position, &to.touched, &to.fail, &to.cut, &to.other};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&to.re, &to.im, &to.position, &to.touched, &to.fail, &to.cut, &to.other, &to.third};
 	ValId *const have[REDUCTION_MAX_CARRIED] = {&from.re, &from.im, &from.position, &from.touched, &from.fail,
-	                                            &from.cut, &from.other};
+	                                            &from.cut, &from.other, &from.third};
 	ValId *const empty[REDUCTION_MAX_CARRIED] = {&none.re, &none.im, &none.position, &none.touched, &none.fail,
-	                                             &none.cut, &none.other};
+	                                             &none.cut, &none.other, &none.third};
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++) {
 		if (!*all[k])
 			continue;

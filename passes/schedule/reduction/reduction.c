@@ -128,7 +128,7 @@ reduction_begin(Point *l)
 unsigned
 reduction_pack(const Reduction *f, ValId *carried)
 {
-	const ValId all[REDUCTION_MAX_CARRIED] = {f->re, f->im, f->position, f->touched, f->fail, f->cut, f->other};
+	const ValId all[REDUCTION_MAX_CARRIED] = {f->re, f->im, f->position, f->touched, f->fail, f->cut, f->other, f->third};
 	unsigned n = 0;
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (all[k])
@@ -139,7 +139,7 @@ reduction_pack(const Reduction *f, ValId *carried)
 void
 reduction_unpack(Reduction *f, const ValId *carried)
 {
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other};
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other, &f->third};
 	unsigned n = 0;
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*all[k])

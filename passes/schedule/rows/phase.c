@@ -570,6 +570,14 @@ loop_around(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, const ValId
 	point_release(b->l, mark);
 }
 
+/* How many vectors are side by side: in a block of threads one, whatever the phase is. */
+static unsigned
+phase_copies(const RowBuild *b, unsigned phase)
+{
+	unsigned own = b->r->phase[phase].copies;
+	return own < b->copies ? own : b->copies;
+}
+
 static void
 lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 {
@@ -583,7 +591,7 @@ lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 		return;
 	}
 	hi = tir_binary(l->tir, OP_MAX, hi, lo);
-	unsigned copies = phase_folds(b, phase) ? b->copies : 1; /* else its iterations overlap by themselves */
+	unsigned copies = phase_folds(b, phase) ? phase_copies(b, phase) : 1; /* else its iterations overlap by themselves */
 	ValId step = rows_int(b, (int64_t)(copies * l->lanes));
 	ValId whole = tir_binary(l->tir, OP_IDIV, tir_binary(l->tir, OP_SUB, hi, lo), step);
 	ValId rest = tir_binary(l->tir, OP_ADD, lo, tir_binary(l->tir, OP_MUL, whole, step));
@@ -599,7 +607,7 @@ lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 			whole_vectors(b, phase, axis, vectors, copies, position);
 		vector_loop(b, phase, axis, down ? vectors : tail, 1, position, !down);
 	}
-	b->ncopy = b->copies;
+	b->ncopy = phase_copies(b, phase);
 	put_touched(b, phase, lo, hi);
 }
 
@@ -717,7 +725,7 @@ run_phase(RowBuild *b, unsigned phase)
 	Rows *r = b->r;
 	unsigned ncopy = b->ncopy;
 	if (r->phase[phase].lanes)
-		b->ncopy = b->copies;
+		b->ncopy = phase_copies(b, phase);
 	set_where(b, phase, true);
 	/* the first phase waits for memory, the others compute on what it brought */
 	b->l->ahead_by = 1;

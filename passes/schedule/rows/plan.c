@@ -203,7 +203,7 @@ rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node
 		out->block = (uint8_t)rows_choose_block(&p);
 	ok = ok && rows_order_members(&p);
 	if (ok) {
-		out->copies = rows_choose_copies(&p);
+		rows_choose_copies(&p);
 		out->turns = rows_choose_turns(&p);
 		rows_find_tiles(&p);
 		rows_find_kept(&p);

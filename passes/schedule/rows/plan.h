@@ -88,7 +88,7 @@ void rows_find_inner_lanes(RowsPlan *p);
 /* --- work (work.c) --- */
 /* Rows.block, and, once the phases are known, Rows.copies and Rows.turns. */
 unsigned rows_choose_block(const RowsPlan *p);
-unsigned rows_choose_copies(const RowsPlan *p);
+void rows_choose_copies(const RowsPlan *p);
 unsigned rows_choose_turns(const RowsPlan *p);
 unsigned rows_choose_ahead(const RowsPlan *p);
 

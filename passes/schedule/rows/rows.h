@@ -66,6 +66,7 @@ typedef struct {
 	bool lanes;
 	bool late;                   /* runs when its task's rows are done, and goes through them again */
 	int8_t dir;                  /* of its loops: 1 up, -1 down, 0: its members take any */
+	uint8_t copies;              /* vectors side by side, where they run along its last loop */
 } RowPhase;
 
 typedef struct {
@@ -80,7 +81,7 @@ typedef struct {
 	ExprId tile[ROWS_MAX_TILES]; /* registers; how many lanes side by side a thread of a block then has */
 	uint8_t nkept;               /* of blocks of threads: reads that the blocked axis' values share, or, with tiles, */
 	ExprId kept[ROWS_MAX_KEPT];  /* other reads: they come before the stores of several of its values */
-	unsigned copies;             /* vectors side by side */
+	unsigned copies;             /* vectors side by side, the most of any phase's */
 	unsigned turns;              /* COLRED of blocks: rows side by side */
 	unsigned ahead;              /* MAP: elements along the lanes that are fetched ahead; 0: none are */
 	bool scans;                  /* some member does, or all are of a recurrence */

@@ -55,6 +55,7 @@ rows_choose_block(const RowsPlan *p)
 typedef struct {
 	const Graph *g;
 	unsigned ops;
+	bool folds, functions;
 } BodyOps;
 
 static void
@@ -62,6 +63,7 @@ count_op(void *user, ExprId e)
 {
 	BodyOps *c = user;
 	const Expr *p = expr_get(c->g, e);
+	c->functions |= op_info[p->op].flags & F_MATH;
 	if (op_info[p->op].flags & F_MATH)
 		c->ops += 12;
 	else if (op_info[p->op].cls == CLASS_MAP && p->dtype != DT_I64)
@@ -69,23 +71,28 @@ count_op(void *user, ExprId e)
 }
 
 /* The operations of an iteration of the phase, if it folds. */
-static unsigned
-phase_ops(const RowsPlan *p, unsigned phase)
+static BodyOps
+phase_body(const RowsPlan *p, unsigned phase)
 {
 	BodyOps c = {.g = p->g};
-	bool folds = false;
 	for (unsigned m = 0; m < p->r->nmember; m++) {
 		const RowMember *member = &p->r->member[m];
 		if (member->phase != phase)
 			continue;
-		folds |= member->node.nred > 0 || member->scans || member->steps;
+		c.folds |= member->node.nred > 0 || member->scans || member->steps;
 		expr_walk(p->g, p->scratch, member->node.body, count_op, &c);
 	}
-	return folds ? c.ops : 0;
+	return c.folds ? c : (BodyOps){.g = p->g};
+}
+
+static unsigned
+phase_ops(const RowsPlan *p, unsigned phase)
+{
+	return phase_body(p, phase).ops;
 }
 
 enum { FEW_OPS = 6, MANY_OPS = 10, SOME_OPS = 14, SHORT_LOOP = 256, AHEAD_ELEMENTS = 512, MANY_TURNS = 8,
-       SOME_TURNS = 4 };
+       SOME_TURNS = 4, FEW_LANES = 8 };
 
 static bool
 is_at_most(const Graph *g, ExprId e, int64_t most)
@@ -110,20 +117,33 @@ is_brief(const RowsPlan *p)
 }
 
 /* An addition takes four cycles, and its next one waits for it: a body of few operations needs four
- * accumulators to keep the machine busy, a long one none but its own. Columns also share what they read
- * from rows. */
-unsigned
+ * accumulators to keep the machine busy, a long one none but its own. A function's constants and what it computes fill
+ * 16 registers, which is what processors with vectors of FEW_LANES have: with another one beside it they are moved about. */
+static unsigned
+phase_copies(const RowsPlan *p, unsigned phase)
+{
+	BodyOps c = phase_body(p, phase);
+	if (!c.folds || (c.functions && p->facts->lanes <= FEW_LANES))
+		return 1;
+	return c.ops <= FEW_OPS ? 4 : c.ops <= SOME_OPS ? 2 : 1;
+}
+
+/* Columns also share what they read from rows, and have one number of copies for all phases. */
+void
 rows_choose_copies(const RowsPlan *p)
 {
-	const Rows *r = p->r;
+	Rows *r = p->r;
+	bool one = r->tmpl == TMPL_MAP || is_brief(p);
 	unsigned ops = 0;
-	if (r->tmpl == TMPL_MAP || is_brief(p))
-		return 1;
 	for (unsigned f = 0; f < r->nphase; f++)
 		ops = phase_ops(p, f) > ops ? phase_ops(p, f) : ops;
-	if (r->lanes_by_row && ops <= FEW_OPS)
-		return 8;
-	return ops <= FEW_OPS ? 4 : ops <= SOME_OPS || r->lanes_by_row ? 2 : 1;
+	unsigned all = ops <= FEW_OPS ? 8 : 2;
+	r->copies = 1;
+	for (unsigned f = 0; f < r->nphase; f++) {
+		unsigned copies = one ? 1 : r->lanes_by_row ? all : phase_copies(p, f);
+		r->phase[f].copies = (uint8_t)copies;
+		r->copies = copies > r->copies ? copies : r->copies;
+	}
 }
 
 /* A thread waits for memory about as long as it takes to add a hundred times: so many rows of its columns are on their
