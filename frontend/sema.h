@@ -326,11 +326,16 @@ typedef struct {
 	ExprId extent; /* 0: of a tensor that is in error, or not one */
 	Span at;
 	bool optional;
+	const Entity *tensor; /* with an extent: whose axis it is */
+	unsigned axis;
 	AstId read;    /* with extent 0: the READ, and where its name is looked up */
 	Env *env;
 } AxisUse;
-typedef VEC(AxisUse) AxisUses;
-/* The axes that the index subscripts alone in the expression. */
+typedef struct {
+	VEC(AxisUse) alone; /* the index is the whole subscript */
+	VEC(AxisUse) other; /* axes that the same expression reads by other subscripts than one number */
+} AxisUses;
+/* The axes that the expression reads, by the index alone and by others. */
 void range_scan(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses);
 /* Gives v the range 0..extent from those uses; false with an error that names it, or the tensor that
  * was to give the range. */

@@ -177,16 +177,26 @@ scan_rhs(Sema *s, Def *d, unsigned k, AxisUses *uses)
 		range_scan(s, ast_kid(s->ast, d->stmt, p), env, d->ivar[k], uses);
 }
 
-/* A declared range wins, with a warning where it leaves part of an axis unread. */
+static bool
+is_read_otherwise(const AxisUses *uses, const AxisUse *u)
+{
+	for (uint32_t i = 0; i < uses->other.n; i++)
+		if (uses->other.at[i].tensor == u->tensor && uses->other.at[i].axis == u->axis)
+			return true;
+	return false;
+}
+
+/* A declared range wins, with a warning where it leaves part of an axis unread; but of x[i + 1] - x[i]
+ * neither reads all. */
 static void
 warn_smaller(Sema *s, Def *d, unsigned k, const AxisUses *uses)
 {
-	for (uint32_t i = 0; i < uses->n; i++) {
-		ExprId other = uses->at[i].extent;
-		if (uses->at[i].optional || !other || other == d->extent[k]
-		    || !prove(s->facts, expr_binary(s->g, OP_LT, d->extent[k], other)))
+	for (uint32_t i = 0; i < uses->alone.n; i++) {
+		const AxisUse *u = &uses->alone.at[i];
+		if (u->optional || !u->extent || u->extent == d->extent[k] || is_read_otherwise(uses, u)
+		    || !prove(s->facts, expr_binary(s->g, OP_LT, d->extent[k], u->extent)))
 			continue;
-		Diag *g = diag_add(s->diags, DIAG_W0201, uses->at[i].at, "`%s` covers only a part of this axis",
+		Diag *g = diag_add(s->diags, DIAG_W0201, u->at, "`%s` covers only a part of this axis",
 		                   name_text(s->names, s->ivar.at[d->ivar[k]].name));
 		diag_note(s->diags, g, s->ivar.at[d->ivar[k]].at, "its range is declared here");
 		return;
@@ -204,18 +214,18 @@ range_one(Sema *s, Def *d, unsigned k, const ExprId *declared, bool quiet)
 	AxisUses uses = {0};
 	if (declared || written) {
 		if (declared && written)
-			vec_push(s->arena, &uses, ((AxisUse){.extent = declared[k], .at = ast_get(s->ast, sub)->at}));
+			vec_push(s->arena, &uses.alone, ((AxisUse){.extent = declared[k], .at = ast_get(s->ast, sub)->at}));
 		if (declared && written)
-			vec_push(s->arena, &uses, ((AxisUse){.extent = written, .at = ast_get(s->ast, sub)->at}));
+			vec_push(s->arena, &uses.alone, ((AxisUse){.extent = written, .at = ast_get(s->ast, sub)->at}));
 		extents_agree(s, &uses, s->ivar.at[d->ivar[k]].name);
 		set_range(s, d, k, declared ? declared[k] : written);
-		uses.n = 0;
+		uses.alone.n = 0;
 		scan_rhs(s, d, k, &uses);
 		warn_smaller(s, d, k, &uses);
 		return true;
 	}
 	scan_rhs(s, d, k, &uses);
-	if (quiet && uses.n == 0)
+	if (quiet && uses.alone.n == 0)
 		return false; /* a later round may know more */
 	bool ok = range_infer(s, d->ivar[k], &uses);
 	d->extent[k] = s->ivar.at[d->ivar[k]].hi;

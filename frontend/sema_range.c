@@ -62,13 +62,16 @@ scan_read(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
 		extent = NULL;
 	}
 	for (unsigned a = 0; a < rank && a < ast_get(s->ast, subs)->nkid; a++) {
-		AxisUse use = {.at = ast_get(s->ast, ast_kid(s->ast, subs, a))->at, .optional = n.flag};
+		AstId sub = ast_kid(s->ast, subs, a);
+		AxisUse use = {.at = ast_get(s->ast, sub)->at, .optional = n.flag};
 		if (extent)
-			use.extent = extent[a];
+			use.extent = extent[a], use.tensor = e, use.axis = a;
 		else
 			use.read = id, use.env = env;
-		if (is_alone(s, ast_kid(s->ast, subs, a), env, v))
-			vec_push(s->arena, uses, use);
+		if (is_alone(s, sub, env, v))
+			vec_push(s->arena, &uses->alone, use);
+		else if (ast_get(s->ast, sub)->kind != AST_NUM)
+			vec_push(s->arena, &uses->other, use);
 	}
 }
 
@@ -165,9 +168,9 @@ range_scan(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
 static ExprId
 first_use(const AxisUses *uses, bool optional)
 {
-	for (uint32_t i = 0; i < uses->n; i++)
-		if (uses->at[i].optional == optional && uses->at[i].extent)
-			return uses->at[i].extent;
+	for (uint32_t i = 0; i < uses->alone.n; i++)
+		if (uses->alone.at[i].optional == optional && uses->alone.at[i].extent)
+			return uses->alone.at[i].extent;
 	return 0;
 }
 
@@ -176,8 +179,8 @@ extents_agree(Sema *s, const AxisUses *uses, Name index)
 {
 	Graph *g = s->g;
 	const AxisUse *first = NULL;
-	for (uint32_t i = 0; i < uses->n; i++) {
-		const AxisUse *u = &uses->at[i];
+	for (uint32_t i = 0; i < uses->alone.n; i++) {
+		const AxisUse *u = &uses->alone.at[i];
 		if (u->optional || !u->extent)
 			continue;
 		if (!first)
@@ -207,8 +210,8 @@ static bool
 blame_tensors(Sema *s, const AxisUses *uses)
 {
 	bool any = false;
-	for (uint32_t i = 0; i < uses->n; i++) {
-		const AxisUse *u = &uses->at[i];
+	for (uint32_t i = 0; i < uses->alone.n; i++) {
+		const AxisUse *u = &uses->alone.at[i];
 		if (u->extent)
 			continue;
 		const AstNode *n = ast_get(s->ast, u->read);

@@ -157,9 +157,9 @@ inferred_ranges(Sema *s, Binder *b, AstId where, AstId args)
 			continue;
 		}
 		ExprId cut = 0;
-		for (uint32_t u = 0; u < uses.n; u++)
-			if (!uses.at[u].optional && uses.at[u].extent && uses.at[u].extent != cut)
-				cut = cut ? expr_binary(s->g, OP_MIN, cut, uses.at[u].extent) : uses.at[u].extent;
+		for (uint32_t u = 0; u < uses.alone.n; u++)
+			if (!uses.alone.at[u].optional && uses.alone.at[u].extent && uses.alone.at[u].extent != cut)
+				cut = cut ? expr_binary(s->g, OP_MIN, cut, uses.alone.at[u].extent) : uses.alone.at[u].extent;
 		s->ivar.at[id].clamp = cut;
 		if (cut)
 			s->ivar.at[id].cut = access_new(s, ACCESS_CUT, v.at);

@@ -199,8 +199,11 @@ def test_check(folder):
 
 
 def test_options_reach_the_frontend(folder):
-    expect(texo("check", GATHER), 0, "W0201")
-    expect(texo("check", "--werror", GATHER), 1, "W0201")
+    smaller = PROGRAMS.parents[1] / "lang/must_fail/sema_warn_smaller.tex"
+    expect(texo("check", smaller), 0, "W0201")
+    expect(texo("check", "--werror", smaller), 1, "W0201")
+    for program in [GATHER, *sorted((HERE.parents[1] / "examples").glob("*.tex"))]: # x[i + 1] - x[i] leaves nothing
+        expect(texo("check", "--werror", program), 0)
     expect(texo("run", AXPY, "-DN=4", "-q"), 0, out=["z: f32[4]"])
     expect(texo("run", AXPY, "-DQ=4"), 1, "E0706", "<command line>:1:4", "-D Q=4")
     expect(texo("run", AXPY, "-DNN=4"), 1, "E0706", "did you mean `N`?")

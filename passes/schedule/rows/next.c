@@ -30,7 +30,8 @@ collect_reads(RowBuild *b, ExprId e, Demanded *out)
 	}
 }
 
-/* Whether e is of memory that nothing in the kernel writes, along the lanes. */
+/* Whether e is of memory that nothing in the kernel writes, along the lanes, and the same for all that a fold
+ * goes through at them. */
 static bool
 may_come_early(const RowBuild *b, ExprId e, unsigned axis)
 {
@@ -41,7 +42,8 @@ may_come_early(const RowBuild *b, ExprId e, unsigned axis)
 	for (unsigned k = 0; k < p->narg; k++)
 		if (!expr_is_index(g, b->l->scratch, expr_arg(g, e, k)))
 			return false;
-	return expr_axes(g, b->l->scratch, e) >> axis & 1;
+	uint32_t axes = expr_axes(g, b->l->scratch, e), rows = (1u << b->r->nrow) - 1u;
+	return axes >> axis & 1 && !(axes & ~(rows | 1u << axis));
 }
 
 static bool
