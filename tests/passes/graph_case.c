@@ -171,6 +171,15 @@ extent_value(const Case *c, ExprId e)
 	return c->dim[p->ref];
 }
 
+static int64_t
+param_count(const Case *c, const Tensor *t)
+{
+	int64_t count = 1;
+	for (unsigned a = 0; a < t->rank; a++)
+		count *= extent_value(c, t->extent[a]);
+	return count;
+}
+
 static EvalInputs
 make_inputs(Case *c)
 {
@@ -179,17 +188,58 @@ make_inputs(Case *c)
 	const int64_t **shape = ARENA_ARRAY(c->arena, const int64_t *, n);
 	for (uint32_t k = 0; k < n; k++) {
 		const Tensor *t = &c->g->tensor.at[c->g->param.at[k]];
-		int64_t *s = ARENA_ARRAY(c->arena, int64_t, TG_MAX_RANK), count = 1, bytes;
+		int64_t *s = ARENA_ARRAY(c->arena, int64_t, TG_MAX_RANK), count = param_count(c, t), bytes;
 		for (unsigned a = 0; a < t->rank; a++)
-			count *= s[a] = extent_value(c, t->extent[a]);
+			s[a] = extent_value(c, t->extent[a]);
 		dtype_bytes(t->dtype, count, &bytes);
 		uint8_t *packed = arena_alloc(c->arena, (size_t)bytes + 1);
 		for (int64_t i = 0; i < count; i++)
 			eval_store(t->dtype, packed, i, random_value(c, k, t->dtype));
-		data[k] = c->given[k] ? c->given[k] : packed;
+		if (c->given[k] && bytes)
+			memcpy(packed, c->given[k], (size_t)bytes);
+		data[k] = packed;
 		shape[k] = s;
 	}
 	return (EvalInputs){data, shape};
+}
+
+/* --- what the oracle says --- */
+
+struct Asked {
+	const char *graph;
+	EvalInputs in;
+	EvalOutputs said;
+	Asked *next;
+};
+
+static bool
+same_inputs(const Case *c, const EvalInputs *x, const EvalInputs *y)
+{
+	for (uint32_t k = 0; k < c->g->param.n; k++) {
+		const Tensor *t = &c->g->tensor.at[c->g->param.at[k]];
+		int64_t bytes;
+		dtype_bytes(t->dtype, param_count(c, t), &bytes);
+		if (memcmp(x->data[k], y->data[k], (size_t)bytes) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* Most of a case's time is the oracle's, which sees no schedule: of the same graph it is asked once. */
+static const EvalOutputs *
+ask_oracle(const Case *c, const EvalInputs *in, Asked **asked)
+{
+	Text t;
+	text_init(&t, c->arena);
+	graph_print(c->g, &t);
+	for (const Asked *x = *asked; x; x = x->next)
+		if (strcmp(x->graph, text_get(&t)) == 0 && same_inputs(c, &x->in, in))
+			return &x->said;
+	Asked *new = ARENA_NEW(c->arena, Asked);
+	*new = (Asked){.graph = text_get(&t), .in = *in, .next = *asked};
+	assert_int_equal(graph_eval(c->g, c->arena, in, 0, &new->said), EVAL_OK);
+	*asked = new;
+	return &new->said;
 }
 
 /* --- running --- */
@@ -295,17 +345,16 @@ typedef struct {
 } Matrices;
 
 static void
-run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, CaseRun *out)
+run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked, CaseRun *out)
 {
 	Case c = {.arena = a, .g = graph_new(a, names_new(a)), .seed = 42};
-	EvalOutputs want;
 	Text log;
 	c.g->fp = f->fp;
 	c.g->name = name_cstr(c.g->names, "t");
 	build(&c);
 	EvalInputs in = make_inputs(&c);
 	graph_decide(c.g);
-	assert_int_equal(graph_eval(c.g, a, &in, 0, &want), EVAL_OK);
+	const EvalOutputs *want = ask_oracle(&c, &in, asked);
 	text_init(&log, a);
 	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = by.roles,
 	                 .warp_mma = by.roles || by.warps, .roles_tile = (uint8_t)(by.roles ? by.tile : 0),
@@ -322,10 +371,10 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, CaseRun *out)
 		fail_msg("%s\n%s", got.error, text_get(&tir));
 	}
 	if (c.any_fault) {
-		compare_status(&c, &want, &got, out);
+		compare_status(&c, want, &got, out);
 	} else {
-		assert_int_equal(got.fault, want.fault);
-		assert_int_equal(got.cut, want.cut);
+		assert_int_equal(got.fault, want->fault);
+		assert_int_equal(got.cut, want->cut);
 	}
 	out->fault = got.fault;
 	out->cut = got.cut;
@@ -349,35 +398,36 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, CaseRun *out)
 		out->roles |= p->kernel.at[k].tir->channel.n > 0;
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;
 	out->serial = p->kernel.at[0].serial;
-	if (!got.fault && !want.fault) {
-		compare(&c, &want, &got, out);
-		compare_bits(&c, &want, &got, out);
+	if (!got.fault && !want->fault) {
+		compare(&c, want, &got, out);
+		compare_bits(&c, want, &got, out);
 	}
 }
 
 const unsigned case_configs = sizeof configs / sizeof *configs;
 
 void
-case_run_one(Arena *a, CaseFn *build, unsigned k, CaseRun *out)
+case_run_one(Arena *a, CaseFn *build, unsigned k, Asked **asked, CaseRun *out)
 {
-	run_config(a, build, &configs[k], (Matrices){0}, out);
+	run_config(a, build, &configs[k], (Matrices){0}, asked, out);
 	if (out->mismatches)
 		fail_msg("configuration %u: %s", k, out->message);
 }
 
 static CaseRun
-run_all(Arena *a, CaseFn *build)
+run_all(Arena *a, CaseFn *build, Asked **asked)
 {
 	CaseRun out = {0};
 	for (unsigned k = 0; k < case_configs; k++)
-		case_run_one(a, build, k, &out);
+		case_run_one(a, build, k, asked, &out);
 	return out;
 }
 
 CaseRun
 case_run(Arena *a, CaseFn *build)
 {
-	CaseRun out = run_all(a, build);
+	Asked *asked = NULL;
+	CaseRun out = run_all(a, build, &asked);
 	assert_true(out.compared > 0 || out.fault);
 	return out;
 }
@@ -386,11 +436,13 @@ case_run(Arena *a, CaseFn *build)
 
 static Unwind unwind;
 static Arena arena;
+static Asked *known; /* in it */
 
 int
 case_setup(void **state)
 {
 	(void)state;
+	known = NULL;
 	arena_init(&arena, &host_default()->memory, &unwind);
 	return 0;
 }
@@ -408,7 +460,9 @@ case_try(CaseFn *build)
 {
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	return case_run(&arena, build);
+	CaseRun out = run_all(&arena, build, &known);
+	assert_true(out.compared > 0 || out.fault);
+	return out;
 }
 
 void
@@ -416,7 +470,7 @@ case_try_nothing(CaseFn *build)
 {
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	CaseRun out = run_all(&arena, build);
+	CaseRun out = run_all(&arena, build, &known);
 	assert_true(out.compared == 0 && !out.fault);
 }
 
@@ -435,7 +489,7 @@ try_one(CaseFn *build, unsigned k)
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	case_run_one(&arena, build, k, &out);
+	case_run_one(&arena, build, k, &known, &out);
 	assert_true(out.compared > 0 || out.fault);
 	return out;
 }
@@ -459,7 +513,7 @@ case_try_roles(CaseFn *build, bool split, unsigned tile)
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, split ? &several : &one, (Matrices){true, true, tile}, &out);
+	run_config(&arena, build, split ? &several : &one, (Matrices){true, true, tile}, &known, &out);
 	if (out.mismatches)
 		fail_msg("with roles: %s", out.message);
 	assert_true(out.compared > 0);
@@ -473,7 +527,7 @@ case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned ti
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, &one, (Matrices){false, true, tile}, &out);
+	run_config(&arena, build, &one, (Matrices){false, true, tile}, &known, &out);
 	if (out.mismatches)
 		fail_msg("with tiles of warps: %s", out.message);
 	assert_true(out.compared > 0);
@@ -487,7 +541,7 @@ case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split)
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, &one, (Matrices){0}, &out);
+	run_config(&arena, build, &one, (Matrices){0}, &known, &out);
 	if (out.mismatches)
 		fail_msg("with tiles of threads: %s", out.message);
 	assert_true(out.compared > 0);

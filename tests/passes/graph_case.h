@@ -65,10 +65,13 @@ typedef struct {
 	const void *first_result;  /* of the first configuration, packed */
 } CaseRun;
 
+/* The oracle's answers so far, in the arena of the graphs that they are about; NULL: none. */
+typedef struct Asked Asked;
+
 /* Builds and runs in every configuration. Fails the test when anything differs from the oracle. */
 CaseRun case_run(Arena *a, CaseFn *build);
 /* The same in configuration k alone, for long runs; the configurations' number is case_configs. */
-void case_run_one(Arena *a, CaseFn *build, unsigned k, CaseRun *out);
+void case_run_one(Arena *a, CaseFn *build, unsigned k, Asked **asked, CaseRun *out);
 extern const unsigned case_configs;
 /* cmocka's: an arena for each test, and case_run in it, where an unwinding fails the test. */
 int case_setup(void **state);

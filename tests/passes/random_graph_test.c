@@ -26,7 +26,8 @@ static void
 run_seed(CaseRun *total)
 {
 	CaseRun out = {0};
-	case_run_one(&arena, build, (unsigned)(seed % case_configs), &out);
+	Asked *asked = NULL;
+	case_run_one(&arena, build, (unsigned)(seed % case_configs), &asked, &out);
 	total->compared += out.compared;
 	total->fault += out.fault != 0;
 	total->cut += out.cut != 0;
