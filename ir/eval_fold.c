@@ -22,15 +22,17 @@ largest(DType t)
 
 /* The exponent of the lowest set bit of x != 0, and its odd part. */
 static int
-lowest_bit(long double x, long double *odd)
+lowest_bit(long double x, uint64_t *odd)
 {
-	int ex;
-	uint64_t m = (uint64_t)ldexpl(frexpl(fabsl(x), &ex), 64);
-	int zeros = 0;
-	for (; (m & 1) == 0; m >>= 1)
-		zeros++;
-	*odd = (long double)m;
-	return ex - 64 + zeros;
+	int ex, zeros;
+	uint64_t m;
+	if (!number_bits(fabsl(x), &m, &ex)) {
+		m = (uint64_t)ldexpl(frexpl(fabsl(x), &ex), 64);
+		ex -= 64;
+	}
+	zeros = __builtin_ctzll(m);
+	*odd = m >> zeros;
+	return ex + zeros;
 }
 
 DType
@@ -62,29 +64,29 @@ fold_dtype(const Fold *f)
 /* --- free sums --- */
 
 static void
-sum_term(FoldSum *s, const Val *x)
+sum_term(FoldSum *s, long double re, double err, bool soft)
 {
-	if (val_is_nan(x)) {
+	if (isnan(re) && err == 0) {
 		s->nan = true;
 		return;
 	}
-	if (!isfinite(x->err) || (isinf(x->re) && x->soft)) {
+	if (!isfinite(err) || (isinf(re) && soft)) {
 		s->unknown = true;
 		return;
 	}
-	if (isinf(x->re)) {
-		*(x->re > 0 ? &s->pinf : &s->ninf) = true;
+	if (isinf(re)) {
+		*(re > 0 ? &s->pinf : &s->ninf) = true;
 		return;
 	}
-	long double odd;
-	s->sum += x->re;
-	s->abs += fabsl(x->re) + x->err;
-	s->pos += fmaxl(0, x->re + x->err);
-	s->neg += fmaxl(0, x->err - x->re);
-	s->err += x->err;
-	s->inexact |= x->err > 0;
-	if (x->re != 0 && x->err == 0) {
-		int low = lowest_bit(x->re, &odd);
+	uint64_t odd;
+	s->sum += re;
+	s->abs += fabsl(re) + err;
+	s->pos += re + err > 0 ? re + err : 0;
+	s->neg += err - re > 0 ? err - re : 0;
+	s->err += err;
+	s->inexact |= err > 0;
+	if (re != 0 && err == 0) {
+		int low = lowest_bit(re, &odd);
 		s->quantum = low < s->quantum ? low : s->quantum;
 	}
 }
@@ -145,13 +147,13 @@ static void
 product_term(Fold *f, const Val *x)
 {
 	Val a = f->acc, b = val_hard(*x);
-	long double odd;
+	uint64_t odd;
 	double u = unit_roundoff(f->dtype);
 	f->re.inexact |= b.err > 0;
 	f->re.unknown |= !isfinite(b.err);
 	if (b.re != 0 && val_finite(&b)) {
 		lowest_bit(b.re, &odd);
-		f->odd *= odd;
+		f->odd *= (long double)odd;
 		f->big *= fmaxl(1, fabsl(b.re) + b.err);
 		f->small *= fminl(1, fmaxl(fabsl(b.re) - b.err, 0x1p-1074L));
 	}
@@ -292,27 +294,24 @@ unit(const Fold *f)
 }
 
 static void
-free_term(Fold *f, Val x)
+free_term(Fold *f, const Val *x)
 {
 	if (f->monoid == MON_SUM) {
-		Val im = {.re = x.im, .err = x.ierr};
 		if (f->n == 0) /* so that a sum of only -0 is -0 */
-			f->re.sum = copysignl(0, x.re), f->im.sum = copysignl(0, x.im);
-		sum_term(&f->re, &x);
+			f->re.sum = copysignl(0, x->re), f->im.sum = copysignl(0, x->im);
+		sum_term(&f->re, x->re, x->err, x->soft);
 		if (f->dtype == DT_C64)
-			sum_term(&f->im, &im);
-		if (f->n == 0)
-			f->acc = x;
+			sum_term(&f->im, x->im, x->ierr, false);
 	} else {
 		if (f->n == 0)
 			f->acc = val_float(1);
 		if (f->dtype == DT_C64)
-			complex_product_term(f, &x);
+			complex_product_term(f, x);
 		else
-			product_term(f, &x);
-		if (f->n == 0)
-			f->acc = x;
+			product_term(f, x);
 	}
+	if (f->n == 0)
+		f->acc = *x;
 }
 
 /* --- arg --- */
@@ -374,7 +373,8 @@ arg_result(const Fold *f)
 void
 fold_init(Fold *f, Val v)
 {
-	fold_term(f, val_int(1), v, 0);
+	const Val yes = val_int(1);
+	fold_term(f, &yes, &v, 0);
 	f->touched = val_int(0);
 }
 
@@ -397,11 +397,12 @@ uncertain_term(Fold *f, bool present, Val x, int64_t index)
 			x.re = x.im = 0;
 		if (!isfinite(x.err))
 			x = val_unknown();
-		free_term(f, x);
+		free_term(f, &x);
 		return;
 	}
 	if (is_free(f)) {
-		free_term(f, val_unknown());
+		x = val_unknown();
+		free_term(f, &x);
 		return;
 	}
 	if (f->n == 0 && monoid_info[f->monoid].unit == UNIT_NONE) {
@@ -424,27 +425,26 @@ certain_term(Fold *f, Val x)
 }
 
 void
-fold_term(Fold *f, Val present, Val x, int64_t index)
+fold_term(Fold *f, const Val *present, const Val *x, int64_t index)
 {
-	if (present.err == 0 && !present.i)
+	if (present->err == 0 && !present->i)
 		return;
 	if (!f->fault)
-		f->fault = x.fault;
+		f->fault = x->fault;
 	if (!f->cut)
-		f->cut = x.cut;
-	f->ambiguous |= x.ambiguous;
-	if (present.err > 0 && x.absent)
-		x = val_unknown();
-	f->absent |= x.absent;
-	f->touched = logic(f->touched, present, true);
-	if (present.err > 0)
-		uncertain_term(f, present.i != 0, x, index);
+		f->cut = x->cut;
+	f->ambiguous |= x->ambiguous;
+	f->absent |= x->absent && present->err == 0;
+	if (f->touched.err > 0 || !f->touched.i) /* or it stays what it is */
+		f->touched = logic(f->touched, *present, true);
+	if (present->err > 0)
+		uncertain_term(f, present->i != 0, x->absent ? val_unknown() : *x, index);
 	else if (monoid_info[f->monoid].index)
-		arg_term(f, x, index);
+		arg_term(f, *x, index);
 	else if (is_free(f))
 		free_term(f, x);
 	else
-		certain_term(f, x);
+		certain_term(f, *x);
 	f->n++;
 }
 

@@ -36,7 +36,7 @@ void fold_start(Fold *f, Monoid m, FpMode fp, DType dtype, bool ordered, bool co
 /* The value that the fold starts from; it does not count as a term. */
 void fold_init(Fold *f, Val v);
 /* present: bool, whether the term is there; an uncertain one is bounded both ways. */
-void fold_term(Fold *f, Val present, Val term, int64_t index);
+void fold_term(Fold *f, const Val *present, const Val *term, int64_t index);
 /* Absent when nothing arrived and the monoid has no unit. */
 Val fold_result(const Fold *f);
 /* The type of fold_result. */

@@ -188,6 +188,8 @@ spend_term(Run *r)
 	return !r->too_large;
 }
 
+static const Val always = {.i = 1}, never = {.i = 0};
+
 static void
 fold_inherit(Fold *f, const Val *v)
 {
@@ -197,6 +199,13 @@ fold_inherit(Fold *f, const Val *v)
 		f->cut = v->cut;
 	f->ambiguous |= v->ambiguous;
 	f->absent |= v->absent;
+}
+
+static void
+fold_unknown(Fold *f)
+{
+	const Val unknown = val_unknown();
+	fold_term(f, &always, &unknown, 0);
 }
 
 static Val
@@ -217,7 +226,7 @@ open_range(Run *r, NodeRun *nr, Fold *f, unsigned k)
 	int64_t lo = range_value(r, f, nr->lo[k], &certain).i, hi = range_value(r, f, nr->hi[k], &certain).i;
 	int64_t top = nr->clamp[k] ? range_value(r, f, nr->clamp[k], &certain).i : hi;
 	if (!certain) {
-		fold_term(f, val_int(1), val_unknown(), 0);
+		fold_unknown(f);
 		return (Range){0};
 	}
 	if (hi <= lo)
@@ -266,28 +275,28 @@ each_term(Run *r, NodeRun *nr, Fold *f, TermFn *term)
 }
 
 /* The guard's value; where it may hold the body's too. */
-static Val
-term_value(Run *r, NodeRun *nr, Fold *f, Val *body)
+static const Val *
+term_value(Run *r, NodeRun *nr, Fold *f, const Val **body)
 {
-	Val present = val_int(1);
+	const Val *present = &always;
 	if (nr->guard) {
-		present = *code_run(r, nr->guard);
-		fold_inherit(f, &present);
-		if (present.absent || (present.err == 0 && !present.i))
-			return val_int(0);
+		present = code_run(r, nr->guard);
+		fold_inherit(f, present);
+		if (present->absent || (present->err == 0 && !present->i))
+			return &never;
 	}
-	*body = *code_run(r, nr->body);
+	*body = code_run(r, nr->body);
 	return present;
 }
 
 static void
 reduce_term(Run *r, NodeRun *nr, Fold *f, int64_t position)
 {
-	Val body, present;
+	const Val *body;
 	if (!spend_term(r))
 		return;
-	present = term_value(r, nr, f, &body);
-	if (present.err > 0 || present.i)
+	const Val *present = term_value(r, nr, f, &body);
+	if (present->err > 0 || present->i)
 		fold_term(f, present, body, position);
 }
 
@@ -296,11 +305,11 @@ reduce_term(Run *r, NodeRun *nr, Fold *f, int64_t position)
 static void
 scatter_term(Run *r, NodeRun *nr, Fold *all, int64_t position)
 {
-	Val body, present;
+	const Val *body;
 	if (!spend_term(r))
 		return;
-	present = term_value(r, nr, all, &body);
-	if (present.err == 0 && !present.i)
+	const Val *present = term_value(r, nr, all, &body);
+	if (present->err == 0 && !present->i)
 		return;
 	const RunTensor *out = &r->tensor[nr->n->out];
 	int64_t at = 0;
@@ -311,7 +320,7 @@ scatter_term(Run *r, NodeRun *nr, Fold *all, int64_t position)
 			all->uncertain = true;
 		if (v.i < 0 || v.i >= out->extent[a]) {
 			r->failing[nr->n->target_access[a]] = true;
-			if (!all->fault && present.i && !v.absent && v.err == 0)
+			if (!all->fault && present->i && !v.absent && v.err == 0)
 				all->fault = nr->n->target_access[a];
 			all->absent |= !nr->n->target_access[a];
 			return;
@@ -352,7 +361,7 @@ scatter_run(Run *r, NodeRun *nr)
 		f->cut = f->cut ? f->cut : all.cut;
 		f->absent |= all.absent;
 		if (all.uncertain) /* a target that is not certain */
-			fold_term(f, val_int(1), val_unknown(), 0);
+			fold_unknown(f);
 	}
 }
 

@@ -28,6 +28,30 @@ static const FloatFormat formats[DT_COUNT] = {
 	[DT_C64] = {24, -149, 23, FLT_MAX, true, true},
 };
 
+/* x * 2^e, which is exact. */
+static long double
+scaled(long double x, int e)
+{
+	if (e < -1022 || e > 1023)
+		return ldexpl(x, e);
+	double two_to_e;
+	uint64_t bits = (uint64_t)(e + 1023) << 52;
+	memcpy(&two_to_e, &bits, sizeof bits);
+	return x * two_to_e;
+}
+
+/* That of frexpl. */
+static int
+exponent(long double m)
+{
+	uint64_t bits;
+	int e;
+	if (number_bits(m, &bits, &e))
+		return e + 53;
+	frexpl(m, &e);
+	return e;
+}
+
 /* To the nearest power of two, the even exponent field on ties. */
 static long double
 round_scale(long double x)
@@ -48,10 +72,9 @@ round_scale(long double x)
 static long double
 round_magnitude(const FloatFormat *f, long double m)
 {
-	int ex;
-	frexpl(m, &ex);
+	int ex = exponent(m);
 	int q = ex - f->digits > f->low ? ex - f->digits : f->low;
-	return ldexpl(rintl(ldexpl(m, -q)), q);
+	return scaled(rintl(scaled(m, -q)), q);
 }
 
 long double
@@ -81,10 +104,9 @@ number_ulp(DType t, double x)
 	x = fabs(x);
 	if (!(x <= f->max))
 		x = f->max;
-	int ex;
-	frexp(x, &ex);
+	int ex = exponent(x);
 	int q = x > 0 && ex - f->digits > f->low ? ex - f->digits : f->low;
-	return ldexp(1, q);
+	return (double)scaled(1, q);
 }
 
 /* From here on a correctly rounded result is infinite. */
@@ -210,9 +232,9 @@ decode_float(DType t, uint64_t b)
 	else if (t == DT_F8E4M3 && rest == 0x7f)
 		m = NAN;
 	else if (ex == 0)
-		m = ldexpl((long double)mant, f->low);
+		m = scaled((long double)mant, f->low);
 	else
-		m = ldexpl((long double)(mant | one << f->mantissa), f->low + (int)ex - 1);
+		m = scaled((long double)(mant | one << f->mantissa), f->low + (int)ex - 1);
 	return sign ? -m : m;
 }
 

@@ -12,6 +12,7 @@
 #define TEXO_IR_EVAL_VALUE_H
 
 #include <math.h>
+#include <string.h>
 
 #include "ir/eval.h"
 
@@ -27,6 +28,18 @@ typedef struct {
 } Val;
 
 /* --- eval_number.c: element types --- */
+/* A normal double x > 0 as m * 2^e with 53 bits of m; false for others, which take the functions of <math.h>. */
+static inline bool
+number_bits(long double x, uint64_t *m, int *e)
+{
+	double d = (double)x;
+	uint64_t bits;
+	memcpy(&bits, &d, sizeof bits);
+	*m = (bits & 0xfffffffffffff) | UINT64_C(1) << 52;
+	*e = (int)(bits >> 52) - 1075;
+	return (long double)d == x && bits >> 52 && bits >> 52 < 0x7ff;
+}
+
 /* x rounded once to t, as LANGUAGE.md's casts between floats do. */
 long double number_round(DType t, long double x);
 /* The distance of neighbouring values of t at |x|. */
