@@ -2,8 +2,10 @@
  * a maximum of columns: a task takes several rows, and what they share is loaded once, before them. Else each row
  * would get it from the L2 cache again.
  *
- * A task has as many rows as leave tasks enough for all of a GPU, at most KEPT_ROWS. As in tile.c, only what
- * can't fault is read before it is wanted, under the test of its own bounds. */
+ * A task has as many rows as leave tasks enough for all of a GPU, at most KEPT_ROWS. Threads that go through rows one after
+ * the other wait for each of them; where tasks are short, others begin meanwhile. So there are more tasks where a row
+ * reads as much beside what is kept, which then comes from the L2 cache more often. As in tile.c, only what can't fault is
+ * read before it is wanted, under the test of its own bounds. */
 #include "passes/schedule/rows/build.h"
 #include "passes/schedule/rows/plan.h"
 
@@ -13,13 +15,14 @@
 
 enum {
 	KEPT_ROWS = 16,
-	KEPT_TASKS = 16 /* for each multiprocessor: two blocks after one another at each of its places */
+	KEPT_TASKS = 32, /* for each multiprocessor: four blocks after one another at each of its places */
+	LESS_KEPT_TASKS = 64 /* where no more is kept than read beside it */
 };
 
 typedef struct {
 	RowsPlan *p;
 	unsigned axis;  /* of the rows, along which it is the same */
-	bool differs;   /* another read along the lanes is not */
+	unsigned other; /* bits of an element of other reads along the lanes */
 } Find;
 
 static void
@@ -32,7 +35,7 @@ find_read(void *user, ExprId e)
 		return;
 	uint32_t in = expr_axes(f->p->g, f->p->scratch, e), lane = 1u << (r->nrow - 1u);
 	if (!(in & lane) || (in >> f->axis & 1)) {
-		f->differs |= in & lane;
+		f->other += in & lane ? dtype_info[read->dtype].bits : 0;
 		if (!BUG(kept_though_rows_differ) || !(in & lane))
 			return;
 	}
@@ -54,10 +57,14 @@ rows_find_kept(RowsPlan *p)
 		Find f = {.p = p, .axis = k};
 		for (unsigned m = 0; m < r->nmember; m++)
 			node_walk(p->g, p->scratch, &r->member[m].node, find_read, &f);
-		if (r->nkept && f.differs)
+		unsigned kept = 0;
+		for (unsigned n = 0; n < r->nkept; n++)
+			kept += dtype_info[expr_get(p->g, r->kept[n])->dtype].bits;
+		if (r->nkept && f.other)
 			r->block = (uint8_t)(k + 1);
 		else
 			r->nkept = 0;
+		r->less_kept = kept <= f.other;
 	}
 }
 
@@ -67,7 +74,8 @@ rows_kept_rows(Graph *g, const Rows *r, ExprId strips)
 	ExprId tasks = strips, one = expr_int(g, DT_I64, 1);
 	for (unsigned k = 0; k + 1u < r->nrow; k++)
 		tasks = expr_binary(g, OP_MUL, tasks, r->extent[k]);
-	ExprId rows = expr_binary(g, OP_IDIV, tasks, expr_int(g, DT_I64, (int64_t)KEPT_TASKS * cost_machine(true, 0)->threads));
+	int64_t most = (r->less_kept ? LESS_KEPT_TASKS : KEPT_TASKS) * (int64_t)cost_machine(true, 0)->threads;
+	ExprId rows = expr_binary(g, OP_IDIV, tasks, expr_int(g, DT_I64, most));
 	return expr_binary(g, OP_MAX, one, expr_binary(g, OP_MIN, rows, expr_int(g, DT_I64, KEPT_ROWS)));
 }
 

@@ -81,6 +81,7 @@ typedef struct {
 	ExprId tile[ROWS_MAX_TILES]; /* registers; how many lanes side by side a thread of a block then has */
 	uint8_t nkept;               /* of blocks of threads: reads that the blocked axis' values share, or, with tiles, */
 	ExprId kept[ROWS_MAX_KEPT];  /* other reads: they come before the stores of several of its values */
+	bool less_kept;              /* no more bits of an element than are read beside them */
 	unsigned copies;             /* vectors side by side, the most of any phase's */
 	unsigned turns;              /* COLRED of blocks: rows side by side */
 	unsigned ahead;              /* MAP: elements along the lanes that are fetched ahead; 0: none are */
