@@ -98,7 +98,9 @@ rows_begin_fold(RowBuild *b, RowMember *m)
 		f.touched = 0;
 	}
 	if (has_lanes(b, m)) {
-		if (!b->kernel->plan.threads) /* GPUs have such a max and min */
+		/* GPUs have such a max and min; of columns there are more side by side than registers for several parts of each,
+		 * and a scan joins all parts at every vector */
+		if (!b->kernel->plan.threads && !b->r->lanes_by_row && !m->scans)
 			reduction_rank(b->l, &f);
 		else if (rows_is_folded(m) && !m->scans && !m->side && rows_phase_is_held(b->r, b->kernel->plan.held, m->phase))
 			reduction_search(&f); /* positions are numbers of lanes */

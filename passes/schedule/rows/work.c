@@ -52,10 +52,12 @@ rows_choose_block(const RowsPlan *p)
 
 /* --- copies --- */
 
+enum { FUNCTION_OPS = 12 };
+
 typedef struct {
 	const Graph *g;
 	unsigned ops;
-	bool folds, functions;
+	bool folds;
 } BodyOps;
 
 static void
@@ -63,9 +65,8 @@ count_op(void *user, ExprId e)
 {
 	BodyOps *c = user;
 	const Expr *p = expr_get(c->g, e);
-	c->functions |= op_info[p->op].flags & F_MATH;
 	if (op_info[p->op].flags & F_MATH)
-		c->ops += 12;
+		c->ops += FUNCTION_OPS;
 	else if (op_info[p->op].cls == CLASS_MAP && p->dtype != DT_I64)
 		c->ops++;
 }
@@ -117,15 +118,16 @@ is_brief(const RowsPlan *p)
 }
 
 /* An addition takes four cycles, and its next one waits for it: a body of few operations needs four
- * accumulators to keep the machine busy, a long one none but its own. A function's constants and what it computes fill
- * 16 registers, which is what processors with vectors of FEW_LANES have: with another one beside it they are moved about. */
+ * accumulators to keep the machine busy, a long one none but its own. Two vectors of a function fill 16 registers, which is
+ * what processors with vectors of FEW_LANES have: with anything beside it they are moved about. */
 static unsigned
 phase_copies(const RowsPlan *p, unsigned phase)
 {
 	BodyOps c = phase_body(p, phase);
-	if (!c.folds || (c.functions && p->facts->lanes <= FEW_LANES))
+	unsigned some = p->facts->lanes <= FEW_LANES ? FUNCTION_OPS : SOME_OPS;
+	if (!c.folds)
 		return 1;
-	return c.ops <= FEW_OPS ? 4 : c.ops <= SOME_OPS ? 2 : 1;
+	return c.ops <= FEW_OPS ? 4 : c.ops <= some ? 2 : 1;
 }
 
 /* Columns also share what they read from rows, and have one number of copies for all phases. */
