@@ -146,12 +146,25 @@ encode_ieee(const Ex *x, const Narrow *f, unsigned width, ValId bits)
 	return ex_select(x, nan, ex_bits(x, (uint32_t)f->nan), ex_or(x, code, sign));
 }
 
+/* The upper half, to which the lower one carries; no carry reaches the sign but a NaN's. */
+static ValId
+encode_bf16(const Ex *x, ValId a, ValId bits)
+{
+	ValId odd = BUG(narrow_ties_up) ? ex_bits(x, 1) : ex_and(x, ex_shr(x, bits, 16), ex_bits(x, 1));
+	ValId code = ex_shr(x, ex_add(x, ex_add(x, bits, ex_bits(x, 0x7fff)), odd), 16);
+	return ex_select(x, tir_binary(x->k, OP_EQ, a, a), code, ex_bits(x, (uint32_t)narrow[DT_BF16].nan));
+}
+
 static ValId
 from_f32(const Ex *x, ValId a, DType to)
 {
-	ValId bits = ex_to_bits(x, a);
-	ValId code = to == DT_E8M0 ? encode_e8m0(x, bits)
-	                           : encode_ieee(x, &narrow[to], dtype_info[to].bits, bits);
+	ValId bits = ex_to_bits(x, a), code;
+	if (to == DT_E8M0)
+		code = encode_e8m0(x, bits);
+	else if (to == DT_BF16)
+		code = encode_bf16(x, a, bits);
+	else
+		code = encode_ieee(x, &narrow[to], dtype_info[to].bits, bits);
 	DType width = to == DT_E8M0 ? DT_U8 : narrow[to].bits;
 	return tir_bitcast(x->k, to, tir_cast(x->k, width, code));
 }
