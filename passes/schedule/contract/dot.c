@@ -41,15 +41,15 @@ contract_dot_tiles(Contract *c)
 	ValId one = contract_int(c, 1), zero = contract_int(c, 0);
 	ValId nrow = tir_binary(k, OP_SUB, c->row1, c->row0);
 	ValId column = tir_for(k, zero, tir_binary(k, OP_SUB, c->column1, c->column0), one, NULL, 0);
-	ValId row = tir_for(k, zero, nrow, one, NULL, 0);
-	ValId tile = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, column, nrow), row);
 	ValId kept = tir_binary(k, OP_ADD, column, tir_binary(k, OP_SUB, c->column0, c->kept0));
+	ValId least = column_least(c, kept), row = tir_for(k, zero, nrow, one, NULL, 0);
+	ValId tile = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, column, nrow), row);
 	start_tile(c, tile);
 	dot_product(k, &(DotProduct){
 		.rows = c->rows.width, .columns = c->columns.width, .pairs = p->pairs, .lanes = p->lanes, .chained = p->chained,
 		.c = {c->tiles, 1, {tile}}, .a = {c->row_pairs, 1, {row}}, .b = {c->column_pairs, 2, {c->slot, kept}},
 		.groups = tir_binary(k, OP_SUB, c->term1, c->term0),
-		.least_a = tir_load(k, c->row_least, &row, 0, 0, 0), .least_b = column_least(c, kept)});
+		.least_a = tir_load(k, c->row_least, &row, 0, 0, 0), .least_b = least});
 	tir_end_for(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
 }
