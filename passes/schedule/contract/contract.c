@@ -192,14 +192,15 @@ choose_pairs(KernelPlan *p, TirDotUnit unit)
 		p->tile_rows = p->tile_columns = 32;
 }
 
-/* Of one block of terms, a piece of packed columns is near a thread, and rows and tiles that wait are in a cache of
- * 2 MB. Longer blocks and fewer rows are a little faster where pages are huge, and much slower where they are not.
+/* Of one block of terms, a piece of packed columns is near a thread, and rows are in a cache of 2 MB, from which longer
+ * blocks drive them. Tiles that wait may be further away: one at a time is fetched, and the more columns a block has, the
+ * less often are rows packed.
  * Tiles of DOT take their factors at several times that rate: a piece of either is in the nearest cache while the
- * other's pieces pass by, and few rows wait. */
+ * other's pieces pass by, and all that wait, half of it, in the next. */
 static void
 choose_blocks(KernelPlan *p, unsigned bytes)
 {
-	enum { ROWS = 336, COLUMNS = 1024, TERM_BYTES = 2048, DOT_TERMS = 256, DOT_ROWS = 4, DOT_COLUMNS = 16 };
+	enum { ROWS = 336, COLUMNS = 4096, TERM_BYTES = 2048, DOT_TERMS = 256, DOT_ROWS = 8, DOT_COLUMNS = 32 };
 	bool tiles = p->pairs && !p->chained;
 	bytes = p->chained ? bytes / 2 : bytes;
 	p->block_terms = tiles ? DOT_TERMS : TERM_BYTES / bytes;

@@ -184,6 +184,8 @@ count_blocks(Contract *c)
 	/* no more columns than can be kept, if that are not too few */
 	int64_t kept = KEPT_ELEMENTS / (int64_t)(contract_term_width(p) * p->tile_columns);
 	ExprId few = launch_ceil_div(g, columns, p->block_columns / p->tile_columns);
+	if (p->pairs && !p->chained) /* of one block, tasks would be so few that calls end with single pieces of rows */
+		few = expr_binary(g, OP_MAX, few, expr_binary(g, OP_ADD, one, reaches(g, columns, p->block_columns / p->tile_columns / 2 + 1)));
 	ExprId deep = expr_binary(g, OP_MUL, launch_ceil_div(g, expr_binary(g, OP_MUL, columns, terms), kept),
 	                          complement(g, c->ahead));
 	/* where one task has all rows, columns are packed for it alone, so only as many as stay in a near cache */
