@@ -3,9 +3,9 @@
 2^31 elements, on an NVIDIA GPU. Whole numbers, so results are torch's to the bit, but for softmax. Prints a line a graph: the
 shapes, what the first launch took to be ready and what the slowest of the others did.
 
-    gpu-sizes.py [TEXO] [--device=cpu] [--seed=N] [--only=REGEX]
+    gpu-sizes.py [TEXO] [--device=cpu] [--seed=N] [--only=REGEX] [--show]
 
---device=cpu computes there, nothing large. TEXO is where the library lies beside, as for gpu-library.py. Exit 1 when
+--device=cpu computes there, nothing large. --show prints each shape, and what its launch took. TEXO is where the library lies beside, as for gpu-library.py. Exit 1 when
 something differs, 77 without torch or a GPU."""
 import argparse
 import random
@@ -22,6 +22,7 @@ OPTIONS.add_argument("texo", nargs="?")
 OPTIONS.add_argument("--device", default="cuda")
 OPTIONS.add_argument("--seed", type=int, default=1)
 OPTIONS.add_argument("--only", default="")
+OPTIONS.add_argument("--show", action="store_true")
 ARGS = OPTIONS.parse_args()
 
 try:
@@ -71,6 +72,11 @@ def softmax(x):
 
 
 def cumulative(x):
+    """By the rows where they are few and long, which torch gives a block each."""
+    if x.shape[1] == 1:
+        return x.int()
+    if x.shape[0] in (1, 2, 3):
+        return torch.stack([row.cumsum(0, dtype=torch.int32) for row in x])
     return x.cumsum(1, dtype=torch.int32)
 
 
@@ -109,6 +115,11 @@ def wait():
         torch.cuda.synchronize()
 
 
+def show(text, end="\n"):
+    if ARGS.show:
+        print(text, end=end, flush=True)
+
+
 def run(name):
     text, inputs, reference = GRAPHS[name]
     start = time.perf_counter()
@@ -119,11 +130,14 @@ def run(name):
         if (want := reference(*x)) is None:
             continue
         wait()
-        start = time.perf_counter() if ready else start
+        begin = time.perf_counter() if ready else start
         launch = kernel.bind(*x)
-        ready.append(time.perf_counter() - start)
+        ready.append(time.perf_counter() - begin)
+        show(f"  {name} {n} x {m}: ", "")
+        start = time.perf_counter()
         launch()
         wait()
+        show(f"{1e3 * (time.perf_counter() - start):.3f} ms")
         what = differs(launch.results[0], want)
         count += 1
         if what:
