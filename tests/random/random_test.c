@@ -1,4 +1,4 @@
-/* random_test.c: usage: random_test [--seed S] [--count N] [--cpu | --cuda] [--show]
+/* random_test.c: usage: random_test [--seed S] [--count N] [--cpu | --cuda] [--show] [--first]
  *
  * Random programs through the whole compiler, three ways: the oracle on the graph, the tile
  * interpreter on the lowered kernels, and (--cpu) machine code. Every element must lie within the
@@ -9,7 +9,8 @@
  * all or by none, and what is reported is an access that the oracle saw fail; likewise cut ranges. --cuda is the same on a GPU, exit status 77 without one.
  *
  * Prints what the programs contained and fails when they contained less than they should, when
- * anything disagreed, or when a program did not compile. A failure prints its seed and program. */
+ * anything disagreed, or when a program did not compile. A failure prints its seed and program; with
+ * --first nothing is run after the first ones. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ typedef struct {
 
 typedef struct {
 	uint64_t seed, count;
-	bool cpu, show;
+	bool cpu, show, first;
 	unsigned failed, compiled, checks, faults, cuts, kernels, slow;
 	uint64_t elements, ambiguous, unbounded;
 	unsigned tmpl[TMPL_COUNT], templated; /* programs with a kernel of the template; of any but NEST */
@@ -666,6 +667,8 @@ main(int argc, char **argv)
 			blocks = true;
 		else if (strcmp(argv[k], "--show") == 0)
 			r.show = true;
+		else if (strcmp(argv[k], "--first") == 0)
+			r.first = true;
 		else if (strcmp(argv[k], "--seed") == 0 && k + 1 < argc)
 			r.seed = strtoull(argv[++k], NULL, 10);
 		else if (strcmp(argv[k], "--count") == 0 && k + 1 < argc)
@@ -698,7 +701,7 @@ main(int argc, char **argv)
 	r.passes.verify_each = true;
 	printf("seeds %llu to %llu\n", (unsigned long long)r.seed, (unsigned long long)(r.seed + r.count - 1));
 	uint64_t most = r.passes.blocks ? BATCH / 2 : BATCH; /* for a GPU a program has many forms of its kernels */
-	for (uint64_t done = 0; done < r.count; done += most)
+	for (uint64_t done = 0; done < r.count && !(r.first && r.failed); done += most)
 		batch(&r, r.seed + done, (unsigned)(r.count - done < most ? r.count - done : most));
 	bool ok = enough(&r);
 	ok = (cuda || blocks || enough_templates(&r)) && ok;
