@@ -29,11 +29,12 @@ typedef struct {
 
 /* What each definition costs as a kernel of its own: before the passes. */
 static void
-count_unfused(Explain *x)
+count_unfused(Explain *x, const PassOptions *o)
 {
-	const Graph *g = x->graph;
+	Graph *g = x->graph;
 	UseTable uses;
 	use_table_init(&uses, g, &x->s->arena);
+	cost_note_panels(&uses, g, graph_may_fault(g, &x->s->arena), o);
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		TensorId t = g->node.at[i].out;
 		Work w = work_count(&x->binding.env, &uses, &t, 1);
@@ -49,7 +50,7 @@ count_kernels(Explain *x)
 	const Program *p = x->program;
 	Arena *a = &x->s->arena;
 	use_table_init(&x->uses, p->graph, a);
-	cost_note_steps(&x->uses, p);
+	cost_note_plans(&x->uses, p);
 	x->kernel_of = ARENA_ARRAY(a, uint32_t, p->graph->tensor.n);
 	x->work = ARENA_ARRAY(a, Work, p->kernel.n + 1);
 	x->us = ARENA_ARRAY(a, double, p->kernel.n + 1);
@@ -324,7 +325,7 @@ plan(Explain *x)
 	    !bind_inputs(x->graph, spec, o->operand.n - 1, &bo, &x->binding, &s->problem))
 		return false;
 	x->machine = cost_machine(po.blocks, po.lanes);
-	count_unfused(x);
+	count_unfused(x, &po);
 	x->program = compile_program(s, x->graph, &po);
 	if (x->program)
 		count_kernels(x);

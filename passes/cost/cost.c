@@ -35,7 +35,7 @@ static double
 busy_ns(const Machine *m, Template t, bool vectors, const Work *w)
 {
 	if (t == TMPL_CONTRACT || t == TMPL_STREAM) /* their terms are multiply-adds of the tile */
-		return w->flops / m->gflops;
+		return (w->flops - w->panel_flops) / m->gflops + w->panel_ns * m->slower;
 	return vectors ? w->vector_ns * m->slower : w->scalar_ns;
 }
 
@@ -43,7 +43,7 @@ static double
 parts_us(const Machine *m, const KernelShape *shape, const Work *w, double busy, double parts)
 {
 	bool fits = w->bytes <= m->cache * parts;
-	double moving = w->bytes / (fits ? m->near * parts : least(m->far * parts, m->most));
+	double moving = (w->bytes + w->again) / (fits ? m->near * parts : least(m->far * parts, m->most));
 	if (shape->kept > m->cache) /* written and read again for each task, far away */
 		moving += 2 * shape->kept * shape->tasks / least(m->far * parts, m->most);
 	double working = busy / parts;
@@ -76,17 +76,46 @@ cost_alone_us(const Machine *m, const Graph *g, TensorId t, const Work *w, unsig
 	return cost_shape_us(m, &shape, w, threads);
 }
 
-void
-cost_note_steps(UseTable *uses, const Program *p)
+static void
+note_scans(UseTable *uses, Graph *g, const KernelPlan *plan)
 {
-	for (uint32_t k = 0; k < p->kernel.n; k++)
-		for (unsigned n = 0; p->kernel.at[k].plan.tmpl == TMPL_SCAN && n < p->kernel.at[k].plan.nnode; n++) {
-			TensorId t = p->kernel.at[k].plan.node[n];
-			const Node node = *tensor_node(p->graph, t);
-			Scan scan;
-			RemarkId why;
-			uses->steps[t] = scan_derive(p->graph, uses->arena, &node, &scan, &why);
-		}
+	for (unsigned n = 0; n < plan->nnode; n++) {
+		const Node node = *tensor_node(g, plan->node[n]);
+		Scan scan;
+		RemarkId why;
+		uses->steps[plan->node[n]] = scan_derive(g, uses->arena, &node, &scan, &why);
+	}
+}
+
+void
+cost_note_plans(UseTable *uses, const Program *p)
+{
+	const bool *faulty = NULL;
+	for (uint32_t k = 0; k < p->kernel.n; k++) {
+		const KernelPlan *plan = &p->kernel.at[k].plan;
+		if (plan->tmpl == TMPL_SCAN)
+			note_scans(uses, p->graph, plan);
+		if (plan->tmpl != TMPL_CONTRACT || plan->threads)
+			continue;
+		faulty = faulty ? faulty : graph_may_fault(p->graph, uses->arena);
+		uses->panels[plan->node[0]] = contract_panels(p->graph, uses->arena, faulty, plan->node[0], plan);
+	}
+}
+
+void
+cost_note_panels_of(UseTable *uses, Graph *g, const bool *faulty, TensorId t, const PassOptions *o)
+{
+	KernelPlan plan = {0};
+	RemarkId why;
+	bool takes = contract_is_sum_of_products(g, t) && contract_takes(g, uses->arena, faulty, t, o, &plan, &why);
+	uses->panels[t] = takes ? contract_panels(g, uses->arena, faulty, t, &plan) : NULL;
+}
+
+void
+cost_note_panels(UseTable *uses, Graph *g, const bool *faulty, const PassOptions *o)
+{
+	for (uint32_t i = 0; i < g->node.n; i++)
+		cost_note_panels_of(uses, g, faulty, g->node.at[i].out, o);
 }
 
 double
@@ -95,7 +124,7 @@ cost_program_us(const Machine *m, const Program *p, const LaunchEnv *env, Arena 
 	UseTable uses;
 	double us = 0;
 	use_table_init(&uses, p->graph, scratch);
-	cost_note_steps(&uses, p);
+	cost_note_plans(&uses, p);
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const KernelPlan *plan = &p->kernel.at[k].plan;
 		if (kernel_is_spare(&p->kernel.at[k]))

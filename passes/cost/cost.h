@@ -6,6 +6,7 @@
 
 #include "ir/kp.h"
 #include "passes/cost/work_count.h"
+#include "passes/pass.h"
 
 /* A row of machines.def. */
 typedef struct {
@@ -31,8 +32,11 @@ double cost_shape_us(const Machine *m, const KernelShape *shape, const Work *w, 
 double cost_kernel_us(const Machine *m, const KernelPlan *plan, const Work *w, unsigned threads);
 /* Each definition as a kernel of its own: node t with this work. */
 double cost_alone_us(const Machine *m, const Graph *g, TensorId t, const Work *w, unsigned threads);
-/* Tells the counting which folds of p are scans. */
-void cost_note_steps(UseTable *uses, const Program *p);
+/* Tells the counting which folds of p are scans, and what its contractions on a processor evaluate into panels. */
+void cost_note_plans(UseTable *uses, const Program *p);
+/* Tells it what contractions on a processor would evaluate into panels: all of them, or node t. */
+void cost_note_panels(UseTable *uses, Graph *g, const bool *faulty, const PassOptions *o);
+void cost_note_panels_of(UseTable *uses, Graph *g, const bool *faulty, TensorId t, const PassOptions *o);
 /* All kernels one after another, with every dim known in env. */
 double cost_program_us(const Machine *m, const Program *p, const LaunchEnv *env, Arena *scratch, unsigned threads);
 

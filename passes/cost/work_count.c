@@ -19,6 +19,7 @@ typedef struct {
 	double ops;      /* operations of the expression at work */
 	WorkAxis along[WORK_AXES]; /* of the node at work */
 	double taken;          /* of its terms, the part that its kernel takes */
+	double again;          /* of a panel's element, evaluations after the first */
 	Work work;
 	bool through_data;
 } Count;
@@ -108,6 +109,7 @@ visit(void *user, ExprId e)
 		c->table->asked[x->ref] = 0;
 		vec_push(c->scratch, &c->read, x->ref);
 	}
+	c->work.again += c->again * bytes_of(c, x->ref, data ? 0 : elements(c, x->ref));
 	double *asked = &c->table->asked[x->ref];
 	if (!data)
 		*asked = -1;
@@ -194,8 +196,36 @@ side_by_side(const Count *c, const Node *n)
 }
 
 static double
+launch_count(const Count *c, ExprId e)
+{
+	int64_t v;
+	return launch_value(c->env, e, &v) && v > 0 ? (double)v : 1;
+}
+
+/* Products, and the factors of so many terms, which are evaluated into panels. */
+static double
+panel_operations(Count *c, const WorkPanels *p, double terms)
+{
+	double before = c->work.vector_ns, flops = 0;
+	set_along(c, WORK_INNERMOST, 0, 1);
+	set_along(c, WORK_SIDE, 0, 1);
+	for (unsigned k = 0; k < sizeof p->of / sizeof *p->of; k++) {
+		double times = launch_count(c, p->of[k].times);
+		c->again = times - 1;
+		flops += operations(c, p->of[k].factor, terms / launch_count(c, p->of[k].others) * times);
+	}
+	c->again = 0;
+	c->work.panel_flops += flops;
+	c->work.panel_ns += c->work.vector_ns - before;
+	c->work.scalar_ns += op_cost(OP_MUL).scalar * terms / UNITS_A_NS;
+	c->work.vector_ns += op_cost(OP_MUL).vector * terms / UNITS_A_NS;
+	return flops + terms;
+}
+
+static double
 node_flops(Count *c, const Node *n)
 {
+	const WorkPanels *panels = c->table->panels[n->out];
 	double points = elements(c, n->out), each = reduced_terms(c, n), terms = (n->scatter ? 1 : points) * each;
 	DTypeKind kind = dtype_info[c->g->tensor.at[n->out].dtype].kind;
 	int64_t last;
@@ -209,7 +239,7 @@ node_flops(Count *c, const Node *n)
 		c->taken = 1 / each;
 	set_along(c, WORK_INNERMOST, (unsigned)n->npar + n->nred - 1u, n->nred ? each : line);
 	set_along(c, WORK_SIDE, n->npar - 1u, side_by_side(c, n));
-	flops += operations(c, n->body, terms);
+	flops += panels ? panel_operations(c, panels, terms) : operations(c, n->body, terms);
 	if (n->monoid && (kind == KIND_FLOAT || kind == KIND_COMPLEX))
 		flops += terms;
 	operations(c, n->guard, terms);
@@ -280,6 +310,7 @@ use_table_init(UseTable *t, const Graph *g, Arena *a)
 	*t = (UseTable){.graph = g, .arena = a};
 	t->result = ARENA_ARRAY(a, bool, n);
 	t->steps = ARENA_ARRAY(a, bool, n);
+	t->panels = ARENA_ARRAY(a, const WorkPanels *, n);
 	t->inside = ARENA_ARRAY(a, uint32_t, n);
 	t->seen = ARENA_ARRAY(a, uint32_t, n);
 	t->asked = ARENA_ARRAY(a, double, n);
@@ -308,14 +339,14 @@ Work
 work_count(const LaunchEnv *env, UseTable *table, const TensorId *node, uint32_t n)
 {
 	Count c = {.env = env, .g = env->graph, .scratch = table->arena, .table = table};
-	Work w = {0, 0, 0, 0};
+	Work w = {0};
 	table->stamp++;
 	for (uint32_t i = 0; i < n; i++)
 		table->inside[node[i]] = table->stamp;
 	for (uint32_t i = 0; i < n; i++)
 		w.flops += node_flops(&c, tensor_node(c.g, node[i]));
-	w.scalar_ns = c.work.scalar_ns;
-	w.vector_ns = c.work.vector_ns;
+	c.work.flops = w.flops;
+	w = c.work;
 	for (uint32_t i = 0; i < c.read.n; i++) {
 		TensorId t = c.read.at[i];
 		double all = elements(&c, t), asked = table->asked[t];

@@ -10,7 +10,19 @@ typedef struct {
 	 * axis is computed outside of its loop, what does not among values that are folded side by side for all of
 	 * them, and what several nodes of the set have in common once */
 	double scalar_ns, vector_ns;
+	/* of these, what fills panels: operations, in vectors; and the bytes that it reads again */
+	double panel_flops, panel_ns, again;
 } Work;
+
+/* A factor of a contraction, whose elements are evaluated ahead of the products that they are in, as launch expressions:
+ * elements of the output that each is needed for, and how often it is evaluated for these. */
+typedef struct {
+	ExprId factor, others, times;
+} WorkPanel;
+
+typedef struct {
+	WorkPanel of[2];
+} WorkPanels;
 
 typedef struct {
 	TensorId reader, read;
@@ -27,6 +39,7 @@ typedef struct {
 	TensorId *user;
 	bool *result;           /* by tensor */
 	bool *steps;            /* by tensor: its kernel takes one term for an element, as a step from the one before */
+	const WorkPanels **panels;  /* by tensor: a contraction whose factors are evaluated into panels; else NULL */
 	uint32_t stamp;         /* of the set being counted; marks below are compared with it */
 	uint32_t *inside, *seen; /* by tensor */
 	double *asked;          /* by tensor: elements asked for through data, below 0 for all */
@@ -42,7 +55,8 @@ void use_table_init(UseTable *t, const Graph *g, Arena *a);
  * from outside once, one that is reached only through subscripts read from data as many elements as
  * are asked for, at most its size; each tensor that leaves once. Flops: floating-point operations of
  * the bodies, one for each arithmetic operation and each function, and one to combine a term; terms
- * under a guard all count, and so does a range read from data up to where it is cut. Takes time and
+ * under a guard all count, and so does a range read from data up to where it is cut; of a factor in a
+ * panel, as many as are evaluated. Takes time and
  * memory of the set's size, not of the graph's. */
 Work work_count(const LaunchEnv *env, UseTable *table, const TensorId *node, uint32_t n);
 /* The flops of the whole graph, and the bytes that its signature makes every schedule move: each input

@@ -42,7 +42,7 @@ classify(Grouping *s, TensorId t)
 	s->open[t] = rows_takes(s->g, t, s->cx->options->lanes, &why) &&
 	             !contract_has_tiles(s->g, s->cx->scratch, s->r.facts.faulty, t, s->cx->options);
 	if (!s->open[t] && (why || !s->alone[t]))
-		s->alone[t] = why ? why : REMARK_group_contraction;
+		s->alone[t] = why ? why : s->cx->options->blocks ? REMARK_group_contraction : REMARK_group_panels;
 }
 
 static TensorId
@@ -493,7 +493,8 @@ group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results)
 		bool streamed = s.out.of[t] && group_is_closed(&s.out.group.at[s.out.of[t] - 1]);
 		if (!streamed)
 			note_missed_scan(&s, t);
-		if (s.alone[t] && !s.open[t] && !streamed && s.alone[t] != REMARK_group_contraction)
+		if (s.alone[t] && !s.open[t] && !streamed && s.alone[t] != REMARK_group_contraction &&
+		    s.alone[t] != REMARK_group_panels)
 			note(&s, t, s.alone[t], alone_text(&s, t));
 		if (s.sibling[t].why && s.sibling[t].first != t)
 			note(&s, t, s.sibling[t].why, NULL);

@@ -63,6 +63,10 @@ bool point_may_move(const Graph *g, const Node *n);
  * takes longer; how many. Groups are then to be found again (recompute.c). */
 uint32_t recompute_points(Graph *g, PassCtx *cx, const Groups *groups, const bool *results, bool inside);
 
+/* Computes pointwise nodes that contractions alone read as these fill their panels, on a processor, where that takes less;
+ * how many. Groups are then to be found again; those of which there are none say why (fill_panels.c). */
+uint32_t fill_panels(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *groups);
+
 /* Groups the nodes of g that the STREAM and ROWS templates take; results[t]: t is a result. In cx->scratch. */
 Groups group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results);
 

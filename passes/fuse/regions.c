@@ -337,16 +337,25 @@ regions_us(Regions *r, const TensorId *node, uint32_t n, double enough, RemarkId
 	return us;
 }
 
+double
+regions_contraction_us(Regions *r, TensorId t)
+{
+	Work w = work_count(&r->env, &r->uses, &t, 1);
+	KernelShape s = {.tmpl = TMPL_CONTRACT, .vectors = true, .tasks = INFINITY};
+	return cost_shape_us(r->machine, &s, &w, r->machine->threads);
+}
+
 /* --- the start --- */
 
 /* Sizes that stand for those of a launch. */
-static void
-take_sizes(Regions *r)
+void
+regions_take_sizes(Regions *r, int64_t size)
 {
+	r->known.n = r->node.n = r->nslot = 0;
 	launch_env_init(&r->env, r->g, r->cx->scratch);
 	for (DimId d = 1; d < r->g->dim.n; d++) {
 		const Dim *x = &r->g->dim.at[d];
-		r->env.dim[d] = x->fixed ? x->value : x->hint > 0 ? x->hint : r->facts.blocks ? REGION_GPU_SIZE : REGION_SIZE;
+		r->env.dim[d] = x->fixed ? x->value : x->hint > 0 ? x->hint : size;
 		r->env.dim_known[d] = true;
 	}
 	for (uint32_t k = 0; k < r->g->param.n; k++)
@@ -387,11 +396,12 @@ regions_init(Regions *r, Graph *g, PassCtx *cx, const RowsFacts *facts, const Gr
 		node_walk(g, a, &g->node.at[i], note_read, &x);
 	}
 	make_units(r, streams);
-	take_sizes(r);
+	regions_take_sizes(r, r->facts.blocks ? REGION_GPU_SIZE : REGION_SIZE);
 	use_table_init(&r->uses, g, a);
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		Scan scan;
 		RemarkId why;
 		r->uses.steps[g->node.at[i].out] = scan_derive(g, a, &g->node.at[i], &scan, &why);
 	}
+	cost_note_panels(&r->uses, g, facts->faulty, cx->options);
 }

@@ -64,6 +64,10 @@ void regions_init(Regions *r, Graph *g, PassCtx *cx, const RowsFacts *facts, con
 /* What a kernel of these nodes takes, in the graph's order; INFINITY, and why: there is none. A time of `enough`
  * or more may be less than what it is. */
 double regions_us(Regions *r, const TensorId *node, uint32_t n, double enough, RemarkId *why);
+/* What CONTRACT's kernel of a sum of products takes, on a processor. */
+double regions_contraction_us(Regions *r, TensorId t);
+/* The size of a dim that has no hint, from now on. */
+void regions_take_sizes(Regions *r, int64_t size);
 /* Makes the units of these nodes one; and finds an order of all units anew. */
 void regions_merge(Regions *r, const TensorId *node, uint32_t n);
 void regions_order(Regions *r);

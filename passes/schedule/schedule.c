@@ -462,6 +462,13 @@ group(Schedule *s)
 		results = find_results(s);
 		s->groups = group_nodes(s->g, s->cx, faulty, results);
 	}
+	while (s->cx->options->fuse == FUSE_ALL && !s->cx->options->blocks &&
+	       fill_panels(s->g, s->cx, faulty, results, &s->groups) > 0) {
+		pass_dce(s->g, s->cx);
+		faulty = graph_may_fault(s->g, scratch);
+		results = find_results(s);
+		s->groups = group_nodes(s->g, s->cx, faulty, results);
+	}
 	for (uint32_t k = 0; k < s->groups.note.n; k++)
 		remark_text(s->cx, s->groups.note.at[k].why, s->groups.note.at[k].about, s->groups.note.at[k].text);
 	share_in_groups(s->g, s->cx, faulty, results, &s->groups);

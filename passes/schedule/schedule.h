@@ -2,6 +2,7 @@
 #ifndef TEXO_PASSES_SCHEDULE_SCHEDULE_H
 #define TEXO_PASSES_SCHEDULE_SCHEDULE_H
 
+#include "passes/cost/work_count.h"
 #include "passes/expr_map.h"
 #include "passes/pass_ctx.h"
 #include "passes/schedule/point/point.h"
@@ -20,6 +21,9 @@ bool contract_is_sum_of_products(const Graph *g, TensorId t);
 /* Whether CONTRACT takes such a node t, and p then has its parameters; else why not. */
 bool contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o,
                     KernelPlan *p, RemarkId *why);
+/* How often the panels of CONTRACT's kernel of node t by this plan evaluate its factors: contract/panels.c. NULL: it has no
+ * two factors. */
+const WorkPanels *contract_panels(Graph *g, Arena *a, const bool *faulty, TensorId t, const KernelPlan *plan);
 /* Whether a sum of products has a kernel of tiles on this target, for some sizes at least. */
 bool contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 /* The pointwise node y, which reads x at its own point, as the reduction x with a longer finish (passes/fuse/epilogue.c). */

@@ -197,6 +197,24 @@ scans_by_steps(void **state)
 	assert_true(scan < 8 * sum);
 }
 
+/* What fills a contraction's panels is computed for each block of the other side, not for each product. */
+static void
+factors_by_panel(void **state)
+{
+	(void)state;
+	static const char *const text[] = {
+		"graph g(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = sum[k](x[i, k] * w[k, j]) }",
+		"graph g(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = sum[k](exp(x[i, k]) * w[k, j]) }",
+		"graph g(x: f32[N, N], w: f32[N, N]) -> (y: f32[N, N]) { y[i, j] = sum[k](x[i, k] * exp(w[k, j])) }"};
+	double exp_ns = one("graph g(x: f32[N]) -> (y: f32[N]) { y[i] = exp(x[i]) }", 1 << 14) * 1000 / (1 << 14);
+	for (int64_t n = 512; n <= 8192; n *= 16) {
+		double plain = one(text[0], n), row = one(text[1], n) - plain, column = one(text[2], n) - plain;
+		double once = exp_ns * (double)(n * n) / 1000, blocks = n > 4096 ? (double)n / 4096 : 1;
+		assert_true(row > 0.8 * blocks * once && row < 1.2 * blocks * once);
+		assert_true(column > 0.8 * once && column < 1.2 * once);
+	}
+}
+
 static void
 together_is_not_slower(void **state)
 {
@@ -217,7 +235,7 @@ main(void)
 		cmocka_unit_test(bytes_at_their_rate), cmocka_unit_test(products_at_theirs), cmocka_unit_test(wider_is_faster),
 		cmocka_unit_test(threads_where_they_pay), cmocka_unit_test(once_where_code_has_it_once),
 		cmocka_unit_test(once_side_by_side), cmocka_unit_test(powers_as_products),
-		cmocka_unit_test(scans_by_steps), cmocka_unit_test(together_is_not_slower),
+		cmocka_unit_test(scans_by_steps), cmocka_unit_test(factors_by_panel), cmocka_unit_test(together_is_not_slower),
 	};
 	int failed = cmocka_run_group_tests(tests, NULL, NULL);
 	arena_free(&arena);

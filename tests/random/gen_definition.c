@@ -310,6 +310,22 @@ gen_factor(Gen *g, const Scope *sc)
 	return e;
 }
 
+/* A factor, as often as not as a definition of its own, over the scope. */
+static Piece
+name_factor(Gen *g, Piece e, const RpTensor *t, const char *side, const Scope *sc)
+{
+	const char *ranges = "", *at = "", *name = arena_text(g->a, "%s%s", t->name, side);
+	if (chance(g, 50))
+		return e;
+	for (unsigned k = 0; k < sc->n; k++) {
+		ranges = arena_text(g->a, "%s%s%s in 0..N%u", ranges, k ? ", " : "", sc->at[k].name, sc->at[k].dim);
+		at = arena_text(g->a, "%s%s%s", at, k ? ", " : "", sc->at[k].name);
+	}
+	text_printf(&g->p->text, "  %s[%s] = %s(%s)\n", name, ranges, chance(g, 30) ? "bf16" : "f32", e.text);
+	e.text = arena_text(g->a, "%s[%s]", name, at);
+	return e;
+}
+
 void
 gen_product(Gen *g)
 {
@@ -329,7 +345,8 @@ gen_product(Gen *g)
 	const char *k = new_index(g, &side[0], terms, false);
 	side[1].at[side[1].n++] = side[0].at[side[0].n - 1];
 	g->budget = 0;
-	Piece a = gen_factor(g, &side[0]), b = gen_factor(g, &side[1]);
+	Piece a = name_factor(g, gen_factor(g, &side[0]), t, "a", &side[0]);
+	Piece b = name_factor(g, gen_factor(g, &side[1]), t, "b", &side[1]);
 	Piece e = {.text = arena_text(g->a, "sum[%s in 0..N%u](%s * %s)", k, terms, a.text, b.text)};
 	e.mag = a.mag * b.mag * (double)g->p->size[terms] + 1;
 	if (chance(g, 40))

@@ -439,13 +439,13 @@ bind_start(Contract *c)
 
 /* So many tasks that a call has some work, but no more: threads are to end together. And, where it packs columns itself,
  * enough rows that these cost little, as long as there are some calls. */
-static ExprId
-grain(Contract *c, ExprId ntask)
+ExprId
+contract_grain(Contract *c)
 {
 	enum { WORK = 2 << 20, ROWS = 512, CALLS = 4 }; /* WORK: products */
 	Graph *g = c->l.g;
 	const KernelPlan *p = c->plan;
-	ExprId few = launch_ceil_div(g, ntask, CALLS), one = expr_int(g, DT_I64, 1);
+	ExprId few = launch_ceil_div(g, c->ntask, CALLS), one = expr_int(g, DT_I64, 1);
 	ExprId packs = expr_binary(g, OP_MIN, expr_int(g, DT_I64, ROWS / p->tile_rows), few);
 	packs = expr_binary(g, OP_MUL, packs, expr_binary(g, OP_SUB, one, c->ahead));
 	/* of one piece of rows: no task has less */
@@ -469,13 +469,13 @@ contract_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	if (!contract_factors(g, scratch, places->faulty, t, &c.factors, &why))
 		bug(g->arena, "%%%u is no contraction", t);
 	c.fold = reduction_begin(l);
+	contract_count(&c);
 	contract_bind_spaces(&c);
 	contract_bind_blocks(&c);
 	contract_bind_scratch(&c);
 	bind_start(&c);
-	ExprId ntask = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, c.batch.npiece, c.ncolumn_block), c.nrow_task);
-	kernel->grain = grain(&c, ntask);
-	kernel->ntask = expr_binary(g, OP_ADD, c.nahead, ntask);
+	kernel->grain = contract_grain(&c);
+	kernel->ntask = expr_binary(g, OP_ADD, c.nahead, c.ntask);
 	kernel->ahead = c.nahead;
 	build_tasks(&c);
 }

@@ -37,7 +37,7 @@ typedef struct {
 	ValId some;               /* bool: there are terms */
 	ValId shares;             /* bool: all columns are packed ahead */
 	/* how many blocks, and tasks along the rows; at most how many pieces a block has */
-	ExprId nrow_task, ncolumn_block, nterm_block, row_pieces, column_pieces, term_pieces, nslot;
+	ExprId nrow_task, ncolumn_block, nterm_block, row_pieces, column_pieces, term_pieces, nslot, ntask;
 	/* Whether tasks ahead pack all columns for all others, 1 or 0; how many tasks; how many pieces of columns are kept */
 	ExprId ahead, nahead, kept_pieces;
 	ValId packed_rows, packed_columns, tiles; /* views of scratch memory; with plan->pairs no packed columns */
@@ -57,6 +57,12 @@ bool contract_is_plain(const Graph *g, Arena *scratch, const bool *faulty, Tenso
 DType contract_narrow_type(const Graph *g, ExprId e);
 
 /* --- spaces and memory (space.c) --- */
+/* How the spaces and blocks are cut, as launch expressions: of l.g's l.node, by the plan and the factors; there need be no
+ * kernel. */
+void contract_count(Contract *c);
+/* How many indices a space has. */
+ExprId contract_space_size(Graph *g, const Space *s);
+/* As contract_count says. */
 void contract_bind_spaces(Contract *c);
 void contract_bind_blocks(Contract *c);
 void contract_bind_scratch(Contract *c);
@@ -97,6 +103,8 @@ void contract_few_rows(Contract *c);
 /* where plan->pairs: either panel */
 void contract_pack_pairs(Contract *c, bool columns); /* pairs.c */
 void contract_dot_tiles(Contract *c);      /* dot.c */
+/* So many tasks are a call (contract.c). */
+ExprId contract_grain(Contract *c);
 /* Terms in a piece of them. */
 unsigned contract_term_width(const KernelPlan *p);
 

@@ -34,24 +34,32 @@ product(Graph *g, const ExprId *e, unsigned n)
 
 /* --- spaces --- */
 
+/* Indices that are cut into pieces, and into how many. */
 static void
-bind_space(Contract *c, Space *s)
+count_inner(Graph *g, const Space *s, ExprId *inner, ExprId *per)
 {
-	Graph *g = c->l.g;
-	ExprId inner, outer = number(g, 1);
-	if (s->flat || s->naxis == 0) {
-		inner = product(g, s->count, s->naxis);
-	} else {
-		inner = s->count[s->naxis - 1];
-		outer = product(g, s->count, s->naxis - 1);
-	}
-	ExprId per = launch_ceil_div(g, inner, s->width);
-	s->npiece = s->flat || s->naxis < 2 ? per : expr_binary(g, OP_MUL, outer, per);
-	for (unsigned k = 0; k < s->naxis; k++)
-		s->extent[k] = point_launch_expr(&c->l, s->count[k]);
-	s->inner = point_launch_expr(&c->l, inner);
-	s->per = point_launch_expr(&c->l, per);
-	s->pieces = point_launch_expr(&c->l, s->npiece);
+	*inner = s->flat || s->naxis == 0 ? contract_space_size(g, s) : s->count[s->naxis - 1];
+	*per = launch_ceil_div(g, *inner, s->width);
+}
+
+ExprId
+contract_space_size(Graph *g, const Space *s)
+{
+	return product(g, s->count, s->naxis);
+}
+
+static void
+count_pieces(Graph *g, Space *s)
+{
+	ExprId inner, per;
+	count_inner(g, s, &inner, &per);
+	s->npiece = s->flat || s->naxis < 2 ? per : expr_binary(g, OP_MUL, product(g, s->count, s->naxis - 1), per);
+}
+
+static bool
+is_zero(const Graph *g, ExprId e)
+{
+	return expr_get(g, e)->op == OP_CONST && expr_get(g, e)->imm.i == 0;
 }
 
 static void
@@ -64,19 +72,17 @@ add_axis(Contract *c, Space *s, unsigned a)
 		count = g->tensor.at[n->out].extent[a];
 	} else {
 		const ExprId lo = n->axis[a].lo, hi = n->axis[a].hi;
-		const Expr *from = expr_get(g, lo);
-		bool zero = from->op == OP_CONST && from->imm.i == 0;
-		count = zero ? hi : expr_binary(g, OP_SUB, hi, lo);
+		count = is_zero(g, lo) ? hi : expr_binary(g, OP_SUB, hi, lo);
 		count = expr_binary(g, OP_MAX, count, number(g, 0));
-		s->from[s->naxis] = zero ? 0 : point_launch_expr(&c->l, lo);
 	}
 	s->axis[s->naxis] = (uint8_t)a;
 	s->count[s->naxis++] = count;
 }
 
-void
-contract_bind_spaces(Contract *c)
+static void
+count_spaces(Contract *c)
 {
+	Graph *g = c->l.g;
 	const Node *n = c->l.node;
 	const Factors *f = &c->factors;
 	c->batch = (Space){.width = 1, .flat = true};
@@ -89,6 +95,32 @@ contract_bind_spaces(Contract *c)
 	}
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++)
 		add_axis(c, &c->terms, a);
+	count_pieces(g, &c->batch);
+	count_pieces(g, &c->rows);
+	count_pieces(g, &c->columns);
+	count_pieces(g, &c->terms);
+}
+
+static void
+bind_space(Contract *c, Space *s)
+{
+	ExprId inner, per;
+	count_inner(c->l.g, s, &inner, &per);
+	for (unsigned k = 0; k < s->naxis; k++)
+		s->extent[k] = point_launch_expr(&c->l, s->count[k]);
+	s->inner = point_launch_expr(&c->l, inner);
+	s->per = point_launch_expr(&c->l, per);
+	s->pieces = point_launch_expr(&c->l, s->npiece);
+}
+
+void
+contract_bind_spaces(Contract *c)
+{
+	const Node *n = c->l.node;
+	for (unsigned k = 0; k < c->terms.naxis; k++) {
+		ExprId lo = n->axis[c->terms.axis[k]].lo;
+		c->terms.from[k] = is_zero(c->l.g, lo) ? 0 : point_launch_expr(&c->l, lo);
+	}
 	bind_space(c, &c->batch);
 	bind_space(c, &c->rows);
 	bind_space(c, &c->columns);
@@ -202,12 +234,19 @@ count_blocks(Contract *c)
 	c->nslot = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, fits, more), one);
 	ExprId strips = launch_ceil_div(g, columns, CONTRACT_AHEAD_PIECES);
 	c->nahead = expr_binary(g, OP_MUL, c->ahead, expr_binary(g, OP_MUL, strips, c->nterm_block));
+	c->ntask = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, c->batch.npiece, c->ncolumn_block), c->nrow_task);
+}
+
+void
+contract_count(Contract *c)
+{
+	count_spaces(c);
+	count_blocks(c);
 }
 
 void
 contract_bind_blocks(Contract *c)
 {
-	count_blocks(c);
 	/* so that every region sees them */
 	const ExprId all[] = {c->nrow_task, c->ncolumn_block, c->nterm_block, c->row_pieces, c->column_pieces,
 	                      c->term_pieces, c->nslot, c->ahead, c->nahead, c->kept_pieces};
