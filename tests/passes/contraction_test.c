@@ -221,7 +221,9 @@ test_more_blocks(void **state)
 {
 	(void)state;
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(351, 3, 2), DT_NONE, DT_NONE, PLAIN});
-	try_product(&(Product){"ik", "kj", "k", "ij", IJK(3, 1100, 2), DT_NONE, DT_NONE, PLAIN});
+	try_product(&(Product){"ik", "kj", "k", "ij", IJK(3, 4200, 2), DT_NONE, DT_NONE, PLAIN});
+	try_product(&(Product){"ik", "kj", "k", "ij", IJK(97, 4200, 1), DT_NONE, DT_NONE, PLAIN});
+	try_pairs((Product){"ik", "kj", "k", "ij", IJK(40, 600, 3), DT_BF16, DT_NONE, PLAIN}, true);
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(15, 37, 560), DT_NONE, DT_NONE, PLAIN});
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(104, 290, 3), DT_NONE, DT_NONE, PLAIN}); /* strips ahead */
 	try_product(&(Product){"ik", "kj", "k", "ij", IJK(20, 290, 530), DT_NONE, DT_NONE, PLAIN}); /* rows of one task */
