@@ -7,28 +7,14 @@ Prints a line for each that fails, and how many did not.
 
 --device=cpu computes there. TEXO is where the library lies beside, as for gpu-library.py. Exit 1 when something fails,
 77 without torch or a GPU."""
-import argparse
 import re
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(p) for p in (HERE.parent / "python", *HERE.parent.glob("lib/python*")) if p.exists()]
+import gpu_torch
 
-OPTIONS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-OPTIONS.add_argument("texo", nargs="?")
-OPTIONS.add_argument("--device", default="cuda")
-OPTIONS.add_argument("--only", default="")
-ARGS = OPTIONS.parse_args()
-
-try:
-    import torch
-    if ARGS.device == "cuda" and not torch.cuda.is_available():
-        raise ImportError("torch sees no GPU")
-except ImportError as e:
-    print(f"skipped: {e}")
-    sys.exit(77)
+ARGS = gpu_torch.options(__doc__)
 import texo  # noqa: E402
+import torch  # noqa: E402
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
 #        images, sides, channels, results, taps along each side, stride, dilation, padding before, groups

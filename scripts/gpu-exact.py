@@ -6,29 +6,14 @@ Prints a line for each, with the largest error in units of the last place and wh
 
 --every takes one argument of N; --device=cpu computes there. TEXO is where the library lies beside, as for
 gpu-library.py. Exit 1 when an error is beyond its bound, 77 without torch or a GPU."""
-import argparse
 import re
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(p) for p in (HERE.parent / "python", *HERE.parent.glob("lib/python*")) if p.exists()]
+import gpu_torch
 
-OPTIONS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-OPTIONS.add_argument("texo", nargs="?")
-OPTIONS.add_argument("--device", default="cuda")
-OPTIONS.add_argument("--every", type=int, default=1)
-OPTIONS.add_argument("--only", default="")
-ARGS = OPTIONS.parse_args()
-
-try:
-    import torch
-    if ARGS.device == "cuda" and not torch.cuda.is_available():
-        raise ImportError("torch sees no GPU")
-except ImportError as e:
-    print(f"skipped: {e}")
-    sys.exit(77)
+ARGS = gpu_torch.options(__doc__, every=1)
 import texo  # noqa: E402
+import torch  # noqa: E402
 
 CHUNK = 2**25
 PROGRAM = 'use "std"\ngraph f(x: f32[N]) -> (y: {}[N]) {{ y[i] = {} }}\n'

@@ -16,18 +16,14 @@ import tempfile
 import time
 from pathlib import Path
 
+import gpu_torch
+
 HERE = Path(__file__).resolve().parent
 TEXO = sys.argv[1] if len(sys.argv) > 1 else str(HERE.parent / "bin" / "texo")
-sys.path[:0] = [str(p) for p in (HERE.parent / "python", *HERE.parent.glob("lib/python*")) if p.exists()]
 
-try:
-    import torch
-    if not torch.cuda.is_available():
-        raise ImportError("torch sees no GPU")
-except ImportError as e:
-    print(f"skipped: {e}")
-    sys.exit(77)
+gpu_torch.need("cuda")
 import texo  # noqa: E402
+import torch  # noqa: E402
 
 SOFTMAX = 'use "std"\ngraph rows(x: f32[N, M]) -> (y: f32[N, M]) { y[i, j] = softmax[j](x[i, j]) }\n'
 PICK = "graph pick(x: f32[N], at: i64[K]) -> (y: f32[K]) { y[i] = x[at[i]] }\n"

@@ -8,31 +8,15 @@ the bit. Prints a line for each that fails, and how many did not.
 --device=cpu computes there. --target compiles for another GPU than the one that is there, whose code runs on it: an H100 has
 the products of cuda:sm_80 by mma.sync. --rates times some large products of bf16 and torch's instead, in turn. TEXO is where the library lies beside, as for gpu-library.py. Exit 1 when something fails,
 77 without torch or a GPU."""
-import argparse
 import itertools
 import re
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(p) for p in (HERE.parent / "python", *HERE.parent.glob("lib/python*")) if p.exists()]
+import gpu_torch
 
-OPTIONS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-OPTIONS.add_argument("texo", nargs="?")
-OPTIONS.add_argument("--device", default="cuda")
-OPTIONS.add_argument("--target")
-OPTIONS.add_argument("--only", default="")
-OPTIONS.add_argument("--rates", action="store_true")
-ARGS = OPTIONS.parse_args()
-
-try:
-    import torch
-    if ARGS.device == "cuda" and not torch.cuda.is_available():
-        raise ImportError("torch sees no GPU")
-except ImportError as e:
-    print(f"skipped: {e}")
-    sys.exit(77)
+ARGS = gpu_torch.options(__doc__, target=None, rates=False)
 import texo  # noqa: E402
+import torch  # noqa: E402
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 HALF_UNIT = {"f32": 2.0**-24, "bf16": 2.0**-8, "f16": 2.0**-11}

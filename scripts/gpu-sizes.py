@@ -5,34 +5,19 @@ shapes, what the first launch took to be ready and what the slowest of the other
 
     gpu-sizes.py [TEXO] [--device=cpu] [--seed=N] [--only=REGEX] [--show]
 
---device=cpu computes there, nothing large. --show prints each shape, and what its launch took. TEXO is where the library lies beside, as for gpu-library.py. Exit 1 when
+--device=cpu computes there, nothing large. --show prints each shape, and what its launch took. TEXO is where the library lies
+beside, as for gpu-library.py. Exit 1 when
 something differs, 77 without torch or a GPU."""
-import argparse
 import random
 import re
 import sys
 import time
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(p) for p in (HERE.parent / "python", *HERE.parent.glob("lib/python*")) if p.exists()]
+import gpu_torch
 
-OPTIONS = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-OPTIONS.add_argument("texo", nargs="?")
-OPTIONS.add_argument("--device", default="cuda")
-OPTIONS.add_argument("--seed", type=int, default=1)
-OPTIONS.add_argument("--only", default="")
-OPTIONS.add_argument("--show", action="store_true")
-ARGS = OPTIONS.parse_args()
-
-try:
-    import torch
-    if ARGS.device == "cuda" and not torch.cuda.is_available():
-        raise ImportError("torch sees no GPU")
-except ImportError as e:
-    print(f"skipped: {e}")
-    sys.exit(77)
+ARGS = gpu_torch.options(__doc__, seed=1, show=False)
 import texo  # noqa: E402
+import torch  # noqa: E402
 
 PRIMES = (2, 3, 5, 7, 13, 31, 61, 127, 251, 509, 1021, 2039, 4093, 8191, 16381, 32749, 65521, 131071)
 HUGE = ((65537, 32771), (1, 2**31 + 11), (2**31 + 11, 1), (3, 715827919)) if ARGS.device == "cuda" else ()
