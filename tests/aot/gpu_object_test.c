@@ -1,7 +1,7 @@
 /* gpu_object_test.c: the functions of an object with code for a processor and GPUs (gpu.tex), with
  * tests/runtime/fake_cuda.c as the driver, which computes nothing: what they load, allocate, launch and
  * refuse. What was loaded stays until the process ends, as it is meant to. With the argument `absent`
- * there is no driver. */
+ * there is no driver, with `maps` one that makes no tensor maps. malloc is the test's own (--wrap), to have none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +17,17 @@
 #include "tests/runtime/refused.h"
 
 static char first_context, second_context, third_context, stream;
+
+/* How many more times there is memory. */
+static int allowed = INT32_MAX;
+void *__real_malloc(size_t n);
+void *__wrap_malloc(size_t n);
+
+void *
+__wrap_malloc(size_t n)
+{
+	return allowed > 0 && allowed-- ? __real_malloc(n) : NULL;
+}
 
 static void
 reset(void *context)
@@ -78,6 +89,25 @@ maps(void **state)
 	assert_int_equal(fake->maps, 2);
 	assert_true(fake->map.at >= 0x400000 && fake->map.at + COPIES / 2 <= 0x400000 + bytes);
 	assert_int_equal(fake->map.stride[1], 512);
+	assert_int_equal(gpu_product_cuda(x, w, (void *)device(0x300000), N + 1, N + 1, N + 1, device(0x400000), NULL), 0);
+	assert_int_equal(fake->maps, 4); /* rows of lines are not copied */
+	assert_int_equal(fake->map.at, 0x200000);
+	assert_int_equal(fake->launches, 3);
+	assert_int_equal(fake->misuse, 0);
+}
+
+/* Another kernel does the same. */
+static void
+no_maps(void **state)
+{
+	enum { N = 256 };
+	const void *x = device(0x100000), *w = device(0x200000);
+	(void)state;
+	reset(NULL);
+	assert_int_equal(gpu_product_cuda(x, w, (void *)device(0x300000), N, N, N, device(0x400000), NULL), 0);
+	assert_int_equal(fake->launches, 1);
+	assert_int_equal(fake->maps, 0);
+	assert_int_equal(fake->early, 0);
 	assert_int_equal(fake->misuse, 0);
 }
 
@@ -227,6 +257,33 @@ every_call_fails(void **state)
 	assert_true(failures > 40);
 }
 
+/* On a new context, memory ends ever later: that is said, nothing is left behind, and then all is well. */
+static void
+no_memory(void **state)
+{
+	static char context[256];
+	unsigned failures = 0;
+	Pair p;
+	(void)state;
+	for (int status = TEXO_NO_MEMORY; status; failures++) {
+		assert_true(failures < sizeof context);
+		reset(&context[failures]);
+		int alive = fake->allocations, modules = fake->modules;
+		pair_init(&p, kDLCUDA, device(0x10000), device(0x20000));
+		allowed = (int)failures;
+		status = gpu_pair_dl(p.arg, 3, &stream);
+		allowed = INT32_MAX;
+		if (status)
+			assert_int_equal(status, TEXO_NO_MEMORY);
+		assert_int_equal(fake->pushed, 0);
+		assert_int_equal(fake->misuse, 0);
+		assert_int_equal(gpu_pair_dl(p.arg, 3, &stream), 0);
+		assert_int_equal(fake->allocations - alive, 4);
+		assert_int_equal(fake->modules - modules, 2);
+	}
+	assert_true(failures > 10);
+}
+
 static void
 absent(void **state)
 {
@@ -241,10 +298,10 @@ absent(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest absent_tests[] = {cmocka_unit_test(absent)};
+	const struct CMUnitTest absent_tests[] = {cmocka_unit_test(absent)}, maps_tests[] = {cmocka_unit_test(no_maps)};
 	const struct CMUnitTest tests[] = {cmocka_unit_test(words), cmocka_unit_test(maps), cmocka_unit_test(faults), cmocka_unit_test(objects_of_others),
 	                                   cmocka_unit_test(processor), cmocka_unit_test(tensors), cmocka_unit_test(contexts),
-	                                   cmocka_unit_test(every_call_fails)};
+	                                   cmocka_unit_test(every_call_fails), cmocka_unit_test(no_memory)};
 	if (argc > 1 && strcmp(argv[1], "absent") == 0) {
 		if (any_driver()) {
 			printf("skipped: there is a driver\n");
@@ -252,5 +309,7 @@ main(int argc, char **argv)
 		}
 		return cmocka_run_group_tests_name("absent", absent_tests, NULL, NULL);
 	}
+	if (argc > 1)
+		return !fake_find() || cmocka_run_group_tests_name("maps", maps_tests, NULL, NULL);
 	return !fake_find() || cmocka_run_group_tests(tests, NULL, NULL);
 }

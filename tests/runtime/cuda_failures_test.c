@@ -24,6 +24,10 @@ lost(void **state)
 	        "an earlier failure, CUDA_ERROR_ILLEGAL_ADDRESS (700)");
 	REFUSED(cuda_wait(w.rt, NULL), TEXO_DEVICE_LOST, "an earlier failure");
 	REFUSED(texo_kernel_status(w.kernel, &w.fault), TEXO_DEVICE_LOST, "an earlier failure");
+	void *module = &w, *function = &w;
+	REFUSED(cuda_function_new(w.rt, "", "none", &module, &function), TEXO_DEVICE_LOST, "an earlier failure");
+	assert_true(!module && !function);
+	cuda_function_free(w.rt, module);
 	assert_int_equal(fake->calls, calls); /* the driver is left in peace */
 	whole_end(&w);
 	assert_int_equal(fake->contexts, 0);

@@ -187,6 +187,14 @@ results_are_right(const Whole *w)
 	texo_program_destroy(p);
 }
 
+void
+image_seal(void *copy)
+{
+	ImageHeader *h = copy;
+	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
+	h->digest = image_digest((const uint8_t *)copy + from, image_size - from);
+}
+
 /* An artefact whose kernels take the rows of x, acc and y to be contiguous. */
 void *
 image_of_rows(void)
@@ -197,8 +205,7 @@ image_of_rows(void)
 	ImageHeader *h = (ImageHeader *)(void *)copy;
 	ImageParam *p = (ImageParam *)(void *)(copy + h->param.at);
 	p[0].unit = p[5].unit = p[6].unit = 1;
-	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
-	h->digest = image_digest((const uint8_t *)copy + from, image_size - from);
+	image_seal(copy);
 	return copy;
 }
 

@@ -49,5 +49,7 @@ void strided_results(Whole *w);
 
 /* An artefact whose kernels take the rows of x, acc and y to be contiguous. */
 void *image_of_rows(void);
+/* Makes a changed copy of the first whole again. */
+void image_seal(void *copy);
 
 #endif

@@ -1,5 +1,5 @@
-/* fake_cuda.c: see fake_cuda.h. With FAKE_OLD defined it lacks a function, as an old driver would. In a
- * process that only has an environment, FAKE_CUDA_DEVICES is how many devices there are, FAKE_CUDA_MAJOR
+/* fake_cuda.c: see fake_cuda.h. With FAKE_OLD defined it lacks a function, as an old driver would, with FAKE_11
+ * what CUDA 12 has brought. In a process that only has an environment, FAKE_CUDA_DEVICES is how many devices there are, FAKE_CUDA_MAJOR
  * what they are, FAKE_CUDA_CUBINS=1 that they take machine code (=only: and nothing else), and
  * FAKE_CUDA_FAIL=CALL:RESULT makes a call fail. FAKE_CUDA_DUMP is a folder for the texts of modules, by
  * their first entry. */
@@ -359,6 +359,7 @@ cuFuncSetAttribute(void *f, int attribute, int value)
 	return 0;
 }
 
+#ifndef FAKE_11
 EXPORT int cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *at, const uint64_t *extent, const uint64_t *stride,
                                   const uint32_t *box, const uint32_t *step, int interleave, int swizzle, int promotion, int fill);
 int
@@ -381,6 +382,7 @@ cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *at, const uint6
 	fake.maps++;
 	return 0;
 }
+#endif
 
 /* --- memory --- */
 
@@ -597,6 +599,7 @@ cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsi
 	return 0;
 }
 
+#ifndef FAKE_11
 typedef struct {
 	unsigned grid[3], block[3], shared;
 	void *stream;
@@ -617,4 +620,5 @@ cuLaunchKernelEx(const Config *how, void *f, void **parameter, void **extra)
 	return cuLaunchKernel(f, how->grid[0], how->grid[1], how->grid[2], how->block[0], how->block[1], how->block[2], how->shared,
 	                      how->stream, parameter, extra);
 }
+#endif
 #endif
