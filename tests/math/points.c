@@ -23,7 +23,7 @@ unary_point(DType t, uint64_t i)
 	uint64_t h = mix_bits(i);
 	if (i % 2 == 0) /* i / 2 times the golden ratio, of one turn: even for every count */
 		return from_bits(t, (i / 2) * UINT64_C(0x9e3779b97f4a7c15) + (t == DT_F64 ? h >> 24 : 0));
-	double v = ldexp(1 + (double)(h >> 11) * 0x1p-53, (int)(h % 24) - 14);
+	double v = (1 + (double)(h >> 11) * 0x1p-53) * ((double)(UINT64_C(1) << h % 24) * 0x1p-14);
 	return h >> 10 & 1 ? -v : v;
 }
 

@@ -89,12 +89,34 @@ exponent_of(Form f, long double v)
 bool
 is_subnormal(DType t, long double v)
 {
-	return v != 0 && fabsl(v) < ldexpl(0.5L, form_of(t).least);
+	long double least = t == DT_F64 ? 0x1p-1022L : t == DT_F16 ? 0x1p-14L : 0x1p-126L;
+	return v != 0 && fabsl(v) < least;
+}
+
+/* A number of f32's normal range is one of f64's, whose exponent field is all that its unit depends on;
+ * differences of near ones and quotients by powers of two are exact, so this is what the long way gives. */
+static bool
+normal_distance(double got, double want, double *d)
+{
+	const Form f = {24, -125, 128};
+	uint64_t bits;
+	memcpy(&bits, &want, sizeof bits);
+	int e = (int)(bits >> 52 & 0x7ff) - 1022; /* as frexp has it */
+	if (e < f.least || e >= f.most || got == 0 || !isfinite(got))
+		return false;
+	uint64_t scale = (uint64_t)(1023 + f.digits - e) << 52;
+	double per_unit;
+	memcpy(&per_unit, &scale, sizeof per_unit);
+	*d = fabs(got - want) * per_unit;
+	return true;
 }
 
 double
 distance(DType t, double got, long double want)
 {
+	double near;
+	if (t == DT_F32 && (long double)(double)want == want && normal_distance(got, (double)want, &near))
+		return near;
 	Form f = form_of(t);
 	if (isnan(want) || isnan(got))
 		return isnan(want) && isnan(got) ? 0 : (double)INFINITY;
