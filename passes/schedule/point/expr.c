@@ -168,12 +168,21 @@ point_logic(Point *l, Op op, PointVal a, PointVal b)
 	return v;
 }
 
-/* What expansions for processors know of the operand is what the graph does. */
+static bool
+is_low(const Point *l, ExprId e)
+{
+	for (uint32_t k = 0; k < l->low.n; k++)
+		if (l->low.at[k] == e)
+			return true;
+	return interval_of(l->g, e).hi <= 0;
+}
+
+/* What expansions for processors know of the operand is what the graph and the template do. */
 static PointVal
 point_power(Point *l, ExprId e, ValId a)
 {
 	int64_t imm = (int64_t)expr_narrow_type(l->g, e);
-	if (l->tir->form == TIR_TASKS && interval_of(l->g, expr_arg(l->g, e, 0)).hi <= 0)
+	if (l->tir->form == TIR_TASKS && is_low(l, expr_arg(l->g, e, 0)))
 		imm |= TIR_NO_MORE_THAN_0;
 	return (PointVal){.re = tir_emit(l->tir, (Op)expr_get(l->g, e)->op, tir_inst(l->tir, a)->type, imm, &a, 1)};
 }

@@ -108,6 +108,7 @@ typedef struct Point {
 	VEC(TensorArg) arg;
 	VEC(struct { ExprId e; PointVal val; }) scalar;
 	VEC(struct { ExprId e; ValId val; }) placed; /* IVARs, which stand for values of the template's own */
+	VEC(ExprId) low;           /* of these that are no more than 0, or NaN, as the template knows */
 	/* numbering of the kernel's expressions and what is known of them */
 	PointNumber *map;
 	uint32_t nmap, nnumber;

@@ -387,6 +387,7 @@ stream_begin(StreamBuild *b, Graph *g, Arena *scratch, const Places *places, Ker
 	l->unit = true;
 	l->lane_axes = p->lanes ? 1u << s->lane : 0;
 	note_runs(b);
+	stream_note_low(b);
 	declare(b);
 	return s;
 }

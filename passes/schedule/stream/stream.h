@@ -174,6 +174,9 @@ int stream_extreme_of(StreamBuild *b, unsigned acc, int64_t least, int64_t most)
 /* What finish makes of the sum of score k, at the point; as this node of it, where that is known to be right. */
 ValId stream_finished(StreamBuild *b, unsigned k, ValId sum);
 ValId stream_finished_as(StreamBuild *b, const Node *node, unsigned k, ValId sum);
+/* --- low.c --- */
+/* Notes the differences that are no more than 0, whatever the data. */
+void stream_note_low(StreamBuild *b);
 /* --- memory.c --- */
 void stream_bind_sizes(StreamBuild *b);
 void stream_bind_memory(StreamBuild *b);
