@@ -157,6 +157,8 @@ stream_moved(StreamBuild *b, unsigned k, unsigned v, ValId old)
 
 /* --- elements --- */
 
+enum { MAX_CHAINS = 4, MAX_CARRIED = 16 };
+
 ValId
 stream_rest(StreamBuild *b)
 {
@@ -261,16 +263,11 @@ pack_stage(StreamBuild *b, unsigned stage, ValId *carried, bool back)
 }
 
 static void
-fold_elements(StreamBuild *b, unsigned stage)
+fold_element(StreamBuild *b, unsigned stage, ValId c)
 {
 	Point *l = &b->l;
-	TirKernel *k = l->tir;
-	ValId carried[MAX_ACCS * STREAM_MAX_VECTORS];
-	unsigned n = pack_stage(b, stage, carried, false);
 	uint32_t mark = point_mark(l);
-	ValId c = tir_for(k, stream_int(b, 0), b->count, stream_int(b, 1), carried, n);
-	pack_stage(b, stage, carried, true);
-	l->axis[b->s->stream] = tir_binary(k, OP_ADD, b->first, c);
+	l->axis[b->s->stream] = tir_binary(l->tir, OP_ADD, b->first, c);
 	for (unsigned v = 0; v < b->vectors; v++) {
 		uint32_t at = point_mark(l);
 		stream_at_vector(b, v);
@@ -281,10 +278,69 @@ fold_elements(StreamBuild *b, unsigned stage)
 		take_terms(b, stage, c, v);
 		point_release(l, at);
 	}
-	pack_stage(b, stage, carried, false);
-	tir_end_for(k, carried, n);
-	pack_stage(b, stage, carried, true);
 	point_release(l, mark);
+}
+
+/* `chains` elements at a time, each into accumulators of its own, n for each. */
+static void
+fold_chains(StreamBuild *b, unsigned stage, ValId from, ValId to, unsigned chains, ValId *carried, unsigned n)
+{
+	TirKernel *k = b->l.tir;
+	ValId c = tir_for(k, from, to, stream_int(b, chains), carried, chains * n);
+	for (unsigned i = 0; i < chains; i++) {
+		pack_stage(b, stage, carried + i * n, true);
+		fold_element(b, stage, tir_binary(k, OP_ADD, c, stream_int(b, i)));
+		pack_stage(b, stage, carried + i * n, false);
+	}
+	tir_end_for(k, carried, chains * n);
+}
+
+/* Chains but for the first begin with nothing, and end joined with it. */
+static void
+join_chains(StreamBuild *b, unsigned stage, unsigned chains, ValId *carried, unsigned n, bool begin)
+{
+	for (unsigned k = 0, m = 0; k < b->s->pass->nacc; k++)
+		for (unsigned v = 0; is_at(b, k, stage, false) && v < b->vectors; v++, m++)
+			for (unsigned i = 1; i < chains; i++) {
+				if (begin)
+					carried[i * n + m] = stream_unit(b, k);
+				else
+					carried[m] = stream_joined(b, k, carried[i * n + m], carried[m]);
+			}
+}
+
+/* How many elements at a time the stage takes: the next waits for what is folded of one. Only where no bit depends on their order, and
+ * half the registers hold what is folded. */
+static unsigned
+chains_of(const StreamBuild *b, unsigned stage)
+{
+	unsigned n = 0, vectors = b->plan->lanes * dtype_info[b->s->type].bits >= 512 ? MAX_CARRIED : MAX_CARRIED / 2;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++) {
+		if (!is_at(b, k, stage, false))
+			continue;
+		Monoid m = b->s->pass->acc[k].monoid;
+		if (dtype_is_float(b->s->pass->acc[k].dtype) && m != MON_MAX && m != MON_MIN)
+			return 1;
+		n += b->vectors;
+	}
+	return n && n <= vectors ? (vectors / n < MAX_CHAINS ? vectors / n : MAX_CHAINS) : 1;
+}
+
+static void
+fold_elements(StreamBuild *b, unsigned stage)
+{
+	TirKernel *k = b->l.tir;
+	ValId carried[MAX_CARRIED + MAX_ACCS * STREAM_MAX_VECTORS], zero = stream_int(b, 0), whole = zero;
+	unsigned n = pack_stage(b, stage, carried, false), chains = chains_of(b, stage);
+	if (chains > 1) {
+		ValId many = stream_int(b, chains);
+		whole = tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, b->count, many), many);
+		join_chains(b, stage, chains, carried, n, true);
+		fold_chains(b, stage, zero, whole, chains, carried, n);
+		join_chains(b, stage, chains, carried, n, false);
+	}
+	fold_chains(b, stage, whole, b->count, 1, carried, n);
+	pack_stage(b, stage, carried, true);
 }
 
 /* --- stages --- */
