@@ -116,6 +116,7 @@ move_tile(Lower *l, const char *move, unsigned number, Val p, Val row, unsigned 
 
 typedef struct {
 	unsigned rows, columns, pairs; /* tiles: of 16 rows, of 16 columns; vectors: one row, 16 columns */
+	bool anew;
 	Matrix c, a, b;
 } Dot;
 
@@ -127,6 +128,15 @@ move_accumulators(Lower *l, const Dot *d, const char *move)
 	for (unsigned i = 0; i < d->rows; i++)
 		for (unsigned j = 0; j < d->columns; j++)
 			move_tile(l, move, i * d->columns + j, d->c.at, d->c.row, i, j);
+}
+
+static void
+start_accumulators(Lower *l, const Dot *d)
+{
+	if (!d->anew)
+		move_accumulators(l, d, "llvm.x86.tileloadd64");
+	for (unsigned n = 0; d->anew && n < d->rows * d->columns; n++)
+		lower_call(l, "llvm.x86.tilezero", NULL, 0, (Val[]){tile_number(l, n)}, 1);
 }
 
 /* One group, whose parts of a and b begin at these places. */
@@ -275,7 +285,7 @@ add_chained(Lower *l, const Dot *d, Val groups)
 	Val acc[MAX_VECTORS];
 	Loop group, pair;
 	for (unsigned k = 0; k < n; k++)
-		acc[k] = load(l, f32s, row_vector(l, d, k));
+		acc[k] = d->anew ? LLVMConstNull(f32s) : load(l, f32s, row_vector(l, d, k));
 	open_loop(l, d, &group, groups, d->a.at, d->b.at, acc);
 	if (d->pairs == 1) {
 		add_pair(l, d, group.a, group.b, acc);
@@ -296,7 +306,7 @@ lower_dot(Lower *l, ValId v)
 {
 	TirDot shape = tir_dot_shape(lower_inst(l, v)->imm.i);
 	Dot d = {.rows = shape.chained ? shape.rows : shape.rows / TILE_ROWS,
-	         .columns = shape.columns / TILE_ROWS, .pairs = shape.pairs};
+	         .columns = shape.columns / TILE_ROWS, .pairs = shape.pairs, .anew = shape.anew};
 	unsigned at = 4;
 	d.c = matrix(l, v, 0, 2, &at);
 	d.a = matrix(l, v, 1, 3, &at);
@@ -305,7 +315,7 @@ lower_dot(Lower *l, ValId v)
 		add_chained(l, &d, lower_arg(l, v, 3));
 		return;
 	}
-	move_accumulators(l, &d, "llvm.x86.tileloadd64");
+	start_accumulators(l, &d);
 	add_groups(l, &d, lower_arg(l, v, 3));
 	move_accumulators(l, &d, "llvm.x86.tilestored64");
 }

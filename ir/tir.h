@@ -30,8 +30,8 @@
  *            indices on. For each group 0 .. n-1 in turn, c += the sum of a's low halves by b's plus
  *            the sum of a's high halves by b's: each of the two is one fma a pair, from +0. With
  *            TIR_DOT_CHAINED, for each pair of each group in turn, c takes the product of the high halves
- *            by one fma, then that of the low ones by another. Subnormal operands count as 0 and
- *            subnormal results become 0. c lies in a buffer of its own.
+ *            by one fma, then that of the low ones by another. With TIR_DOT_ANEW c is not read: sums start
+ *            from +0. Subnormal operands count as 0 and subnormal results become 0. c lies in a buffer of its own.
  *   FAULT    id (u32, scalar or vector): low 16 bits a failed AccessId, high 16 bits a cut one, each 0
  *            for none. The launch keeps the first nonzero of each. Fault planes hold the same words.
  *   FOR      lo, hi, step (i64; step > 0), init…; region[0] has BLOCKARGs: the index, then the carried values,
@@ -128,6 +128,7 @@ enum { TIR_MAX_AHEAD = 65535 };
 #define TIR_LANES_ALONG(a) (((a) + 1) << 8)
 #define TIR_DOT(rows, columns, pairs) ((int64_t)(rows) | (int64_t)(columns) << 16 | (int64_t)(pairs) << 32)
 #define TIR_DOT_CHAINED ((int64_t)1 << 48)
+#define TIR_DOT_ANEW ((int64_t)1 << 49)
 #define TIR_SLIDE(by, segment) ((int64_t)(by) | (int64_t)(segment) << 16)
 #define TIR_SLIDE_BY(imm) ((unsigned)((imm) & 0xffff))
 #define TIR_SLIDE_SEGMENT(imm) ((unsigned)((imm) >> 16)) /* 0: all lanes */
@@ -149,14 +150,15 @@ tir_shuffle_from(int64_t imm, unsigned thread)
 enum { TIR_MAX_DOT = 64 }; /* rows, columns and pairs, each */
 typedef struct {
 	unsigned rows, columns, pairs;
-	bool chained;
+	bool chained, anew;
 } TirDot;
 /* How a target multiplies pairs of bf16: not; by tiles, a group at a time; by vectors, pair after pair. */
 typedef enum { TIR_NO_DOT, TIR_DOT_TILES, TIR_DOT_VECTORS } TirDotUnit;
 static inline TirDot
 tir_dot_shape(int64_t imm)
 {
-	return (TirDot){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff, (imm & TIR_DOT_CHAINED) != 0};
+	return (TirDot){imm & 0xffff, imm >> 16 & 0xffff, imm >> 32 & 0xffff, (imm & TIR_DOT_CHAINED) != 0,
+	                (imm & TIR_DOT_ANEW) != 0};
 }
 /* Of an operation that may be narrowed (F_NARROW): to what, DT_NONE if it is not; and that its operand is known to be no
  * more than 0, or NaN: what it gives of another is nobody's business */

@@ -176,29 +176,39 @@ fetch_group(Interp *x, const Step *s, const StepAccess *a, int64_t group, unsign
 	return true;
 }
 
+/* Every element of c becomes 0, or takes what the group adds to it. */
+static bool
+dot_elements(Interp *x, const Step *s, TirDot d, const uint32_t *a, const uint32_t *b)
+{
+	const StepAccess *c = &x->program->access.at[s->access];
+	void *data = x->run->buffer[c->buffer].data;
+	uint64_t (*add)(uint64_t, const uint32_t *, const uint32_t *, unsigned, unsigned) =
+		d.chained ? lane_dot_chained : lane_dot;
+	for (unsigned k = 0; k < d.rows * d.columns; k++) {
+		int64_t at[2] = {k / d.columns, k % d.columns}, element;
+		if (!locate_inner(x, s, c, 2, at, &element))
+			return false;
+		uint64_t sum = a ? slot_load(DT_F32, data, element) : 0;
+		if (a)
+			sum = add(sum, a + k / d.columns * d.pairs, b + k % d.columns, d.columns, d.pairs);
+		slot_store(DT_F32, data, element, sum);
+	}
+	return true;
+}
+
 static bool
 run_dot(Interp *x, const Step *s)
 {
 	const StepAccess *c = &x->program->access.at[s->access];
 	TirDot d = tir_dot_shape(tir_inst(x->k, s->inst)->imm.i);
 	uint32_t a[TIR_MAX_DOT * TIR_MAX_DOT], b[TIR_MAX_DOT * TIR_MAX_DOT];
-	void *data = x->run->buffer[c->buffer].data;
 	int64_t n = (int64_t)x->slot[s->src[0]];
-	uint64_t (*add)(uint64_t, const uint32_t *, const uint32_t *, unsigned, unsigned) =
-		d.chained ? lane_dot_chained : lane_dot;
-	for (int64_t group = 0; group < n; group++) {
+	if (d.anew && !dot_elements(x, s, d, NULL, NULL))
+		return false;
+	for (int64_t group = 0; group < n; group++)
 		if (!fetch_group(x, s, c + 1, group, d.rows, d.pairs, a) ||
-		    !fetch_group(x, s, c + 2, group, d.pairs, d.columns, b))
+		    !fetch_group(x, s, c + 2, group, d.pairs, d.columns, b) || !dot_elements(x, s, d, a, b))
 			return false;
-		for (unsigned k = 0; k < d.rows * d.columns; k++) {
-			int64_t at[2] = {k / d.columns, k % d.columns}, element;
-			if (!locate_inner(x, s, c, 2, at, &element))
-				return false;
-			uint64_t sum = slot_load(DT_F32, data, element);
-			sum = add(sum, a + k / d.columns * d.pairs, b + k % d.columns, d.columns, d.pairs);
-			slot_store(DT_F32, data, element, sum);
-		}
-	}
 	return true;
 }
 

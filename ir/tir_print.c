@@ -133,7 +133,7 @@ print_imm(Text *out, const TirInst *p)
 		return;
 	case OP_DOT: {
 		TirDot d = tir_dot_shape(p->imm.i);
-		text_printf(out, " %u %u %u%s", d.rows, d.columns, d.pairs, d.chained ? " chained" : "");
+		text_printf(out, " %u %u %u%s%s", d.rows, d.columns, d.pairs, d.chained ? " chained" : "", d.anew ? " anew" : "");
 		return;
 	}
 	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE: case OP_SLIDE:

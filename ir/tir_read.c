@@ -345,6 +345,7 @@ read_shape(Reader *r, int64_t *imm)
 	    !read_unsigned(r, TIR_MAX_DOT, &pairs))
 		return false;
 	*imm = TIR_DOT(rows, columns, pairs) | (take_this_word(r, "chained") ? TIR_DOT_CHAINED : 0);
+	*imm |= take_this_word(r, "anew") ? TIR_DOT_ANEW : 0;
 	return true;
 }
 

@@ -272,7 +272,7 @@ check_dot(Verify *x, ValId v)
 	const TirInst *p = tir_inst(x->k, v);
 	TirDot d = tir_dot_shape(p->imm.i);
 	uint64_t at = 4;
-	NEED((p->imm.i & ~TIR_DOT_CHAINED) == TIR_DOT(d.rows, d.columns, d.pairs) && d.rows && d.columns && d.pairs &&
+	NEED((p->imm.i & ~(TIR_DOT_CHAINED | TIR_DOT_ANEW)) == TIR_DOT(d.rows, d.columns, d.pairs) && d.rows && d.columns && d.pairs &&
 	     d.rows <= TIR_MAX_DOT && d.columns <= TIR_MAX_DOT && d.pairs <= TIR_MAX_DOT, "shape out of range");
 	NEED(p->narg >= 4 && is_index_scalar(operand(x, v, 3)), "takes c, a, b and the number of groups");
 	if (!check_matrix(x, v, 0, DT_F32, 2, &at) || !check_matrix(x, v, 1, DT_U32, 3, &at) ||

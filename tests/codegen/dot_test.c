@@ -22,6 +22,8 @@ enum { ROWS = 32, COLUMNS = 32, PAIRS = 16, GROUPS = 5, TILES = 3 };
 static const char cpu[] = "sapphirerapids", with_vectors[] = "znver4";
 static const Unit tiles = {cpu, TIR_DOT(ROWS, COLUMNS, PAIRS)};
 static const Unit vectors = {with_vectors, TIR_DOT(14, COLUMNS, 8) | TIR_DOT_CHAINED};
+static const Unit tiles_anew = {cpu, TIR_DOT(ROWS, COLUMNS, PAIRS) | TIR_DOT_ANEW};
+static const Unit vectors_anew = {with_vectors, TIR_DOT(14, COLUMNS, 8) | TIR_DOT_CHAINED | TIR_DOT_ANEW};
 enum { C = TILES * ROWS * COLUMNS, A = TILES * GROUPS * ROWS * PAIRS, B = GROUPS * PAIRS * COLUMNS };
 
 /* Task t: c[t] += a[t] b, over `groups` groups, of the first elements of each matrix. */
@@ -65,13 +67,14 @@ count(const char *text, const char *word)
 
 typedef struct {
 	unsigned rows, columns, dots, loads, stores;
+	bool anew;
 } Shape;
 
 static void
 the_instructions(Rig *r, const void *arg)
 {
 	const Shape *s = arg;
-	build(r, TIR_DOT(s->rows, s->columns, PAIRS));
+	build(r, TIR_DOT(s->rows, s->columns, PAIRS) | (s->anew ? TIR_DOT_ANEW : 0));
 	Program *p = rig_program(r, TILES);
 	for (int level = 0; level <= 3; level++) {
 		CodegenOptions o = {.cpu = cpu, .opt_level = level, .want_asm = true};
@@ -81,6 +84,7 @@ the_instructions(Rig *r, const void *arg)
 		assert_int_equal(count(text, "\ttdpbf16ps\t"), s->dots);
 		assert_int_equal(count(text, "\ttileloadd\t"), s->loads);
 		assert_int_equal(count(text, "\ttilestored\t"), s->stores);
+		assert_int_equal(count(text, "\ttilezero\t"), s->anew ? s->dots : 0);
 		assert_int_equal(count(text, "\tldtilecfg\t"), 1);
 		assert_int_equal(count(text, "\ttilerelease"), 1);
 	}
@@ -91,9 +95,10 @@ static void
 instructions(void **state)
 {
 	(void)state;
-	rig_run("k", the_instructions, &(Shape){32, 32, 4, 8, 4});
-	rig_run("k", the_instructions, &(Shape){16, 16, 1, 3, 1});
-	rig_run("k", the_instructions, &(Shape){16, 48, 3, 7, 3});
+	rig_run("k", the_instructions, &(Shape){32, 32, 4, 8, 4, false});
+	rig_run("k", the_instructions, &(Shape){32, 32, 4, 4, 4, true});
+	rig_run("k", the_instructions, &(Shape){16, 16, 1, 3, 1, false});
+	rig_run("k", the_instructions, &(Shape){16, 48, 3, 7, 3, false});
 }
 
 /* Two vectors of columns for each row, in one loop of the pairs; the accumulators are loaded and stored once. */
@@ -116,6 +121,7 @@ vector_instructions(void **state)
 {
 	(void)state;
 	rig_run("k", the_vectors, &vectors);
+	rig_run("k", the_vectors, &vectors_anew);
 }
 
 typedef struct {
@@ -198,8 +204,8 @@ static double
 exact(const Data *d, TirDot s, unsigned n, double *bound)
 {
 	unsigned tile = n / (ROWS * COLUMNS), row = n / COLUMNS % ROWS, column = n % COLUMNS;
-	double sum = (double)d->c[n], size = fabs(sum);
 	unsigned terms = row < s.rows && column < s.columns ? GROUPS * s.pairs * 2 : 0;
+	double sum = terms && s.anew ? 0 : (double)d->c[n], size = fabs(sum);
 	for (unsigned k = 0; k < terms; k++) {
 		unsigned g = k / 2 / s.pairs, p = k / 2 % s.pairs;
 		double t = half(d->a[((tile * GROUPS + g) * ROWS + row) * PAIRS + p], k % 2) *
@@ -265,6 +271,7 @@ results(void **state)
 	(void)state;
 	skip_without(&tiles);
 	rig_run("k", the_results, &(Run){&tiles, false});
+	rig_run("k", the_results, &(Run){&tiles_anew, false});
 }
 
 /* Subnormals, infinities, NaNs and cancellation: still the interpreter's bits. */
@@ -283,6 +290,7 @@ vector_results(void **state)
 	skip_without(&vectors);
 	rig_run("k", the_results, &(Run){&vectors, false});
 	rig_run("k", the_results, &(Run){&vectors, true});
+	rig_run("k", the_results, &(Run){&vectors_anew, false});
 }
 
 typedef struct {

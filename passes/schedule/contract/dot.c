@@ -4,21 +4,6 @@
 
 #include "passes/schedule/point/dot_product.h"
 
-static void
-start_tile(Contract *c, ValId tile)
-{
-	TirKernel *k = c->l.tir;
-	tir_if(k, c->first_block);
-	ValId row = tir_for(k, contract_int(c, 0), contract_int(c, c->rows.width), contract_int(c, 1), NULL, 0);
-	for (unsigned n = 0; n < c->columns.width; n += c->plan->lanes) {
-		const ValId at[3] = {tile, row, contract_int(c, n)};
-		tir_store(k, c->tiles, c->start, at, 0, TIR_LANES_ALONG(2));
-	}
-	tir_end_for(k, NULL, 0);
-	tir_else(k, NULL, 0);
-	tir_end_if(k, NULL, 0);
-}
-
 /* The least of the piece in the blocks of terms so far. */
 static ValId
 column_least(Contract *c, ValId piece)
@@ -44,11 +29,10 @@ contract_dot_tiles(Contract *c)
 	ValId kept = tir_binary(k, OP_ADD, column, tir_binary(k, OP_SUB, c->column0, c->kept0));
 	ValId least = column_least(c, kept), row = tir_for(k, zero, nrow, one, NULL, 0);
 	ValId tile = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, column, nrow), row);
-	start_tile(c, tile);
 	dot_product(k, &(DotProduct){
 		.rows = c->rows.width, .columns = c->columns.width, .pairs = p->pairs, .lanes = p->lanes, .chained = p->chained,
 		.c = {c->tiles, 1, {tile}}, .a = {c->row_pairs, 1, {row}}, .b = {c->column_pairs, 2, {c->slot, kept}},
-		.groups = tir_binary(k, OP_SUB, c->term1, c->term0),
+		.groups = tir_binary(k, OP_SUB, c->term1, c->term0), .anew = c->first_block,
 		.least_a = tir_load(k, c->row_least, &row, 0, 0, 0), .least_b = least});
 	tir_end_for(k, NULL, 0);
 	tir_end_for(k, NULL, 0);

@@ -135,7 +135,7 @@ pack_along_terms(const Side *s)
 	tir_else(k, &all, 1);
 	all = least;
 	tir_end_if(k, &all, 1);
-	keep_least(s, tir_binary(k, OP_SUB, p, s->base), dot_across(k, all, c->terms.width / 2));
+	keep_least(s, tir_binary(k, OP_SUB, p, s->base), dot_across(k, OP_MIN, all));
 	tir_end_for(k, NULL, 0);
 }
 
@@ -212,7 +212,7 @@ pack_along_lanes(const Side *s)
 	least = pack_pair_either(s, p, space_enter(&c->l, s->space, p), q, pair, least);
 	for (unsigned n = 0; n < 2u + by_term; n++)
 		tir_end_for(k, &least, 1);
-	least = dot_across(k, least, c->plan->lanes);
+	least = dot_across(k, OP_MIN, least);
 	if (by_term)
 		p = tir_for(k, s->piece0, s->piece1, one, NULL, 0);
 	keep_least(s, tir_binary(k, OP_SUB, p, s->base), least);

@@ -101,6 +101,19 @@ add_by_vectors(TirKernel *k, const DotProduct *p)
 	tir_end_for(k, NULL, 0);
 }
 
+static void
+clear(TirKernel *k, const DotProduct *p)
+{
+	ValId at[DOT_MAX_AT + 2], none = tir_float(k, DT_F32, 0);
+	none = tir_emit(k, OP_SPLAT, tir_vector(DT_F32, p->lanes), 0, &none, 1);
+	ValId row = tir_for(k, number(k, 0), number(k, p->rows), number(k, 1), NULL, 0);
+	for (unsigned v = 0; v < p->columns / p->lanes; v++) {
+		unsigned along = sum_at(k, p, row, 0, v, at);
+		tir_store(k, p->c.view, none, at, 0, TIR_LANES_ALONG(along));
+	}
+	tir_end_for(k, NULL, 0);
+}
+
 /* --- least magnitudes --- */
 
 /* Twice the magnitude of the lesser of two bf16, as the high half of a u32, less 1: so that 0, which
@@ -115,13 +128,13 @@ dot_lesser(TirKernel *k, ValId pairs)
 }
 
 ValId
-dot_across(TirKernel *k, ValId v, unsigned lanes)
+dot_across(TirKernel *k, Op op, ValId v)
 {
-	while (lanes > 1) {
-		lanes /= 2;
-		TirType half = {DT_U32, (uint16_t)(lanes > 1 ? lanes : 0)};
+	TirType t = tir_inst(k, v)->type;
+	for (unsigned lanes = t.lanes / 2; lanes; lanes /= 2) {
+		TirType half = {t.dtype, (uint16_t)(lanes > 1 ? lanes : 0)};
 		ValId low = tir_emit(k, OP_LANE, half, 0, &v, 1), high = tir_emit(k, OP_LANE, half, lanes, &v, 1);
-		v = tir_binary(k, OP_MIN, low, high);
+		v = tir_binary(k, op, low, high);
 	}
 	return v;
 }
@@ -142,10 +155,10 @@ dot_is_exact(TirKernel *k, ValId least_a, ValId least_b)
 
 /* --- the product --- */
 
-void
-dot_emit(TirKernel *k, const DotProduct *p)
+static void
+emit(TirKernel *k, const DotProduct *p, bool anew)
 {
-	int64_t shape = TIR_DOT(p->rows, p->columns, p->pairs) | (p->chained ? TIR_DOT_CHAINED : 0);
+	int64_t shape = TIR_DOT(p->rows, p->columns, p->pairs) | (p->chained ? TIR_DOT_CHAINED : 0) | (anew ? TIR_DOT_ANEW : 0);
 	const DotMatrix *m[3] = {&p->c, &p->a, &p->b};
 	ValId at[3 * DOT_MAX_AT];
 	unsigned n = 0;
@@ -155,12 +168,55 @@ dot_emit(TirKernel *k, const DotProduct *p)
 	tir_dot(k, shape, p->c.view, p->a.view, p->b.view, p->groups, at);
 }
 
+/* Whether it is known here. */
+static bool
+is_known(const TirKernel *k, ValId anew)
+{
+	return !anew || tir_inst(k, anew)->op == OP_CONST;
+}
+
+static bool
+is_anew(const TirKernel *k, ValId anew)
+{
+	return anew && tir_inst(k, anew)->imm.i;
+}
+
+void
+dot_emit(TirKernel *k, const DotProduct *p)
+{
+	if (is_known(k, p->anew)) {
+		emit(k, p, is_anew(k, p->anew));
+		return;
+	}
+	tir_if(k, p->anew);
+	emit(k, p, true);
+	tir_else(k, NULL, 0);
+	emit(k, p, false);
+	tir_end_if(k, NULL, 0);
+}
+
+static void
+clear_anew(TirKernel *k, const DotProduct *p)
+{
+	bool asks = !is_known(k, p->anew);
+	if (!asks && !is_anew(k, p->anew))
+		return;
+	if (asks)
+		tir_if(k, p->anew);
+	clear(k, p);
+	if (!asks)
+		return;
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+}
+
 void
 dot_product(TirKernel *k, const DotProduct *p)
 {
 	tir_if(k, dot_is_exact(k, p->least_a, p->least_b));
 	dot_emit(k, p);
 	tir_else(k, NULL, 0);
+	clear_anew(k, p);
 	add_by_vectors(k, p);
 	tir_end_if(k, NULL, 0);
 }

@@ -27,19 +27,20 @@ typedef struct {
 	bool chained;
 	DotMatrix c, a, b; /* c: (row, column); a: (group, row, pair); b: (group, pair, column) */
 	ValId groups;
+	ValId anew;             /* bool: c becomes the product, whatever is there; 0: it is added to */
 	ValId least_a, least_b; /* of the pieces, as dot_lesser makes it */
 } DotProduct;
 
-/* c += a b */
+/* c += a b, or c = a b */
 void dot_product(TirKernel *k, const DotProduct *p);
 /* The same by DOT alone, and whether that is as IEEE says, for who has another way than vectors of the pairs. */
 void dot_emit(TirKernel *k, const DotProduct *p);
 ValId dot_is_exact(TirKernel *k, ValId least_a, ValId least_b);
 
 /* --- least magnitudes --- */
-/* Of vectors of pairs: of either of a pair, as a u32 that is UINT32_MAX for 0, which does not count; the least
- * of the lanes. */
+/* Of vectors of pairs: of either of a pair, as a u32 that is UINT32_MAX for 0, which does not count; the least,
+ * or the most, of the lanes of integers. */
 ValId dot_lesser(TirKernel *k, ValId pairs);
-ValId dot_across(TirKernel *k, ValId v, unsigned lanes);
+ValId dot_across(TirKernel *k, Op op, ValId v);
 
 #endif

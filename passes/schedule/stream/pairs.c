@@ -123,7 +123,7 @@ stream_pair_queries(StreamBuild *b, unsigned n)
 	least = pair_query_terms(b, n, q, pair, least);
 	tir_end_for(k, &least, 1);
 	tir_end_for(k, &least, 1);
-	tir_store(k, b->query_least[n], dot_across(k, least, b->plan->lanes), &b->strip, 0, 0);
+	tir_store(k, b->query_least[n], dot_across(k, OP_MIN, least), &b->strip, 0, 0);
 }
 
 /* --- keys --- */
@@ -172,7 +172,7 @@ stream_pair_keys(StreamBuild *b, unsigned n)
 	tir_end_for(k, &least, 1);
 	tir_end_for(k, &least, 1);
 	tir_end_for(k, &least, 1);
-	tir_store(k, b->key_least[n], dot_across(k, least, pairs), &zero, 0, 0);
+	tir_store(k, b->key_least[n], dot_across(k, OP_MIN, least), &zero, 0, 0);
 }
 
 /* --- pairs of elements --- */
@@ -253,20 +253,19 @@ stream_pair_values(StreamBuild *b, unsigned acc)
 	Pairs p = pairs_of_elements(b);
 	pair_values(b, acc, zero, p.whole, false, &least);
 	pair_values(b, acc, p.whole, p.end, true, &least);
-	tir_store(k, b->value_least[acc], dot_across(k, least, b->plan->lanes), &zero, 0, 0);
+	tir_store(k, b->value_least[acc], dot_across(k, OP_MIN, least), &zero, 0, 0);
 }
 
 /* --- weights --- */
 
-enum { LEAST, NOT_MOST, NBOUND }; /* of the magnitudes: the least; the complement of the most, the least of these */
+enum { LEAST, MOST, NBOUND }; /* of the magnitudes, the least as lesser_of counts */
 
-/* To the nearest bf16, the even one of two, in the upper half; no NaN. */
+/* To the nearest bf16, in the upper half; of two the one further from 0, so that no bound of an error is another. No NaN, nor
+ * what is beyond the largest. */
 static ValId
 rounded(StreamBuild *b, ValId x)
 {
-	TirKernel *k = b->l.tir;
-	ValId odd = tir_binary(k, OP_BAND, tir_binary(k, OP_SHR, x, word(b, 16)), word(b, 1));
-	return tir_binary(k, OP_ADD, tir_binary(k, OP_ADD, x, word(b, 0x7fff)), odd);
+	return tir_binary(b->l.tir, OP_ADD, x, word(b, 0x8000));
 }
 
 static void
@@ -280,7 +279,7 @@ pair_weights(StreamBuild *b, unsigned acc, ValId from, ValId to, bool tail, ValI
 		for (unsigned h = 0; h < 2; h++) {
 			ValId size = magnitude(b, half[h]);
 			bound[LEAST] = lesser_of(b, bound[LEAST], size);
-			bound[NOT_MOST] = tir_binary(k, OP_MIN, bound[NOT_MOST], tir_binary(k, OP_SUB, word(b, UINT32_MAX), size));
+			bound[MOST] = tir_binary(k, OP_MAX, bound[MOST], size);
 			half[h] = rounded(b, tir_bitcast(k, DT_U32, half[h]));
 		}
 		tir_store(k, b->weight_pairs, pair_of(b, half[0], half[1]), at, 0, TIR_LANES_ALONG(1));
@@ -292,41 +291,27 @@ pair_weights(StreamBuild *b, unsigned acc, ValId from, ValId to, bool tail, ValI
 static ValId
 pair_all_weights(StreamBuild *b, unsigned acc)
 {
-	enum { INFINITE = 0xff000000 }; /* twice the bits of an infinity */
+	enum { LARGEST = 0xfeff0000 }; /* twice the bits of the number from which on the largest bf16 is not the nearest */
 	TirKernel *k = b->l.tir;
 	ValId zero = stream_int(b, 0), bound[NBOUND];
 	Pairs p = pairs_of_elements(b);
-	bound[LEAST] = bound[NOT_MOST] = least_of_none(b, b->plan->lanes);
+	bound[LEAST] = least_of_none(b, b->plan->lanes);
+	bound[MOST] = splat(b, word(b, 0), b->plan->lanes);
 	pair_weights(b, acc, zero, p.whole, false, bound);
 	pair_weights(b, acc, p.whole, p.end, true, bound);
-	ValId least = dot_across(k, bound[LEAST], b->plan->lanes), most = dot_across(k, bound[NOT_MOST], b->plan->lanes);
+	ValId least = dot_across(k, OP_MIN, bound[LEAST]), most = dot_across(k, OP_MAX, bound[MOST]);
 	ValId exact = dot_is_exact(k, tir_load(k, b->value_least[acc], &zero, 0, 0, 0), least);
-	return tir_binary(k, OP_AND, exact, tir_binary(k, OP_LE, word(b, UINT32_MAX - INFINITE), most));
+	return tir_binary(k, OP_AND, exact, tir_binary(k, OP_LT, most, word(b, LARGEST)));
 }
 
 /* --- products --- */
-
-static void
-clear(StreamBuild *b, ValId view, const ValId *at, unsigned n)
-{
-	TirKernel *k = b->l.tir;
-	ValId to[TIR_MAX_RANK], none = splat(b, tir_float(k, b->s->type, 0), b->plan->lanes);
-	for (unsigned i = 0; i < n; i++)
-		to[i] = at[i];
-	to[n] = tir_for(k, stream_int(b, 0), stream_int(b, b->plan->tile_rows), stream_int(b, 1), NULL, 0);
-	for (unsigned v = 0; v < b->vectors; v++) {
-		to[n + 1] = stream_int(b, v * b->plan->lanes);
-		tir_store(k, view, none, to, 0, TIR_LANES_ALONG(n + 1));
-	}
-	tir_end_for(k, NULL, 0);
-}
 
 static DotProduct
 tile_of(const StreamBuild *b, unsigned pairs)
 {
 	const KernelPlan *p = b->plan;
 	return (DotProduct){.rows = p->tile_rows, .columns = p->tile_columns, .pairs = pairs, .lanes = p->lanes,
-	                    .chained = p->chained};
+	                    .chained = p->chained, .anew = tir_int(b->l.tir, DT_BOOL, 1)};
 }
 
 void
@@ -339,7 +324,6 @@ stream_dot_scores(StreamBuild *b, unsigned n)
 	p.least_a = tir_load(k, b->key_least[n], &zero, 0, 0, 0);
 	p.least_b = tir_load(k, b->query_least[n], &b->strip, 0, 0, 0);
 	ValId piece = tir_for(k, zero, pieces_of(b, b->count, b->plan->tile_rows), one, NULL, 0);
-	clear(b, b->panel_tiles[n], &piece, 1);
 	p.c = (DotMatrix){b->panel_tiles[n], 1, {piece}};
 	p.a = (DotMatrix){b->key_pairs[n], 1, {piece}};
 	p.b = (DotMatrix){b->query_pairs[n], 1, {b->strip}};
@@ -378,7 +362,6 @@ stream_dot_columns(StreamBuild *b, unsigned acc)
 	ValId count = BUG(stream_element_missing) ? tir_binary(k, OP_SUB, b->count, stream_int(b, 2)) : b->count;
 	p.groups = pieces_of(b, count, 2 * group);
 	ValId piece = tir_for(k, zero, pieces_of(b, point_launch_expr(&b->l, b->columns), b->plan->tile_rows), one, NULL, 0);
-	clear(b, b->product, NULL, 0);
 	p.c = (DotMatrix){b->product, 0, {0}};
 	p.a = (DotMatrix){b->value_dot[acc], 1, {piece}};
 	p.b = (DotMatrix){b->weight_dot, 0, {0}};

@@ -70,14 +70,14 @@ typedef struct {
 	float c[6];
 	uint32_t a[8], b[12];
 	int64_t n;
-	bool chained;
+	bool chained, anew;
 } Product;
 
 static bool
 run(Fixture *f, Product *p, const char **error)
 {
 	TirKernel *k = fixture_read(f, arena_text(&f->arena, "%s%%17 = dot 2 3 2%s %%11, %%12, %%13, %%5, %%4\n}", prelude,
-	                                          p->chained ? " chained" : ""));
+	                                          p->chained ? p->anew ? " chained anew" : " chained" : p->anew ? " anew" : ""));
 	fixture_round_trip(f, k);
 	TirMemory buffer[] = {{p->c, sizeof p->c}, {p->a, sizeof p->a}, {p->b, sizeof p->b}};
 	const void *scalar[] = {&p->n};
@@ -94,14 +94,14 @@ pair(float low, float high)
 	return bits[0] >> 16 | (bits[1] & 0xffff0000);
 }
 
-/* c[r][j] += the sum over g, p and both halves; integers, so that nothing is rounded. */
+/* c[r][j] += the sum over g, p and both halves, or = it, anew; integers, so that nothing is rounded. */
 static void
 sums(void **state)
 {
 	Fixture *f = *state;
 	GUARD(f);
-	for (int64_t n = 0; n <= 5; n++) {
-		Product p = {.n = n / 2, .chained = n % 2};
+	for (int64_t n = 0; n <= 11; n++) {
+		Product p = {.n = n / 4, .chained = n % 2, .anew = n / 2 % 2};
 		float want[6], x[2][2][4], y[2][4][3];
 		for (int k = 0; k < 16; k++)
 			x[k / 8][k / 4 % 2][k % 4] = (float)(k * 7 % 11 - 4);
@@ -112,7 +112,8 @@ sums(void **state)
 		for (int k = 0; k < 12; k++)
 			p.b[k] = pair(y[k / 6][k / 3 % 2 * 2][k % 3], y[k / 6][k / 3 % 2 * 2 + 1][k % 3]);
 		for (int k = 0; k < 6; k++) {
-			want[k] = p.c[k] = (float)k;
+			p.c[k] = p.anew && k == 0 ? NAN : (float)k;
+			want[k] = p.anew ? 0 : (float)k;
 			for (int t = 0; t < 4 * p.n; t++)
 				want[k] += x[t / 4][k / 3][t % 4] * y[t / 4][t % 4][k % 3];
 		}
