@@ -361,12 +361,8 @@ read_outside(void *user, ExprId e)
 		        prove(c->s->facts, expr_binary(g, OP_LT, sub, g->tensor.at[p.ref].extent[a]));
 	}
 	const Node *n = tensor_node(g, p.ref);
-	if (c->ok && n && n->domain) {
-		ExprId sub[TG_MAX_RANK];
-		for (unsigned a = 0; a < p.narg; a++)
-			sub[a] = expr_arg(g, e, a);
-		c->ok = prove(c->s->facts, expr_subst_axes(g, n->domain, sub, p.narg));
-	}
+	if (c->ok && n && n->domain)
+		c->ok = prove(c->s->facts, expr_at_read(g, n->domain, e));
 }
 
 /* Every read of the conjunct has its value outside of the reduction too, where those before it hold. */

@@ -234,6 +234,8 @@ void expr_walk(const Graph *g, Arena *scratch, ExprId e, void (*visit)(void *use
 bool expr_reads_from(const Graph *g, ExprId e, TensorId t);
 /* AXIS k -> sub[k], for k < nsub. */
 ExprId expr_subst_axes(Graph *g, ExprId e, const ExprId *sub, unsigned nsub);
+/* e, over the axes of what is read, where that is read: AXIS k -> subscript k. */
+ExprId expr_at_read(Graph *g, ExprId e, ExprId read);
 
 /* The expression with every i64 part in canonical form (a sum of products in a fixed order, constants
  * folded), so that equal polynomials have equal ids; div and mod by a constant are simplified where

@@ -179,3 +179,13 @@ expr_subst_axes(Graph *g, ExprId e, const ExprId *sub, unsigned nsub)
 	SubstAxes s = {sub, nsub};
 	return expr_rewrite(g, e, subst_leaf, &s);
 }
+
+ExprId
+expr_at_read(Graph *g, ExprId e, ExprId read)
+{
+	const Expr p = *expr_get(g, read);
+	ExprId sub[TG_MAX_RANK];
+	for (unsigned k = 0; k < p.narg; k++)
+		sub[k] = expr_arg(g, read, k);
+	return expr_subst_axes(g, e, sub, p.narg);
+}

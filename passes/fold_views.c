@@ -47,9 +47,7 @@ read_through(void *user, Graph *g, ExprId e)
 	v->done += !v->counted[p.ref];
 	v->counted[p.ref] = true;
 	ExprId sub[TG_MAX_RANK];
-	for (unsigned k = 0; k < p.narg; k++)
-		sub[k] = g->arg.at[p.arg + k];
-	ExprId to = expr_subst_axes(g, v->view[p.ref], sub, p.narg);
+	ExprId to = expr_at_read(g, v->view[p.ref], e);
 	Expr q = *expr_get(g, to);
 	for (unsigned k = 0; k < q.narg; k++)
 		sub[k] = canonical(g, v->cx->scratch, g->arg.at[q.arg + k]);

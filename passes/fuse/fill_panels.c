@@ -94,15 +94,10 @@ replace_read(void *user, Graph *g, ExprId e)
 {
 	const Panelling *s = user;
 	const Expr p = *expr_get(g, e);
-	ExprId sub[TG_MAX_RANK];
 	bool tried = false;
 	for (uint32_t k = 0; k < s->point.n && p.op == OP_READ; k++)
 		tried |= p.ref == s->point.at[k];
-	if (!tried)
-		return e;
-	for (unsigned k = 0; k < p.narg; k++)
-		sub[k] = expr_arg(g, e, k);
-	return expr_subst_axes(g, tensor_node(g, p.ref)->body, sub, p.narg);
+	return tried ? expr_at_read(g, tensor_node(g, p.ref)->body, e) : e;
 }
 
 static void

@@ -97,7 +97,6 @@ inline_read(void *user, Graph *g, ExprId e)
 {
 	Frame *f = user;
 	Expr p = *expr_get(g, e);
-	ExprId sub[TG_MAX_RANK];
 	if (p.op != OP_READ)
 		return e;
 	uint8_t how = meets(f, p.ref);
@@ -105,10 +104,7 @@ inline_read(void *user, Graph *g, ExprId e)
 		frame_refuse(f, REMARK_cascade_between, e, f->out->member[f->member].tensor);
 	if (how != MEETS_INLINED || p.access)
 		return e;
-	for (unsigned k = 0; k < p.narg; k++)
-		sub[k] = expr_arg(g, e, k);
-	ExprId body = expr_rewrite(g, tensor_node(g, p.ref)->body, inline_read, f);
-	return expr_subst_axes(g, body, sub, p.narg);
+	return expr_at_read(g, expr_rewrite(g, tensor_node(g, p.ref)->body, inline_read, f), e);
 }
 
 static ExprId

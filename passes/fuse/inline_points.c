@@ -141,18 +141,10 @@ inline_read(void *user, Graph *g, ExprId e)
 	if (!may_inline(in, g, e))
 		return e;
 	const Expr p = *expr_get(g, e);
-	ExprId sub[TG_MAX_RANK];
-	bool own = true; /* read at its own axes */
 	in->done += !in->counted[p.ref];
 	in->counted[p.ref] = true;
 	in->size += in->cost[p.ref].size;
-	for (unsigned k = 0; k < p.narg; k++) {
-		sub[k] = expr_arg(g, e, k);
-		const Expr *at = expr_get(g, sub[k]);
-		own &= at->op == OP_AXIS && at->ref == k;
-	}
-	ExprId body = tensor_node(g, p.ref)->body;
-	return own ? body : expr_subst_axes(g, body, sub, p.narg);
+	return expr_at_read(g, tensor_node(g, p.ref)->body, e);
 }
 
 static ExprId

@@ -112,12 +112,9 @@ replace_read(void *user, Graph *g, ExprId e)
 {
 	const Recompute *s = user;
 	const Expr p = *expr_get(g, e);
-	ExprId sub[TG_MAX_RANK];
 	if (p.op != OP_READ || !s->chosen[p.ref] || (s->groups->of[p.ref] == s->group && !s->inside))
 		return e;
-	for (unsigned k = 0; k < p.narg; k++)
-		sub[k] = expr_arg(g, e, k);
-	return expr_subst_axes(g, tensor_node(g, p.ref)->body, sub, p.narg);
+	return expr_at_read(g, tensor_node(g, p.ref)->body, e);
 }
 
 static void

@@ -129,7 +129,6 @@ inline_leaf(void *user, Graph *g, ExprId e)
 {
 	Inline *in = user;
 	const Expr x = *expr_get(g, e);
-	ExprId sub[TG_MAX_RANK];
 	if (x.op == OP_AXIS)
 		return x.ref < in->nsub ? in->sub[x.ref] : e;
 	if (x.op == OP_ACC)
@@ -140,9 +139,7 @@ inline_leaf(void *user, Graph *g, ExprId e)
 		return e;
 	if (in->p->role[k] != INNER)
 		return result_read(in, e);
-	for (unsigned a = 0; a < x.narg; a++)
-		sub[a] = expr_arg(g, e, a);
-	return expr_subst_axes(g, in->p->inner[k], sub, x.narg);
+	return expr_at_read(g, in->p->inner[k], e);
 }
 
 /* e with these in place of its axes and inner nodes; 0 stays. */
