@@ -283,6 +283,36 @@ expr_axes(const Graph *g, Arena *scratch, ExprId e)
 	return facet(g, scratch, NULL, e).axes;
 }
 
+typedef struct {
+	const Graph *g;
+	const bool *faulty;
+	const ExprId *extent; /* by axis */
+	bool yes;
+} Whole;
+
+static void
+look_whole(void *user, ExprId e)
+{
+	Whole *w = user;
+	const Expr *p = expr_get(w->g, e);
+	w->yes &= p->op != OP_ACC && p->op != OP_TOUCHED && p->op != OP_IVAR;
+	if (p->op != OP_READ)
+		return;
+	w->yes &= !p->access && !w->faulty[p->ref];
+	for (unsigned k = 0; k < p->narg && w->yes; k++) {
+		const Expr *sub = expr_get(w->g, expr_arg(w->g, e, k));
+		w->yes = sub->op == OP_AXIS && w->extent[sub->ref] == w->g->tensor.at[p->ref].extent[k];
+	}
+}
+
+bool
+expr_is_whole(const Graph *g, Arena *scratch, const bool *faulty, ExprId e, const ExprId *extent)
+{
+	Whole w = {g, faulty, extent, true};
+	expr_walk(g, scratch, e, look_whole, &w);
+	return w.yes;
+}
+
 bool
 expr_is_index(const Graph *g, Arena *scratch, ExprId e)
 {

@@ -28,6 +28,9 @@ bool node_reads(const Graph *g, Arena *scratch, const Node *n, TensorId t);
 bool expr_can_fault(const Graph *g, Arena *scratch, const bool *faulty, ExprId e);
 /* The axes k < 32 that e mentions, as bits. */
 uint32_t expr_axes(const Graph *g, Arena *scratch, ExprId e);
+/* Whether e has a value, without a fault, wherever each of its axes a is in 0..extent[a], 0 where that is not known: every
+ * subscript of what it reads is an axis that runs along the tensor's own extent. */
+bool expr_is_whole(const Graph *g, Arena *scratch, const bool *faulty, ExprId e, const ExprId *extent);
 /* Made of indices, dims, constants and i64 arithmetic alone: its size is bounded by the launch. */
 bool expr_is_index(const Graph *g, Arena *scratch, ExprId e);
 /* A power of two, at most `most`, that divides e whatever its indices and dims are, by its form alone. */

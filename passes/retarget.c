@@ -1,6 +1,8 @@
 /* retarget.c: see retarget.h. */
 #include "passes/retarget.h"
 
+#include <string.h>
+
 #include "passes/expr_map.h"
 
 static ExprId
@@ -36,6 +38,45 @@ node_retarget(Graph *g, uint32_t node, const TensorId *to)
 	Node n = g->node.at[node];
 	node_each_root(g, &n, retarget_root, &r);
 	g->node.at[node] = n;
+}
+
+/* --- more nodes --- */
+
+/* The node from index `first` on that is this one already, in t; 0: none. */
+static TensorId
+find_node(const Graph *g, uint32_t first, const Node *own, DType t, const ExprId *extent)
+{
+	for (uint32_t i = first; i < g->node.n; i++) {
+		const Tensor *x = &g->tensor.at[g->node.at[i].out];
+		if (g->node.at[i].body == own->body && x->dtype == t && x->rank == own->npar &&
+		    memcmp(x->extent, extent, own->npar * sizeof *extent) == 0)
+			return g->node.at[i].out;
+	}
+	return 0;
+}
+
+ExprId
+expr_apart(Graph *g, Arena *scratch, const Node *n, ExprId e, uint32_t first, bool *fresh)
+{
+	ExprId own[TG_MAX_AXES] = {0}, sub[TG_MAX_RANK], extent[TG_MAX_RANK];
+	uint32_t axes = expr_axes(g, scratch, e);
+	unsigned naxis = (unsigned)n->npar + n->nred;
+	const Tensor out = g->tensor.at[n->out];
+	DType t = (DType)expr_get(g, e)->dtype;
+	Node element = {0};
+	for (unsigned a = 0; a < naxis; a++) {
+		if (!(axes >> a & 1))
+			continue;
+		own[a] = expr_axis(g, element.npar);
+		extent[element.npar] = a < n->npar ? out.extent[a] : n->axis[a].hi;
+		sub[element.npar++] = expr_axis(g, a);
+	}
+	element.body = expr_subst_axes(g, e, own, naxis);
+	TensorId to = find_node(g, first, &element, t, extent);
+	*fresh = !to;
+	if (!to)
+		to = node_add(g, &element, 0, out.at, t, extent);
+	return expr_read(g, to, sub, element.npar, 0);
 }
 
 /* --- order --- */

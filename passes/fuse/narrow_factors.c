@@ -12,8 +12,6 @@
  * Computing y anew for each element that it is a factor of costs more than memory for it, which is as many elements as
  * one matrix has. Not so where y comes from fewer bits than it has then: weights of 8 or 4 bits stay as they are. Nor
  * where it is computed once anyway, for few rows (schedule/contract/strips.c). */
-#include <string.h>
-
 #include "passes/expr_map.h"
 #include "passes/fuse/group.h"
 #include "passes/pass_ctx.h"
@@ -27,9 +25,8 @@ enum { LEAST_BITS = 16 };
 typedef struct {
 	Graph *g;
 	Arena *scratch;
-	uint32_t axes;          /* the factor's, as bits */
-	uint8_t to[TG_MAX_AXES]; /* of the node that it becomes */
-	bool wide;              /* it reads an element of LEAST_BITS at all of them */
+	uint32_t axes; /* the factor's, as bits */
+	bool wide;     /* it reads an element of LEAST_BITS at all of them */
 } Factor;
 
 static void
@@ -40,55 +37,19 @@ note_width(void *user, ExprId e)
 	f->wide |= p->op == OP_READ && dtype_info[p->dtype].bits >= LEAST_BITS && expr_axes(f->g, f->scratch, e) == f->axes;
 }
 
-static ExprId
-own_axis(void *user, Graph *g, ExprId e)
-{
-	const Factor *f = user;
-	const Expr *p = expr_get(g, e);
-	return p->op == OP_AXIS ? expr_axis(g, f->to[p->ref]) : e;
-}
-
-/* The node from index `first` on that is this one already, in t; 0: none. */
-static TensorId
-find_node(const Graph *g, uint32_t first, const Node *own, DType t, const ExprId *extent)
-{
-	for (uint32_t i = first; i < g->node.n; i++) {
-		const Tensor *x = &g->tensor.at[g->node.at[i].out];
-		if (g->node.at[i].body == own->body && x->dtype == t && x->rank == own->npar &&
-		    memcmp(x->extent, extent, own->npar * sizeof *extent) == 0)
-			return g->node.at[i].out;
-	}
-	return 0;
-}
-
 /* The factor of node n as an element of a node that has its values, maybe one of those from index `first` on, with which
  * another's factor is the same; 0: it is not worth that. */
 static ExprId
 stored(Graph *g, Arena *scratch, const Node *n, ExprId factor, uint32_t first, bool *fresh)
 {
 	Factor f = {.g = g, .scratch = scratch, .axes = expr_axes(g, scratch, factor)};
-	ExprId value = expr_arg(g, factor, 0), sub[TG_MAX_RANK], extent[TG_MAX_RANK];
-	const Tensor out = g->tensor.at[n->out];
-	Node own = {0};
+	ExprId value = expr_arg(g, factor, 0);
 	expr_walk(g, scratch, factor, note_width, &f);
 	if (!f.wide || (unsigned)__builtin_popcount(f.axes) > TG_MAX_RANK)
 		return 0;
-	for (unsigned a = 0; a < (unsigned)n->npar + n->nred; a++) {
-		if (!(f.axes >> a & 1))
-			continue;
-		f.to[a] = own.npar;
-		extent[own.npar] = a < n->npar ? out.extent[a] : n->axis[a].hi;
-		sub[own.npar++] = expr_axis(g, a);
-	}
-	DType t = (DType)expr_get(g, value)->dtype;
 	if (expr_get(g, value)->op == OP_CAST) /* one that rounds, if it is free */
-		value = expr_cast(g, t, expr_arg(g, value, 0));
-	own.body = expr_map(g, scratch, value, own_axis, &f);
-	TensorId to = find_node(g, first, &own, t, extent);
-	*fresh = !to;
-	if (!to)
-		to = node_add(g, &own, 0, out.at, t, extent);
-	return expr_cast(g, DT_F32, expr_read(g, to, sub, own.npar, 0));
+		value = expr_cast(g, (DType)expr_get(g, value)->dtype, expr_arg(g, value, 0));
+	return expr_cast(g, DT_F32, expr_apart(g, scratch, n, value, first, fresh));
 }
 
 uint32_t

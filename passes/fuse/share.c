@@ -60,12 +60,6 @@ meet(Share *s, ExprId e)
 
 /* --- what may be a node --- */
 
-typedef struct {
-	const Share *s;
-	uint32_t axes;    /* of the region, that it depends on */
-	bool fits, along; /* reads only what is there everywhere; and something along the loop */
-} Fit;
-
 /* The extent of an axis of the region that starts at 0; 0: none such. */
 static ExprId
 axis_extent(const Share *s, unsigned axis)
@@ -77,23 +71,31 @@ axis_extent(const Share *s, unsigned axis)
 	return lo->op == OP_CONST && lo->imm.i == 0 ? loop->hi : 0;
 }
 
+typedef struct {
+	const Share *s;
+	bool yes;
+} Along;
+
 static void
-fit_expr(void *user, ExprId e)
+reads_along(void *user, ExprId e)
 {
-	Fit *f = user;
-	const Graph *g = f->s->g;
+	Along *a = user;
+	const Graph *g = a->s->g;
 	const Expr *p = expr_get(g, e);
-	if (p->op == OP_ACC || p->op == OP_TOUCHED || p->op == OP_IVAR)
-		f->fits = false;
-	if (p->op != OP_READ || g->tensor.at[p->ref].kind == TENSOR_SCALAR)
-		return;
-	f->fits &= !p->access && !f->s->facts->faulty[p->ref];
-	for (unsigned k = 0; k < p->narg; k++) {
-		const Expr *sub = expr_get(g, expr_arg(g, e, k));
-		bool own = sub->op == OP_AXIS && axis_extent(f->s, sub->ref) == g->tensor.at[p->ref].extent[k];
-		f->fits &= own;
-		f->along |= own && sub->ref >= f->s->r->nrow;
-	}
+	for (unsigned k = 0; p->op == OP_READ && k < p->narg; k++)
+		a->yes |= (a->s->met.at[expr_arg(g, e, k)].axes >> a->s->r->nrow) != 0;
+}
+
+/* Whether it reads something along a loop, and all that it reads is there everywhere. */
+static bool
+fits(const Share *s, ExprId e)
+{
+	ExprId extent[TG_MAX_RANK + TG_MAX_AXES] = {0};
+	Along along = {.s = s};
+	for (unsigned axis = 0; axis < (unsigned)s->r->nrow + s->r->nloop; axis++)
+		extent[axis] = axis_extent(s, axis);
+	expr_walk(s->g, s->scratch, e, reads_along, &along);
+	return along.yes && expr_is_whole(s->g, s->scratch, s->facts->faulty, e, extent);
 }
 
 /* The only loop that e depends on; 0: e can't be a node. A kernel of a single row keeps nothing, as that
@@ -102,14 +104,12 @@ static unsigned
 loop_of(const Share *s, ExprId e)
 {
 	uint32_t loops = s->met.at[e].axes >> s->r->nrow;
-	Fit f = {.s = s, .fits = true};
 	if (!s->r->nrow || !loops || (loops & (loops - 1)))
 		return 0;
-	expr_walk(s->g, s->scratch, e, fit_expr, &f);
 	unsigned axis = s->r->nrow;
 	while (!(loops & 1))
 		loops >>= 1, axis++;
-	return (f.fits && f.along) || BUG(shared_beyond_bounds) ? axis : 0;
+	return fits(s, e) || BUG(shared_beyond_bounds) ? axis : 0;
 }
 
 typedef struct {
