@@ -67,6 +67,12 @@ uint32_t recompute_points(Graph *g, PassCtx *cx, const Groups *groups, const boo
  * how many. Groups are then to be found again; those of which there are none say why (fill_panels.c). */
 uint32_t fill_panels(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, Groups *groups);
 
+/* Makes nodes of what factors of contractions on a processor, and pointwise nodes that these read, compute of fewer axes than they
+ * have: by TensorId; NULL: there are none. Groups are then to be found again (factor_parts.c). */
+const bool *factor_parts(Graph *g, PassCtx *cx, const bool *faulty, const bool *results, const Groups *groups);
+/* Pointwise nodes compute theirs themselves again: how many do; contractions do not. */
+uint32_t factor_parts_back(Graph *g, const bool *part);
+
 /* Groups the nodes of g that the STREAM and ROWS templates take; results[t]: t is a result. In cx->scratch. */
 Groups group_nodes(Graph *g, PassCtx *cx, const bool *faulty, const bool *results);
 

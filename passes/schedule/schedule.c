@@ -431,7 +431,7 @@ find_results(const Schedule *s)
 	return results;
 }
 
-/* Computes nodes in several kernels, if these are then predicted to take less; what is not used is deleted. */
+/* Computes nodes in several kernels, if these are then predicted to take less. */
 static bool
 recompute(Schedule *s, const bool *results, bool inside)
 {
@@ -442,38 +442,64 @@ recompute(Schedule *s, const bool *results, bool inside)
 	if (recompute_points(g, s->cx, &s->groups, results, inside) == 0)
 		return false;
 	Groups after = group_nodes(g, s->cx, graph_may_fault(g, s->cx->scratch), results);
-	if (after.us < s->groups.us * (1 - 1e-9)) {
-		pass_dce(g, s->cx);
+	if (after.us < s->groups.us * (1 - 1e-9))
 		return true;
-	}
 	for (uint32_t i = 0; i < g->node.n; i++)
 		g->node.at[i] = before[i];
 	return false;
 }
 
+/* What is known of the nodes as they stand. */
+typedef struct {
+	const bool *faulty, *results;
+} Known;
+
+static Known
+group_all(Schedule *s)
+{
+	Known k = {graph_may_fault(s->g, s->cx->scratch), find_results(s)};
+	s->groups = group_nodes(s->g, s->cx, k.faulty, k.results);
+	return k;
+}
+
+/* Without what is not used; tensors get other numbers. */
+static Known
+group_again(Schedule *s)
+{
+	pass_dce(s->g, s->cx);
+	return group_all(s);
+}
+
+/* On a processor: computes pointwise nodes as panels are filled, what depends on fewer axes ahead of that. */
+static Known
+fill(Schedule *s, Known k)
+{
+	const bool *part = factor_parts(s->g, s->cx, k.faulty, k.results, &s->groups);
+	if (part)
+		k = group_all(s);
+	uint32_t done = fill_panels(s->g, s->cx, k.faulty, k.results, &s->groups);
+	if (part)
+		done += factor_parts_back(s->g, part);
+	while (done) {
+		k = group_again(s);
+		done = fill_panels(s->g, s->cx, k.faulty, k.results, &s->groups);
+	}
+	return k;
+}
+
 static void
 group(Schedule *s)
 {
-	Arena *scratch = s->cx->scratch;
-	const bool *faulty = graph_may_fault(s->g, scratch), *results = find_results(s);
-	s->groups = group_nodes(s->g, s->cx, faulty, results);
-	if (s->cx->options->fuse == FUSE_ALL && (recompute(s, results, false) || recompute(s, results, true))) {
-		faulty = graph_may_fault(s->g, scratch);
-		results = find_results(s);
-		s->groups = group_nodes(s->g, s->cx, faulty, results);
-	}
-	while (s->cx->options->fuse == FUSE_ALL && !s->cx->options->blocks &&
-	       fill_panels(s->g, s->cx, faulty, results, &s->groups) > 0) {
-		pass_dce(s->g, s->cx);
-		faulty = graph_may_fault(s->g, scratch);
-		results = find_results(s);
-		s->groups = group_nodes(s->g, s->cx, faulty, results);
-	}
-	for (uint32_t k = 0; k < s->groups.note.n; k++)
-		remark_text(s->cx, s->groups.note.at[k].why, s->groups.note.at[k].about, s->groups.note.at[k].text);
-	share_in_groups(s->g, s->cx, faulty, results, &s->groups);
-	faulty = graph_may_fault(s->g, scratch);
-	transpose_reads_of_groups(s->g, s->cx, faulty, find_results(s), &s->groups);
+	Known k = group_all(s);
+	if (s->cx->options->fuse == FUSE_ALL && (recompute(s, k.results, false) || recompute(s, k.results, true)))
+		k = group_again(s);
+	if (s->cx->options->fuse == FUSE_ALL && !s->cx->options->blocks)
+		k = fill(s, k);
+	for (uint32_t n = 0; n < s->groups.note.n; n++)
+		remark_text(s->cx, s->groups.note.at[n].why, s->groups.note.at[n].about, s->groups.note.at[n].text);
+	share_in_groups(s->g, s->cx, k.faulty, k.results, &s->groups);
+	k.faulty = graph_may_fault(s->g, s->cx->scratch);
+	transpose_reads_of_groups(s->g, s->cx, k.faulty, find_results(s), &s->groups);
 	s->ngrouped = s->g->tensor.n;
 }
 

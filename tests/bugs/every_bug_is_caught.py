@@ -30,7 +30,7 @@ PROGRAMS = {
     "rules of numbers": ("frontend/sema_type.c",),
     "rules of bounded_ranges": ("passes/schedule/rows/phase",),
     "kernels of hole": ("passes/schedule/rows/phase",),
-    "kernels of kernels": ("passes/schedule/rows/turn.c",),
+    "kernels of kernels": ("passes/schedule/rows/turn.c", "passes/fuse/factor_parts.c"),
     "kernels of stream": ("passes/fuse/stream_group.c",),
     "random programs": ("runtime/aside.c",),
 }

@@ -310,6 +310,19 @@ gen_factor(Gen *g, const Scope *sc)
 	return e;
 }
 
+/* A factor times something that one of its axes has no part in. */
+static Piece
+scale_factor(Gen *g, Piece e, const Scope *sc)
+{
+	Scope fewer = *sc;
+	if (chance(g, 60))
+		return e;
+	fewer.at[below(g, sc->n)] = fewer.at[--fewer.n];
+	Piece p = present(g, gen_expr(g, CLS_FLOAT, &fewer, below(g, 3)), DT_F32);
+	e.text = arena_text(g->a, "(%s * rsqrt(1 + sq(%s(%s))))", e.text, p.mag > 100 ? "tanh" : "f32", p.text);
+	return e;
+}
+
 /* A factor, as often as not as a definition of its own, over the scope. */
 static Piece
 name_factor(Gen *g, Piece e, const RpTensor *t, const char *side, const Scope *sc)
@@ -345,8 +358,9 @@ gen_product(Gen *g)
 	const char *k = new_index(g, &side[0], terms, false);
 	side[1].at[side[1].n++] = side[0].at[side[0].n - 1];
 	g->budget = 0;
-	Piece a = name_factor(g, gen_factor(g, &side[0]), t, "a", &side[0]);
-	Piece b = name_factor(g, gen_factor(g, &side[1]), t, "b", &side[1]);
+	Piece a = scale_factor(g, gen_factor(g, &side[0]), &side[0]), b = scale_factor(g, gen_factor(g, &side[1]), &side[1]);
+	a = name_factor(g, a, t, "a", &side[0]);
+	b = name_factor(g, b, t, "b", &side[1]);
 	Piece e = {.text = arena_text(g->a, "sum[%s in 0..N%u](%s * %s)", k, terms, a.text, b.text)};
 	e.mag = a.mag * b.mag * (double)g->p->size[terms] + 1;
 	if (chance(g, 40))
