@@ -6,7 +6,8 @@
  * tests  tests/math/narrow_test.c
  *
  * a log2(e) = n + r with |r| <= 1/2, 2^r by a polynomial, times 2^n as in expand_near.c. The product is rounded once, of
- * |a| < 104: 2^-17 of the result at most, where f16 needs 2^-15 and bf16 2^-12.
+ * |a| < 104: 2^-17 of the result at most, where f16 needs 2^-15 and bf16 2^-12. Where arguments are known to be no more than 0
+ * the power has one factor, lifted so that it is normal, and another that is a constant: the same bits.
  *
  * Where the target has a unit for 2^a (EX2), which takes any argument but has no subnormal results, it is asked for the
  * root of the result, which is normal wherever its square is not 0: errors count twice, and are as small as above. */
@@ -19,12 +20,25 @@
 
 typedef enum { BY_EX2, BY_SCALE, BY_PRODUCTS } Means;
 
+enum { LIFT = 64 };
+
+/* What is added to n, to leave it in the low bits as the power's factors want it. */
+static double
+offset_of(const Ex *x, bool low)
+{
+	return ex_magic(x) + (low ? x->bias + LIFT : 2 * x->bias);
+}
+
 /* v 2^n, where t = n + offset: one of two factors can round. */
 static ValId
-scaled(const Ex *x, ValId v, ValId n, ValId t)
+scaled(const Ex *x, ValId v, ValId n, ValId t, bool low)
 {
 	if (x->scales)
 		return tir_binary(x->k, OP_SCALE, v, n);
+	if (low) {
+		ValId lifted = ex_from_bits(x, ex_shl(x, ex_to_bits(x, t), (unsigned)x->mant));
+		return ex_mul(x, ex_mul(x, v, lifted), ex_float(x, 0x1p-64));
+	}
 	ValId both = ex_to_bits(x, t), half = ex_shr(x, both, 1);
 	ValId first = ex_from_bits(x, ex_shl(x, half, (unsigned)x->mant));
 	ValId second = ex_from_bits(x, ex_shl(x, ex_sub(x, both, half), (unsigned)x->mant));
@@ -42,14 +56,15 @@ half_of(const Ex *x, ValId a)
 }
 
 static ValId
-narrow_exp(const Ex *x, ValId a, bool two, DType to)
+narrow_exp(const Ex *x, ValId a, bool two, DType to, bool low)
 {
+	double least = two ? -151 : -104;
 	const ExPoly *p = to == DT_F16 && !BUG(narrow_too_short) ? &exp2_f16_poly : &exp2_bf16_poly;
-	ValId log2e = ex_sum(x, &log2e_sum, 0), offset = ex_float(x, ex_magic(x) + 2 * x->bias);
-	a = two ? ex_between(x, a, -151, 129) : ex_between(x, a, -104, 89);
+	ValId log2e = ex_sum(x, &log2e_sum, 0), offset = ex_float(x, offset_of(x, low));
+	a = low ? ex_at_least(x, a, least) : ex_between(x, a, least, two ? 129 : 89);
 	ValId t = two ? ex_add(x, a, offset) : ex_fma(x, a, log2e, offset), n = ex_sub(x, t, offset);
 	ValId r = two ? ex_sub(x, a, n) : ex_fma(x, a, log2e, ex_neg(x, n));
-	return scaled(x, ex_poly(x, p, r), n, t);
+	return scaled(x, ex_poly(x, p, r), n, t, low);
 }
 
 static bool
@@ -73,7 +88,7 @@ expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 		ValId root = tir_unary(to, OP_EX2, half);
 		return ex_mul(&x, root, root);
 	}
-	return narrow_exp(&x, arg[0], two, TIR_NARROW(p->imm.i));
+	return narrow_exp(&x, arg[0], two, TIR_NARROW(p->imm.i), p->imm.i & TIR_NO_MORE_THAN_0);
 }
 
 static TirKernel *
