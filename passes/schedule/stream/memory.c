@@ -225,7 +225,8 @@ stream_bind_memory(StreamBuild *b)
 		b->ends = scratch(b, DT_I64, 3, (ExprId[]){number(b, 2), strips, width});
 		b->hull = scratch(b, DT_I64, 2, (ExprId[]){strips, number(b, 4)});
 	}
-	b->finite = scratch(b, DT_BOOL, 1, (ExprId[]){number(b, 1)});
+	if (stream_may_lack_terms(b))
+		b->finite = scratch(b, DT_BOOL, 1, (ExprId[]){number(b, 1)});
 	if (p->pairs)
 		bind_score_pairs(b);
 	if (p->pairs && s->wide >= 0)

@@ -168,13 +168,12 @@ stream_pack_keys(StreamBuild *b)
 
 /* --- elements: values --- */
 
-/* One vector of columns; what is joined is 0 as long as all of it is finite. */
+/* One vector of columns. */
 static ValId
-pack_columns(StreamBuild *b, unsigned acc, ValId c, ValId chunk, ValId joined)
+pack_columns(StreamBuild *b, unsigned acc, ValId c, ValId chunk, bool tail)
 {
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
-	bool tail = !joined;
 	ValId column = tir_binary(k, OP_MUL, chunk, stream_int(b, l->lanes)), mask = 0;
 	l->axis[b->s->wide] = column;
 	if (tail)
@@ -184,17 +183,20 @@ pack_columns(StreamBuild *b, unsigned acc, ValId c, ValId chunk, ValId joined)
 		v = tir_select(k, mask, v, stream_vector(b, none));
 	const ValId at[2] = {c, column};
 	tir_store(k, b->value[acc], v, at, 0, TIR_LANES_ALONG(1));
-	return tir_binary(k, OP_MUL, v, stream_vector(b, none));
+	return v;
 }
 
+/* What is joined, if it is asked, is 0 as long as all of it is finite. */
 static void
 join_columns(StreamBuild *b, unsigned acc, ValId c, ValId from, ValId to, bool tail, ValId *joined)
 {
 	TirKernel *k = b->l.tir;
-	ValId chunk = tir_for(k, from, to, stream_int(b, 1), joined, 1);
-	ValId more = pack_columns(b, acc, c, chunk, tail ? 0 : *joined);
-	*joined = tir_binary(k, OP_ADD, *joined, more);
-	tir_end_for(k, joined, 1);
+	unsigned asked = stream_may_lack_terms(b);
+	ValId chunk = tir_for(k, from, to, stream_int(b, 1), joined, asked);
+	ValId v = pack_columns(b, acc, c, chunk, tail), none = stream_vector(b, tir_float(k, b->s->type, 0));
+	if (asked)
+		*joined = tir_binary(k, OP_ADD, *joined, tir_binary(k, OP_MUL, v, none));
+	tir_end_for(k, joined, asked);
 }
 
 /* Whether no lane is a NaN. */
@@ -219,11 +221,14 @@ pack_value(StreamBuild *b, unsigned acc)
 	ValId columns = point_launch_expr(l, b->columns), whole = tir_binary(k, OP_IDIV, columns, lanes);
 	ValId all = tir_binary(k, OP_IDIV, tir_binary(k, OP_ADD, columns, tir_binary(k, OP_SUB, lanes, one)), lanes);
 	ValId joined = stream_vector(b, tir_float(k, b->s->type, 0));
-	ValId c = tir_for(k, zero, b->count, one, &joined, 1);
+	unsigned asked = stream_may_lack_terms(b);
+	ValId c = tir_for(k, zero, b->count, one, &joined, asked);
 	l->axis[b->s->stream] = tir_binary(k, OP_ADD, b->first, c);
 	join_columns(b, acc, c, zero, whole, false, &joined);
 	join_columns(b, acc, c, whole, all, true, &joined);
-	tir_end_for(k, &joined, 1);
+	tir_end_for(k, &joined, asked);
+	if (!asked)
+		return;
 	ValId finite = none_is_nan(b, joined), before = tir_load(k, b->finite, &zero, 0, 0, 0);
 	tir_store(k, b->finite, tir_binary(k, OP_AND, before, finite), &zero, 0, 0);
 }
@@ -254,7 +259,8 @@ void
 stream_pack_values(StreamBuild *b)
 {
 	ValId zero = stream_int(b, 0);
-	tir_store(b->l.tir, b->finite, tir_int(b->l.tir, DT_BOOL, 1), &zero, 0, 0);
+	if (stream_may_lack_terms(b))
+		tir_store(b->l.tir, b->finite, tir_int(b->l.tir, DT_BOOL, 1), &zero, 0, 0);
 	for (unsigned k = 0; k < b->s->pass->nacc; k++) {
 		if (!b->s->acc[k].wide)
 			continue;

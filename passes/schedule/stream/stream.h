@@ -159,6 +159,12 @@ stream_int(const StreamBuild *b, int64_t v)
  * bound where all of them see it. */
 Stream *stream_begin(StreamBuild *b, Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
 void stream_bind_launch(StreamBuild *b);
+/* Whether rows may lack elements of a tile that is visited. */
+static inline bool
+stream_may_lack_terms(const StreamBuild *b)
+{
+	return b->s->ragged || b->s->rest;
+}
 /* Vectors along the rows again; the v-th of the strip: sets the row axis and the mask. */
 void stream_by_rows(StreamBuild *b);
 void stream_at_vector(StreamBuild *b, unsigned v);
