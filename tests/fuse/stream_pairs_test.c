@@ -99,6 +99,8 @@ test_sizes(void **state)
 	for (size_t k = 0; k < sizeof size / sizeof *size; k++)
 		for (unsigned form = 0; form < 2; form++)
 			try(&(Attention){size[k][0], size[k][1], size[k][2], size[k][3], form == 1, false, 0.5f, 0, 0, 0});
+	for (int64_t rows = 16383; rows <= 16900; rows += 517) /* blocks of rows of either size */
+		try(&(Attention){.rows = rows, .elements = 3, .terms = 1, .columns = 1, .causal = rows % 2, .scale = 1});
 	try(&(Attention){.rows = 20, .elements = 40, .terms = 9, .columns = 5, .wide_scores = true, .scale = 1});
 }
 

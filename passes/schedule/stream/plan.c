@@ -590,13 +590,14 @@ stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *no
 static void
 choose_pairs(KernelPlan *p, TirDotUnit unit)
 {
-	enum { GROUP = 16, ROWS = 32, BLOCK = 6 };
+	enum { GROUP = 16, ROWS = 32, BLOCK = 6, BLOCK_ROWS = 512 };
 	p->chained = unit == TIR_DOT_VECTORS;
 	p->pairs = p->chained ? (uint8_t)(p->lanes / 2) : GROUP;
 	if (p->chained)
 		return;
 	p->tile_rows = ROWS;
 	p->block_terms = ROWS * BLOCK;
+	p->block_rows = BLOCK_ROWS;
 	p->block_columns = ROWS;
 }
 

@@ -225,12 +225,6 @@ run_tile(StreamBuild *b, ValId hi)
 
 /* --- tasks --- */
 
-static ExprId
-blocks(StreamBuild *b)
-{
-	return launch_ceil_div(b->l.g, b->rows, b->plan->block_rows);
-}
-
 /* Axes of rows but for the lanes', each value of which has blocks of its own. */
 static bool
 is_outer(const StreamBuild *b, unsigned a)
@@ -238,12 +232,47 @@ is_outer(const StreamBuild *b, unsigned a)
 	return a != b->s->lane && b->s->base >> a & 1;
 }
 
+static ExprId
+times_outer(StreamBuild *b, ExprId n)
+{
+	for (unsigned a = 0; a < b->s->c.npar; a++)
+		if (is_outer(b, a))
+			n = expr_binary(b->l.g, OP_MUL, n, b->s->c.extent[a]);
+	return n;
+}
+
+/* How many rows a block has. Elements are packed for each block anew, which matrix units have to wait for longest: there
+ * blocks are larger where there are tasks enough with such, by the sizes alone. */
+static ExprId
+block_size(StreamBuild *b)
+{
+	enum { ENOUGH = 32 };
+	Graph *g = b->l.g;
+	int64_t most = b->plan->block_rows;
+	if (!b->plan->pairs || b->plan->chained)
+		return expr_int(g, DT_I64, most);
+	ExprId one = expr_int(g, DT_I64, 1), enough = expr_int(g, DT_I64, ENOUGH * most);
+	ExprId large = expr_binary(g, OP_MIN, expr_binary(g, OP_IDIV, times_outer(b, b->rows), enough), one);
+	return expr_binary(g, OP_MUL, expr_binary(g, OP_ADD, large, one), expr_int(g, DT_I64, most / 2));
+}
+
+static ExprId
+blocks(StreamBuild *b)
+{
+	Graph *g = b->l.g;
+	ExprId size = block_size(b);
+	if (expr_get(g, size)->op == OP_CONST)
+		return launch_ceil_div(g, b->rows, b->plan->block_rows);
+	ExprId more = expr_binary(g, OP_SUB, size, expr_int(g, DT_I64, 1));
+	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, b->rows, more), size);
+}
+
 static void
 open_task(StreamBuild *b, ValId task)
 {
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
-	ValId nblock = point_launch_expr(l, blocks(b)), size = stream_int(b, b->plan->block_rows);
+	ValId nblock = point_launch_expr(l, blocks(b)), size = point_launch_expr(l, block_size(b));
 	ValId block = tir_binary(k, OP_IMOD, task, nblock), width = stream_int(b, b->plan->tile_columns);
 	ValId rest = tir_binary(k, OP_IDIV, task, nblock);
 	for (unsigned a = b->s->c.npar; a-- > 0;) {
@@ -356,17 +385,14 @@ stream_bind_launch(StreamBuild *b)
 	}
 	point_launch_expr(l, b->columns);
 	point_launch_expr(l, b->padded);
+	point_launch_expr(l, block_size(b));
 	point_launch_expr(l, blocks(b));
 }
 
 static ExprId
 task_count(StreamBuild *b)
 {
-	ExprId n = blocks(b);
-	for (unsigned a = 0; a < b->s->c.npar; a++)
-		if (is_outer(b, a))
-			n = expr_binary(b->l.g, OP_MUL, n, b->s->c.extent[a]);
-	return n;
+	return times_outer(b, blocks(b));
 }
 
 Stream *
@@ -404,7 +430,7 @@ stream_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	stream_bind_launch(b);
 	stream_bind_divisors(b);
 	kernel->ntask = task_count(b);
-	ExprId elements = expr_binary(g, OP_MUL, b->columns, expr_binary(g, OP_MIN, b->rows, expr_int(g, DT_I64, p->block_rows)));
+	ExprId elements = expr_binary(g, OP_MUL, b->columns, expr_binary(g, OP_MIN, b->rows, block_size(b)));
 	kernel->grain = task_grain(g, scratch, p, elements);
 	ValId lo = tir_emit(l->tir, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(l->tir, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
