@@ -18,6 +18,12 @@
 #include "passes/schedule/contract/contract.h"
 #include "passes/schedule/op_cost.h"
 
+/* Of an expression that was met, by ExprId. */
+typedef struct {
+	uint32_t axes; /* as bits */
+	bool wanted;   /* it is no part, nor inside of one */
+} Met;
+
 typedef struct {
 	Graph *g;
 	PassCtx *cx;
@@ -29,8 +35,7 @@ typedef struct {
 	/* of the expression at work */
 	ExprId extent[TG_MAX_AXES];
 	VEC(ExprId) inside;  /* all of it, operands first */
-	uint32_t *axes;      /* by ExprId, as bits */
-	bool *wanted;        /* by ExprId: it is no part, nor inside of one */
+	VEC(Met) met;
 	unsigned units;
 } Parts;
 
@@ -75,9 +80,8 @@ note_expr(void *user, ExprId e)
 	const Expr *p = expr_get(s->g, e);
 	uint32_t axes = p->op == OP_AXIS && p->ref < 32 ? 1u << p->ref : 0;
 	for (unsigned k = 0; k < p->narg; k++)
-		axes |= s->axes[expr_arg(s->g, e, k)];
-	s->axes[e] = axes;
-	s->wanted[e] = false;
+		axes |= s->met.at[expr_arg(s->g, e, k)].axes;
+	s->met.at[e] = (Met){.axes = axes};
 	vec_push(s->cx->scratch, &s->inside, e);
 }
 
@@ -86,17 +90,17 @@ add_units(void *user, ExprId e)
 {
 	Parts *s = user;
 	const Expr *p = expr_get(s->g, e);
-	s->units += s->axes[e] && p->op != OP_READ && p->dtype != DT_I64 ? expr_cost(s->g, e).vector : 0;
+	s->units += s->met.at[e].axes && p->op != OP_READ && p->dtype != DT_I64 ? expr_cost(s->g, e).vector : 0;
 }
 
 static bool
 is_part(Parts *s, ExprId e, uint32_t of)
 {
 	const Expr *p = expr_get(s->g, e);
-	if (!s->axes[e] || s->axes[e] == of || op_info[p->op].cls != CLASS_MAP || !dtype_is_float((DType)p->dtype))
+	if (!s->met.at[e].axes || s->met.at[e].axes == of || op_info[p->op].cls != CLASS_MAP || !dtype_is_float((DType)p->dtype))
 		return false;
 	for (unsigned a = 0; a < TG_MAX_AXES; a++)
-		if ((s->axes[e] >> a & 1) && !s->extent[a])
+		if ((s->met.at[e].axes >> a & 1) && !s->extent[a])
 			return false;
 	s->units = 0;
 	expr_walk(s->g, s->cx->scratch, e, add_units, s);
@@ -137,10 +141,10 @@ take_parts(Parts *s, uint32_t i, ExprId e, uint32_t axes)
 {
 	s->inside.n = 0;
 	expr_walk(s->g, s->cx->scratch, e, note_expr, s);
-	s->wanted[e] = true;
+	s->met.at[e].wanted = true;
 	for (uint32_t k = s->inside.n; k-- > 0;) {
 		ExprId x = s->inside.at[k];
-		if (!s->wanted[x])
+		if (!s->met.at[x].wanted)
 			continue;
 		if (is_part(s, x, axes)) {
 			if (spend(s->cx))
@@ -148,7 +152,7 @@ take_parts(Parts *s, uint32_t i, ExprId e, uint32_t axes)
 			continue;
 		}
 		for (unsigned a = 0; a < expr_get(s->g, x)->narg; a++)
-			s->wanted[expr_arg(s->g, x, a)] = true;
+			s->met.at[expr_arg(s->g, x, a)].wanted = true;
 	}
 }
 
@@ -161,8 +165,8 @@ look_at(Parts *s, uint32_t i)
 	if (!product && !s->point[n.out])
 		return;
 	set_extents(s, &n);
-	s->axes = ARENA_ARRAY(s->cx->scratch, uint32_t, s->g->expr.n);
-	s->wanted = ARENA_ARRAY(s->cx->scratch, bool, s->g->expr.n);
+	if (s->met.n < s->g->expr.n)
+		vec_grow(s->cx->scratch, &s->met, s->g->expr.n - s->met.n);
 	if (!product) {
 		take_parts(s, i, n.body, (1u << n.npar) - 1);
 		return;

@@ -11,15 +11,15 @@
  * Why a read may become the body at its subscripts is in inline_points.c. Whether it pays is the cost model's to say, of the
  * contractions, and of the kernel that the node was in with and without it. Sizes that are known at launch alone are taken to
  * be usual ones, large ones, for which panels are filled more often, and large ones with few products of an element, for
- * which memory counts most: it has to take less of these times on the whole, and nowhere more by a part that counts. */
+ * which memory counts most (regions.h): the part of the time before that it takes has to be less than 1 in
+ * the geometric mean of the three. */
 #include "passes/expr_map.h"
 #include "passes/fuse/regions.h"
 #include "passes/schedule/schedule.h"
 
 #include <math.h>
 
-enum { MAX_SIZE = 1000 /* expressions of a contraction's body */, LARGE_SIZE = 8192, FEW_SIZE = 32 };
-static const double most_loss = 1.0 / 32; /* what is risked at some sizes */
+enum { MAX_SIZE = 1000 /* expressions of a contraction's body */ };
 
 typedef enum { USUAL, LARGE, FEW, NSIZES } Sizes;
 
@@ -175,7 +175,7 @@ make_few(void *user, ExprId e)
 	Regions *r = user;
 	const Expr *p = expr_get(r->g, e);
 	if (p->op == OP_DIM && !r->g->dim.at[p->ref].fixed && r->g->dim.at[p->ref].hint <= 0)
-		r->env.dim[p->ref] = FEW_SIZE;
+		r->env.dim[p->ref] = REGION_FEW;
 }
 
 /* Few elements of the readers need the same element of a node. */
@@ -183,7 +183,7 @@ static void
 take_few(Panelling *s)
 {
 	Regions *r = &s->at[FEW];
-	regions_take_sizes(r, LARGE_SIZE);
+	regions_take_sizes(r, REGION_LARGE_SIZE);
 	for (uint32_t k = 0; k < s->reader.n; k++) {
 		const Node *n = tensor_node(s->g, s->reader.at[k].t);
 		s->axes = 0;
@@ -222,7 +222,7 @@ try_points(Panelling *s)
 			say_times(s, after, before[z]);
 		worst = ratio > worst ? ratio : worst;
 	}
-	yes = yes && all < -1e-9 && worst <= 1 + most_loss && spend(s->cx);
+	yes = yes && all < -1e-9 && spend(s->cx);
 	if (!yes)
 		leave_out(s);
 	return yes;
@@ -279,7 +279,7 @@ begin(Panelling *s)
 			vec_push(a, &closed.group, s->groups->group.at[k]);
 	for (unsigned z = 0; z < NSIZES; z++)
 		regions_init(&s->at[z], s->g, s->cx, &facts, &closed);
-	regions_take_sizes(&s->at[LARGE], LARGE_SIZE);
+	regions_take_sizes(&s->at[LARGE], REGION_LARGE_SIZE);
 	s->gone = ARENA_ARRAY(a, bool, s->g->tensor.n);
 	s->why = ARENA_ARRAY(a, RemarkId, s->g->tensor.n);
 	s->together = ARENA_ARRAY(a, double, s->g->tensor.n);

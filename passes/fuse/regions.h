@@ -10,6 +10,7 @@
 enum {
 	REGION_SIZE = 512,      /* of a dim that has no hint, and of a scalar that a range depends on */
 	REGION_GPU_SIZE = 4096, /* of such a dim on a GPU, which is for much */
+	REGION_LARGE_SIZE = 8192, REGION_FEW = 32, /* where it is asked of more than one size: of large ones; of few beside these */
 	BLOCK_COLUMNS = 512     /* that a block of threads has side by side */
 };
 

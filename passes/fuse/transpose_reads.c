@@ -9,7 +9,11 @@
  * A copy reads a tensor once and writes it once, with vectors along its rows or its columns; a read across
  * lanes costs as much for every vector. So the reads must come again: an axis of the node, not known to be
  * short, is none of their subscripts. A copy is of the whole tensor, so a subscript is an axis that runs
- * along the tensor's own extent. What may carry faults has none. */
+ * along the tensor's own extent. What may carry faults has none.
+ *
+ * On a processor the copy stays a kernel of its own. Of exponentials of the distances of all pairs of n points in 3 dimensions,
+ * times a vector, it takes 1.3 us of 8.6 for 64 points, 2.4 of 84 for 256, and less than can be measured for 1024 (one thread
+ * of AVX2): as one of n parts of the work it is not worth rows along lanes, which would have to keep a copy for each task. */
 #include "passes/fuse/group.h"
 
 #include "passes/expr_map.h"
