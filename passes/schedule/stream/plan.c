@@ -590,14 +590,13 @@ stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *no
 static void
 choose_pairs(KernelPlan *p, TirDotUnit unit)
 {
-	enum { GROUP = 16, ROWS = 32, BLOCK = 6, BLOCK_ROWS = 512 };
+	enum { GROUP = 16, ROWS = 32, BLOCK = 6 };
 	p->chained = unit == TIR_DOT_VECTORS;
 	p->pairs = p->chained ? (uint8_t)(p->lanes / 2) : GROUP;
 	if (p->chained)
 		return;
 	p->tile_rows = ROWS;
 	p->block_terms = ROWS * BLOCK;
-	p->block_rows = BLOCK_ROWS;
 	p->block_columns = ROWS;
 }
 
@@ -614,7 +613,7 @@ stream_size(const Graph *g, Arena *scratch, const Stream *s, const PassOptions *
 	p->tile_columns = (uint16_t)(2 * p->lanes);
 	p->tile_rows = wide ? 13 : fused ? 6 : 4;
 	p->block_terms = p->tile_rows * (wide ? 12u : 16u);
-	p->block_rows = 256;
+	p->block_rows = wide ? 512 : 256;
 	p->block_columns = p->tile_rows;
 	p->block_tasks = 1;
 	if (s->narrow && o->dot && p->lanes == 16)

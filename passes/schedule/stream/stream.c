@@ -241,18 +241,20 @@ times_outer(StreamBuild *b, ExprId n)
 	return n;
 }
 
-/* How many rows a block has. Elements are packed for each block anew, which matrix units have to wait for longest: there
- * blocks are larger where there are tasks enough with such, by the sizes alone. */
+/* How many rows a block has. Elements are packed for each block anew: where the plan has room for large ones, blocks are such if there
+ * are tasks enough with them, and a row's terms and columns are so few that a cache has all that wait. By the sizes alone. */
 static ExprId
 block_size(StreamBuild *b)
 {
-	enum { ENOUGH = 32 };
+	enum { ENOUGH = 32, SMALL = 256, WAITING = 256 };
 	Graph *g = b->l.g;
 	int64_t most = b->plan->block_rows;
-	if (!b->plan->pairs || b->plan->chained)
+	if (most <= SMALL)
 		return expr_int(g, DT_I64, most);
 	ExprId one = expr_int(g, DT_I64, 1), enough = expr_int(g, DT_I64, ENOUGH * most);
 	ExprId large = expr_binary(g, OP_MIN, expr_binary(g, OP_IDIV, times_outer(b, b->rows), enough), one);
+	ExprId row = expr_binary(g, OP_MAX, expr_binary(g, OP_ADD, b->terms[0], b->columns), one);
+	large = expr_binary(g, OP_MIN, large, expr_binary(g, OP_IDIV, expr_int(g, DT_I64, WAITING), row));
 	return expr_binary(g, OP_MUL, expr_binary(g, OP_ADD, large, one), expr_int(g, DT_I64, most / 2));
 }
 
