@@ -37,6 +37,7 @@ typedef struct Cuda {
 	bool borrowed; /* the context is the host's */
 	int device, ordinal, sm, processors; /* sm: compute capability, 90 for 9.0 */
 	char name[96];
+	char assembler[192];                 /* the driver's, and the device, as a key may name them; "": not known */
 	atomic_int lost;                     /* the result that ended the context, or 0 */
 	pthread_mutex_t rows_lock;           /* of those below: cuda_rows.c's */
 	void *rows_module, *rows[4];         /* by the binary logarithm of an element's bytes */
@@ -56,6 +57,9 @@ void cuda_close(Cuda *c);
 texo_status cuda_result(Cuda *c, int result, const char *what);
 /* A module of PTX that a NUL ends, and a function of it; in the context. */
 texo_status cuda_load_text(Cuda *c, const char *text, void **module);
+/* The machine code that the driver makes of such a text: a link, which has it until cuda_forget_code. */
+texo_status cuda_assemble(Cuda *c, const char *text, void **link, void **machine, size_t *bytes);
+void cuda_forget_code(Cuda *c, void *link);
 texo_status cuda_find_function(Cuda *c, void *module, const char *name, void **function);
 /* Makes the context current until cuda_leave, which hands s on unless leaving itself fails. */
 texo_status cuda_enter(Cuda *c);

@@ -17,10 +17,11 @@ runs_machine_code(const Cuda *c, const Image *im)
 }
 
 static texo_status
-load_made(Cuda *c, const Image *im, const texo_private_code *made, void **module)
+load_made(const texo_program *p, const texo_private_code *made, void **module)
 {
+	Cuda *c = p->rt->cuda;
 	texo_status s = TEXO_BAD_ARTEFACT;
-	if (made->machine && runs_machine_code(c, im))
+	if (made->machine && (made->assembled || runs_machine_code(c, &p->image)))
 		s = cuda_load_text(c, made->machine, module);
 	if (s == TEXO_BAD_ARTEFACT && made->text)
 		s = cuda_load_text(c, made->text, module);
@@ -32,14 +33,17 @@ make_code(const texo_program *p, const ImageKernel *kernel, const ImageModule *m
 {
 	const Image *im = &p->image;
 	const texo_private_maker *maker = &p->maker;
+	const texo_private_kernel wanted = {im->text + kernel->entry, (const char *)im->code + m->at, (size_t)m->n - 1,
+	                                    kernel->serial != 0, p->rt->cuda->assembler};
 	texo_private_code made = {0};
 	if (!maker->make)
 		return TEXO_BAD_ARTEFACT;
-	texo_status s = maker->make(maker->user, im->text + kernel->entry, kernel->serial != 0, (const char *)im->code + m->at,
-	                            (size_t)m->n - 1, &made);
+	texo_status s = maker->make(maker->user, &wanted, &made);
 	if (s)
 		return s;
-	s = load_made(p->rt->cuda, im, &made, module);
+	s = load_made(p, &made, module);
+	if (!s && made.keeps)
+		cuda_keep_code(p, &wanted, &made, kernel->threads ? kernel->threads : kernel->serial ? 1 : IMAGE_CUDA_BLOCK, *module);
 	maker->release(maker->user, &made);
 	return s;
 }

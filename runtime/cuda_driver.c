@@ -1,8 +1,11 @@
 /* cuda_driver.c: the driver library, its device and its errors. The library stays in the process once it
  * was there: it has threads of its own. */
-#define _GNU_SOURCE /* RTLD_NODELETE */
+#define _GNU_SOURCE /* RTLD_NODELETE, dladdr, realpath */
 #include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "runtime/cuda.h"
 
@@ -101,6 +104,27 @@ find_device(Cuda *c, int ordinal)
 	return s;
 }
 
+/* The version that a driver tells is CUDA's, which many drivers have; its library is another file in each, mostly of
+ * another name. */
+static texo_status
+name_assembler(Cuda *c)
+{
+	int version = 0;
+	Dl_info where;
+	struct stat st;
+	void *f;
+	texo_status s = cuda_result(c, c->driver.version(&version), "tell its version");
+	memcpy(&f, &c->driver.init, sizeof f);
+	if (s || !dladdr(f, &where) || !where.dli_fname)
+		return s;
+	char *path = realpath(where.dli_fname, NULL);
+	if (path && stat(path, &st) == 0)
+		snprintf(c->assembler, sizeof c->assembler, "CUDA %d, %.64s, %lld bytes, %lld.%09ld, for %d.%d", version, strrchr(path, '/') + 1,
+		         (long long)st.st_size, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, c->sm / 10, c->sm % 10);
+	free(path);
+	return s;
+}
+
 static texo_status
 hold_context(Cuda *c)
 {
@@ -130,6 +154,8 @@ cuda_open(Cuda *c, int ordinal, void *context)
 	texo_status s = load_library(&c->driver);
 	if (!s)
 		s = find_device(c, ordinal);
+	if (!s)
+		s = name_assembler(c);
 	if (!s)
 		s = context ? borrow_context(c, context) : hold_context(c);
 	if (s)
@@ -202,25 +228,59 @@ cuda_current_device(int *ordinal)
 
 /* --- modules --- */
 
+enum { ERROR_LOG = 5, ERROR_LOG_BYTES = 6, PTX = 1, LOG_BYTES = 300 };
+
 /* What the driver's assembler says is part of what went wrong. */
-texo_status
-cuda_load_text(Cuda *c, const char *text, void **module)
+static texo_status
+say_log(texo_status s, char log[LOG_BYTES])
 {
-	enum { ERROR_LOG = 5, ERROR_LOG_BYTES = 6 };
-	char log[300] = "", said[200];
-	int option[] = {ERROR_LOG, ERROR_LOG_BYTES};
-	void *value[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
-	int result = c->driver.module_load(module, text, 2, option, value);
-	if (result == 0)
-		return *module ? TEXO_OK : rt_fail(TEXO_INTERNAL, "CUDA gives no module");
-	texo_status s = cuda_result(c, result, "load a kernel");
-	log[sizeof log - 1] = 0;
-	*module = NULL;
+	char said[200];
+	log[LOG_BYTES - 1] = 0;
 	if (!log[0])
 		return s;
 	memcpy(said, texo_last_error(), sizeof said - 1);
 	said[sizeof said - 1] = 0;
 	return rt_fail(s, "%s: %s", said, log);
+}
+
+texo_status
+cuda_load_text(Cuda *c, const char *text, void **module)
+{
+	char log[LOG_BYTES] = "";
+	int option[] = {ERROR_LOG, ERROR_LOG_BYTES};
+	void *value[] = {log, (void *)(uintptr_t)(sizeof log - 1)};
+	int result = c->driver.module_load(module, text, 2, option, value);
+	if (result == 0)
+		return *module ? TEXO_OK : rt_fail(TEXO_INTERNAL, "CUDA gives no module");
+	*module = NULL;
+	return say_log(cuda_result(c, result, "load a kernel"), log);
+}
+
+texo_status
+cuda_assemble(Cuda *c, const char *text, void **link, void **machine, size_t *bytes)
+{
+	const CudaDriver *d = &c->driver;
+	void *data = (void *)(uintptr_t)text;
+	*link = *machine = NULL;
+	*bytes = 0;
+	texo_status s = cuda_result(c, d->link_new(0, NULL, NULL, link), "begin to assemble a kernel");
+	if (!s)
+		s = *link ? cuda_result(c, d->link_add(*link, PTX, data, strlen(text) + 1, "kernel", 0, NULL, NULL), "assemble a kernel")
+		          : rt_fail(TEXO_INTERNAL, "CUDA gives no link");
+	if (!s)
+		s = cuda_result(c, d->link_complete(*link, machine, bytes), "assemble a kernel");
+	if (!s && (!*machine || !*bytes))
+		s = rt_fail(TEXO_INTERNAL, "CUDA gives no machine code");
+	if (s)
+		cuda_forget_code(c, *link);
+	return s;
+}
+
+void
+cuda_forget_code(Cuda *c, void *link)
+{
+	if (link)
+		c->driver.link_free(link);
 }
 
 texo_status

@@ -35,6 +35,10 @@ typedef struct CudaKernel {
 texo_status cuda_load_kernel(texo_kernel *k, uint32_t n);
 /* Refuses to load for a launch on a stream that is being captured, where that isn't legal. In the context. */
 texo_status cuda_may_load(texo_kernel *k);
+/* cuda_keep.c: gives the maker the machine code of what it made and the driver loaded as `module`, in blocks of so many
+ * threads, if it is as good; in the context. */
+void cuda_keep_code(const texo_program *p, const texo_private_kernel *kernel, const texo_private_code *made, unsigned threads,
+                    void *module);
 /* Whatever of it was loaded, also in a lost context. */
 void cuda_unload_kernels(texo_kernel *k);
 

@@ -21,13 +21,25 @@ typedef struct {
 	const void *machine; /* machine code, or NULL */
 	const char *text;    /* PTX, or NULL */
 	void *memory;        /* where they lie: the maker's */
+	int assembled;       /* the machine code is what this device's assembler (below) made of the text */
+	int keeps;           /* keep takes it: there is none of the kernel */
 } texo_private_code;
+
+/* What is to be made. assembler: the driver's, by what makes it and the device another one, for a key; "" where it is
+ * not known. */
+typedef struct {
+	const char *symbol, *tir; /* tir has n bytes */
+	size_t n;
+	int serial;
+	const char *assembler;
+} texo_private_kernel;
 
 /* Who makes the code of kernels that an artefact has as tile IR (IMG_TIR in ir/image.h), when a prepare or a launch
  * first wants it. make is called in the thread of that call, for one kernel never twice at the same time, for kernels of
- * several graphs at any time; its status is that of the call. What it made is given back to release. */
+ * several graphs at any time; its status is that of the call. What it made is given back to release, after keep. */
 typedef struct {
-	texo_status (*make)(void *user, const char *symbol, int serial, const char *tir, size_t n, texo_private_code *out);
+	texo_status (*make)(void *user, const texo_private_kernel *kernel, texo_private_code *out);
+	void (*keep)(void *user, const texo_private_kernel *kernel, const void *machine, size_t n); /* NULL: none is as good */
 	void (*release)(void *user, texo_private_code *code);
 	void *user;
 } texo_private_maker;

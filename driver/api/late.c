@@ -1,6 +1,7 @@
 /* late.c: the code of one kernel of a GPU, made when a prepare or a launch first wants it: out of the cache, or
- * by LLVM, here or in a worker, and by an assembler where there is one. An artefact has a kernel for each range of sizes
- * and alignments, of which a program mostly runs one, and making them all would take as many times as long.
+ * by LLVM, here or in a worker, and by an assembler where there is one; else the driver has one, whose machine code the
+ * runtime hands back to be kept. An artefact has a kernel for each range of sizes and alignments, of which a program
+ * mostly runs one, and making them all would take as many times as long.
  * A run has an arena of its own, so that whatever ends it ends in a status of that prepare or launch. */
 #include "driver/api/objects.h"
 #include "driver/api/worker.h"
@@ -10,12 +11,17 @@
 
 enum { CODE_ALIGN = 16 };
 
+/* Kept in the place of machine code that the driver's assembler makes as good only where it loads it. */
+static const char none = 0;
+
 typedef struct {
 	const LateCode *late;
 	LateKernel kernel;
 	const char *text; /* with its NUL */
 	const void *machine;
 	size_t text_bytes, machine_bytes;
+	const char *assembler; /* the driver's */
+	bool keeps;            /* what it makes is wanted */
 	texo_private_code *out;
 } Making;
 
@@ -100,14 +106,41 @@ take_text(Compilation *x, Making *m)
 	return TEXO_OK;
 }
 
+/* The driver assembles what it links for any code to be added, and then leaves out how many registers the groups of a
+ * kernel's threads hand to one another. */
+static bool
+may_be_linked(const char *text)
+{
+	return !strstr(text, "setmaxnreg");
+}
+
+/* Of the driver's assembler that the kernel is for, whether there is machine code that it made. */
+static void
+find_machine_code(Compilation *x, Making *m)
+{
+	if (!m->late->kept || !*m->assembler || !may_be_linked(m->text))
+		return;
+	Key key = key_of(x, m, m->assembler);
+	m->machine = kept(x, &key, ENTRY_CUBIN, &m->machine_bytes);
+	m->keeps = !m->machine;
+	if (m->machine && m->machine_bytes <= sizeof none) {
+		m->machine = NULL;
+		m->machine_bytes = 0;
+	}
+	if (m->machine)
+		ctx_log(x->ctx, TEXO_LOG_DETAIL, "the machine code of kernel %s was in the cache", m->kernel.symbol);
+}
+
 /* A driver that does not take the machine code takes the text. */
 static texo_status
 take_machine_code(Compilation *x, Making *m)
 {
 	const LateCode *l = m->late;
 	const char *why = "";
-	if (!l->assemble)
+	if (!l->assemble) {
+		find_machine_code(x, m);
 		return TEXO_OK;
+	}
 	Key key = key_of(x, m, l->assembler);
 	m->machine = kept(x, &key, ENTRY_CUBIN, &m->machine_bytes);
 	if (m->machine) {
@@ -119,7 +152,7 @@ take_machine_code(Compilation *x, Making *m)
 		return texo_private_fail(TEXO_NO_DEVICE, "kernel %s: %s", m->kernel.symbol, why);
 	ctx_log(x->ctx, TEXO_LOG_DETAIL, "assembled kernel %s in %.3f ms", m->kernel.symbol,
 	        (double)(x->ctx->host.clock.now_ns(x->ctx->host.clock.user) - since) / 1e6);
-	keep(x, &key, ENTRY_CUBIN, m->machine, m->machine_bytes);
+	keep(x, &key, ENTRY_CUBIN, m->machine ? m->machine : &none, m->machine ? m->machine_bytes : sizeof none);
 	return TEXO_OK;
 }
 
@@ -134,7 +167,8 @@ hand_over(Compilation *x, const Making *m)
 	if (m->machine_bytes)
 		memcpy(memory, m->machine, m->machine_bytes);
 	memcpy(memory + machine, m->text, m->text_bytes);
-	*m->out = (texo_private_code){m->machine_bytes ? memory : NULL, memory + machine, memory};
+	*m->out = (texo_private_code){.machine = m->machine_bytes ? memory : NULL, .text = memory + machine, .memory = memory,
+	                              .assembled = !m->late->assemble, .keeps = m->keeps};
 	return TEXO_OK;
 }
 
@@ -148,16 +182,41 @@ run(Compilation *x)
 	return s ? s : hand_over(x, m);
 }
 
+/* One run for a kernel, of which m's other members tell what else it is for. */
 static texo_status
-make(void *user, const char *symbol, int serial, const char *tir, size_t n, texo_private_code *out)
+run_for(const LateCode *l, const texo_private_kernel *k, Making *m, CompilationFn *body)
 {
-	const LateCode *l = user;
-	Making m = {.late = l, .kernel = {.tir = tir, .symbol = symbol, .n = n, .serial = serial != 0,
-	                                     .machines = &l->ctx->machines}, .out = out};
+	m->late = l;
+	m->kernel = (LateKernel){.tir = k->tir, .symbol = k->symbol, .n = k->n, .serial = k->serial != 0, .machines = &l->ctx->machines};
+	m->assembler = k->assembler;
 	/* what a worker is told */
-	Request r = {.target = "", .fuse = "all", .name = symbol, .text = tir, .n = n, .fp = FP_RELAXED};
-	Compilation x = {.ctx = l->ctx, .request = &r, .cpu = l->cpu, .gpu = true, .user = &m};
-	return compilation_run(&x, run, NULL);
+	Request r = {.target = "", .fuse = "all", .name = k->symbol, .text = k->tir, .n = k->n, .fp = FP_RELAXED};
+	Compilation x = {.ctx = l->ctx, .request = &r, .cpu = l->cpu, .gpu = true, .user = m};
+	return compilation_run(&x, body, NULL);
+}
+
+static texo_status
+make(void *user, const texo_private_kernel *kernel, texo_private_code *out)
+{
+	Making m = {.out = out};
+	return run_for(user, kernel, &m, run);
+}
+
+static texo_status
+keep_machine_code(Compilation *x)
+{
+	const Making *m = x->user;
+	Key key = key_of(x, m, m->assembler);
+	keep(x, &key, ENTRY_CUBIN, m->machine, m->machine_bytes);
+	return TEXO_OK;
+}
+
+/* What can't be kept is assembled again another time. */
+static void
+keep_assembled(void *user, const texo_private_kernel *kernel, const void *machine, size_t n)
+{
+	Making m = {.machine = machine, .machine_bytes = n};
+	run_for(user, kernel, &m, keep_machine_code);
 }
 
 static void
@@ -170,7 +229,7 @@ release(void *user, texo_private_code *code)
 texo_private_maker
 late_maker(LateCode *l)
 {
-	return (texo_private_maker){make, release, l};
+	return (texo_private_maker){make, keep_assembled, release, l};
 }
 
 /* --- in a worker --- */

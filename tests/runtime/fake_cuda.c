@@ -17,15 +17,18 @@ enum { LEAST_STICKY = 700, MAX_ALIVE = 1024, NAME = 128 };
 
 typedef struct {
 	char *text; /* NULL: machine code, which has whatever is asked for */
+	bool linked; /* it is what the assembler made */
+	const char *before; /* fake.text as it was */
 } Module;
 
 typedef struct {
 	char name[NAME];
 	unsigned cluster; /* blocks of each, which a launch has whole ones of */
 	unsigned shared;  /* bytes that a launch may ask for */
+	bool linked;
 } Function;
 
-static FakeCuda fake = {.devices = 1, .major = 9, .processors = 132};
+static FakeCuda fake = {.devices = 1, .major = 9, .processors = 132, .version = 13000};
 static uintptr_t memory[MAX_ALIVE];
 static size_t memory_bytes[MAX_ALIVE];
 static Function function[MAX_ALIVE];
@@ -105,7 +108,7 @@ int
 cuDriverGetVersion(int *version)
 {
 	BEGIN();
-	*version = 13000;
+	*version = fake.version;
 	return 0;
 }
 
@@ -265,6 +268,76 @@ dump(const char *ptx)
 	fclose(f);
 }
 
+/* Machine code that the driver's assembler made: the text, with what it was made for. */
+#define ASSEMBLED "\177ELFfake"
+typedef struct {
+	char magic[8];
+	int version, major;
+	char text[];
+} Assembled;
+
+EXPORT int cuLinkCreate_v2(unsigned n, int *option, void **value, void **link);
+int
+cuLinkCreate_v2(unsigned n, int *option, void **value, void **link)
+{
+	BEGIN();
+	(void)n, (void)option, (void)value;
+	if (!fake.pushed)
+		return misused(NO_CONTEXT);
+	*link = calloc(1, sizeof(Assembled *));
+	fake.links++;
+	return 0;
+}
+
+EXPORT int cuLinkAddData_v2(void *link, int type, void *data, size_t bytes, const char *name, unsigned n, int *option, void **value);
+int
+cuLinkAddData_v2(void *link, int type, void *data, size_t bytes, const char *name, unsigned n, int *option, void **value)
+{
+	enum { PTX = 1 };
+	Assembled **to = link;
+	const char *text = data;
+	BEGIN();
+	(void)n, (void)option, (void)value;
+	if (!fake.pushed || !to || *to || type != PTX || !name || text[bytes - 1])
+		return misused(BAD);
+	if (fake.log || !strstr(text, ".target sm_"))
+		return BAD_PTX;
+	*to = malloc(sizeof **to + bytes);
+	memcpy((*to)->magic, ASSEMBLED, sizeof (*to)->magic);
+	(*to)->version = fake.version;
+	(*to)->major = fake.major;
+	memcpy((*to)->text, text, bytes);
+	return 0;
+}
+
+EXPORT int cuLinkComplete(void *link, void **image, size_t *bytes);
+int
+cuLinkComplete(void *link, void **image, size_t *bytes)
+{
+	BEGIN();
+	Assembled **from = link;
+	if (!fake.pushed || !from || !*from)
+		return misused(BAD);
+	*image = *from;
+	*bytes = sizeof **from + strlen((*from)->text) + 1;
+	fake.assembled++;
+	return 0;
+}
+
+EXPORT int cuLinkDestroy(void *link);
+int
+cuLinkDestroy(void *link)
+{
+	BEGIN_END();
+	Assembled **l = link;
+	if (!l || fake.links == 0)
+		return misused(BAD);
+	free(*l);
+	free(l);
+	fake.links--;
+	return result;
+}
+
 EXPORT int cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *option, void **value);
 int
 cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *option, void **value)
@@ -278,12 +351,19 @@ cuModuleLoadDataEx(void **out, const void *image, unsigned n, int *option, void 
 	if (fake.log)
 		return BAD_PTX;
 	bool is_cubin = memcmp(image, "\177ELF", 4) == 0;
-	if (is_cubin ? !fake.cubins : fake.cubins == 2 || !strstr(image, ".target sm_"))
+	const Assembled *own = image;
+	if (memcmp(image, ASSEMBLED, sizeof own->magic) == 0) {
+		if (own->version > fake.version || own->major != fake.major)
+			return NO_IMAGE;
+		image = own->text;
+	} else if (is_cubin ? !fake.cubins : fake.cubins == 2 || !strstr(image, ".target sm_"))
 		return NO_IMAGE;
 	Module *m = malloc(sizeof *m);
-	m->text = is_cubin ? NULL : strdup(image);
+	m->text = is_cubin && image != own->text ? NULL : strdup(image);
+	m->linked = image == own->text;
 	if (m->text)
 		dump(m->text);
+	m->before = fake.text;
 	fake.text = m->text;
 	fake.modules++;
 	fake.loads++;
@@ -300,6 +380,8 @@ cuModuleUnload(void *module)
 	if (!m || fake.modules == 0)
 		return misused(BAD);
 	fake.modules--;
+	if (fake.text == m->text)
+		fake.text = m->before;
 	free(m->text);
 	free(m);
 	return result;
@@ -331,6 +413,7 @@ cuModuleGetFunction(void **out, void *module, const char *name)
 	Function *f = &function[nfunction++ % MAX_ALIVE];
 	strcpy(f->name, name);
 	f->shared = 0;
+	f->linked = m->linked;
 	f->cluster = cluster_of(m->text ? strstr(m->text, entry) : NULL);
 	*out = f;
 	return 0;
@@ -341,9 +424,11 @@ int
 cuFuncGetAttribute(int *value, int attribute, void *f)
 {
 	BEGIN();
-	if (!fake.pushed || !f || attribute)
+	enum { THREADS = 0, LOCAL = 3, REGISTERS = 4 };
+	if (!fake.pushed || !f || (attribute != THREADS && attribute != LOCAL && attribute != REGISTERS))
 		return misused(BAD);
-	*value = 1024;
+	bool linked = ((const Function *)f)->linked;
+	*value = attribute == THREADS ? 1024 : attribute == LOCAL ? (linked ? fake.linked_local : 0) : 32 + (linked ? fake.linked_more : 0);
 	return 0;
 }
 

@@ -22,6 +22,8 @@ typedef struct {
 	int null_at;               /* call null_at succeeds and gives nothing */
 	const char *log;           /* of a module that is refused */
 	int cubins;                /* 1: machine code is taken too; 2: it alone */
+	int linked_more, linked_local; /* registers, and bytes of memory, that a kernel takes if it is linked, beyond 32 and 0 */
+	int version;               /* CUDA's, of which the driver is and its assembler's machine code */
 	int capturing;             /* calls that a captured stream doesn't take are misuse */
 	int calls;                 /* so far, but those that only tell an error's text */
 	int sticky;                /* what every call gives */
@@ -29,11 +31,11 @@ typedef struct {
 	void *host_context;        /* one that the host has made, of device host_device */
 	int host_device;
 	int current;               /* whether that is the calling thread's */
-	int contexts, pushed, modules, allocations, events; /* alive */
+	int contexts, pushed, modules, allocations, events, links; /* alive */
 	int misuse;                /* calls with what is not alive, or without a context */
 	int fault;                 /* the next launch meets its first access, in task 0 */
-	int launches, loads;       /* loads: modules, so far */
-	const char *text;          /* of the module that was loaded last, while it is alive; NULL: machine code */
+	int launches, loads, assembled; /* loads: modules, so far; assembled: those that were linked */
+	const char *text;          /* of the module that was loaded last, while it is alive, also as its assembler's machine code; NULL: of others */
 	int copies;                /* the test's: launches of the runtime's own */
 	uintptr_t cleared;         /* the memory that was filled last */
 	void *stream;              /* of the last launch */

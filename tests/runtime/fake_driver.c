@@ -40,7 +40,7 @@ fake_find(void)
 void
 fake_clear(void)
 {
-	*fake = (FakeCuda){.devices = 1, .major = 9, .processors = 132};
+	*fake = (FakeCuda){.devices = 1, .major = 9, .processors = 132, .version = 13000};
 }
 
 void
@@ -50,6 +50,7 @@ nothing_alive(void)
 	assert_int_equal(fake->pushed, 0);
 	assert_int_equal(fake->modules, 0);
 	assert_int_equal(fake->events, 0);
+	assert_int_equal(fake->links, 0);
 	assert_int_equal(fake->allocations, 0);
 	assert_int_equal(fake->misuse, 0);
 }
