@@ -35,6 +35,7 @@ typedef struct {
 	struct LowerApart *apart; /* lower_apart.c */
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
 		unsigned n, bytes, align;
+		uint32_t buffer;
 		Val large, value[LOWER_MOST_HELD], p[LOWER_MOST_HELD];
 	} held;
 } Lower;
@@ -116,9 +117,9 @@ Val lower_pick(Lower *l, ValId v);
 /* lower_stream.c */
 /* For views that streaming stores take: whether the view is large enough; else NULL. */
 Val lower_view(Lower *l, ValId v);
-/* Stores a whole vector of so many bytes past the caches where `large` holds and p is aligned for it, else as
+/* Stores a whole vector of so many bytes into the buffer, past the caches where `large` holds and p is aligned for it, else as
  * any other, with `align`. */
-void lower_stream_store(Lower *l, Val value, Val p, Val large, unsigned bytes, unsigned align);
+void lower_stream_store(Lower *l, Val value, Val p, Val large, uint32_t buffer, unsigned bytes, unsigned align);
 /* Those so far, before what is not sure to leave memory alone. */
 void lower_stream_flush(Lower *l);
 /* Whether v touches no memory, or is such a store. */

@@ -11,7 +11,8 @@
 typedef struct {
 	DType dtype;
 	unsigned lanes;
-	Val base;      /* the buffer's start */
+	uint32_t buffer;
+	Val base;      /* its start */
 	Val offset;    /* in elements: i64, or a vector of them */
 	bool in_a_row; /* lane i is at offset + i */
 	bool wide;     /* other blocks store there, which LLVM does not see */
@@ -150,7 +151,7 @@ access_of(Lower *l, ValId v, unsigned lanes)
 	ValId view = lower_arg_id(l, v, 0), buffer = lower_arg_id(l, view, 0);
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i, first = x->op == OP_STORE ? 2 : 1;
 	uint32_t k = (uint32_t)lower_inst(l, buffer)->imm.i;
-	MemAccess at = {.dtype = l->k->buffer.at[k].dtype, .lanes = lanes, .base = l->buffer[k], .wide = l->k->buffer.at[k].wide,
+	MemAccess at = {.dtype = l->k->buffer.at[k].dtype, .lanes = lanes, .buffer = k, .base = l->buffer[k], .wide = l->k->buffer.at[k].wide,
 	                .turns = lower_has_turns(&l->k->buffer.at[k]), .posted = l->k->buffer.at[k].posted};
 	const ValId *index = l->k->arg.at + x->arg + first;
 	if (at.wide) {
@@ -346,7 +347,7 @@ store_vector(Lower *l, const MemAccess *x, Val value)
 	}
 	Val p = address(l, x->dtype, x->base, x->offset);
 	if (x->in_a_row && !x->mask && x->large) {
-		lower_stream_store(l, value, p, x->large, x->lanes * element_bytes(x->dtype), element_bytes(x->dtype));
+		lower_stream_store(l, value, p, x->large, x->buffer, x->lanes * element_bytes(x->dtype), element_bytes(x->dtype));
 		return;
 	}
 	lower_stream_flush(l);

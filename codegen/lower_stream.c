@@ -5,9 +5,9 @@
  * A streaming store writes whole lines without reading them first, which saves a third of the traffic of a
  * kernel that reads as much as it writes, and loses when the data would have stayed near. So it is taken where
  * the whole view is LARGE_BYTES or more, and where the address is aligned as the instruction demands; both are
- * asked as the kernel runs, once for the stores to a view that follow one another with nothing but computation
- * between them: they wait for the last, and all of them stream, or none. Such stores are not ordered with what follows: a kernel that has any ends in a
- * fence, so that whoever sees it finished sees them. */
+ * asked as the kernel runs, once for the stores to a view that follow one another with nothing between them but computation and
+ * loads of other memory: they wait for the last, and all of them stream, or none. Such stores are not ordered with what follows: a
+ * kernel that has any ends in a fence, so that whoever sees it finished sees them. */
 #include "codegen/lower.h"
 #include "ir/bugs.h"
 
@@ -97,22 +97,32 @@ lower_stream_flush(Lower *l)
 	l->held.n = 0;
 }
 
+/* Whether the load is of other memory than what waits is stored to. */
+static bool
+reads_elsewhere(const Lower *l, ValId v)
+{
+	const TirKernel *k = l->k;
+	uint32_t from = (uint32_t)lower_inst(l, lower_arg_id(l, lower_arg_id(l, v, 0), 0))->imm.i, to = l->held.buffer;
+	return (from != to && k->buffer.at[from].same != to + 1 && k->buffer.at[to].same != from + 1) || BUG(stream_waits_for_loads);
+}
+
 bool
 lower_stream_passes(const Lower *l, ValId v)
 {
 	OpClass cls = op_info[lower_inst(l, v)->op].cls;
-	if (BUG(stream_waits_for_loads) && lower_inst(l, v)->op == OP_LOAD)
-		return true;
+	if (l->held.n && lower_inst(l, v)->op == OP_LOAD)
+		return reads_elsewhere(l, v);
 	return cls == CLASS_LEAF || cls == CLASS_MAP || (streams(lower_inst(l, v)) && !(lower_inst(l, v)->imm.i & TIR_MASKED));
 }
 
 void
-lower_stream_store(Lower *l, Val value, Val p, Val large, unsigned bytes, unsigned align)
+lower_stream_store(Lower *l, Val value, Val p, Val large, uint32_t buffer, unsigned bytes, unsigned align)
 {
 	bool alike = l->held.large == large && l->held.bytes == bytes && l->held.align == align;
 	if (!alike || l->held.n == LOWER_MOST_HELD)
 		lower_stream_flush(l);
 	l->held.large = large;
+	l->held.buffer = buffer;
 	l->held.bytes = bytes;
 	l->held.align = align;
 	l->held.value[l->held.n] = value;

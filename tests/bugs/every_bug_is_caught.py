@@ -31,6 +31,7 @@ PROGRAMS = {
     "rules of bounded_ranges": ("passes/schedule/rows/phase",),
     "kernels of hole": ("passes/schedule/rows/phase",),
     "kernels of kernels": ("passes/schedule/rows/turn.c", "passes/fuse/factor_parts.c"),
+    "kernels of trail": ("passes/schedule/rows/trail.c",),
     "kernels of stream": ("passes/fuse/stream_group.c",),
     "random programs": ("runtime/aside.c",),
 }

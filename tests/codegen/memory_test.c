@@ -278,6 +278,31 @@ all_waits(Rig *r, const void *arg)
 	check(r, count, COUNT / c->lanes, NULL);
 }
 
+/* Loads of other memory between them, and one of what they have stored. */
+static void
+all_passes(Rig *r, const void *arg)
+{
+	const Case *c = arg;
+	int64_t count[RIG_MAX], along = TIR_LANES_ALONG(1);
+	if (!c->lanes)
+		return;
+	Build b = open_loop(r, c, COUNT);
+	unsigned to = add_buffer(&b, c->t, true);
+	ValId extent[2] = {int64(&b, 1 << 20), b.wide}, stride[2] = {b.wide, b.one};
+	ValId view = tir_view(r->k, to, 2, extent, stride), zero = int64(&b, 0);
+	for (int64_t n = 0; n < 6; n++) {
+		ValId at[2] = {zero, n % 2 ? tir_binary(r->k, OP_ADD, b.i, int64(&b, COUNT)) : b.i};
+		ValId v = n == 4 ? tir_load(r->k, view, at, 0, along, c->lanes) : load_here(&b, add_buffer(&b, c->t, false), 0);
+		if (n == 4)
+			at[1] = tir_binary(r->k, OP_ADD, b.i, int64(&b, COUNT));
+		tir_store(r->k, view, v, at, 0, along | TIR_STREAM);
+	}
+	tir_end_for(r->k, NULL, 0);
+	for (unsigned n = 0; n < RIG_MAX; n++)
+		count[n] = 2 * COUNT;
+	check(r, count, COUNT / c->lanes, NULL);
+}
+
 /* --- the last, partial vector --- */
 
 static void
@@ -349,6 +374,7 @@ streams(void **state)
 	(void)state;
 	each_case(all_streams, "streams");
 	each_case(all_waits, "waits");
+	each_case(all_passes, "passes");
 }
 
 static void

@@ -393,6 +393,28 @@ point_release_axis(Point *l, uint32_t mark, unsigned axis)
 	l->undo.n = kept;
 }
 
+PointHidden
+point_hide(Point *l)
+{
+	PointHidden h = {.n = l->undo.n, .undo = ARENA_ARRAY(l->scratch, PointUndo, l->undo.n), .val = ARENA_ARRAY(l->scratch, PointVal, l->undo.n)};
+	for (uint32_t k = 0; k < h.n; k++) {
+		h.undo[k] = l->undo.at[k];
+		h.val[k] = l->slot[h.undo[k].at].at[h.undo[k].number].val;
+	}
+	point_release(l, 0);
+	return h;
+}
+
+void
+point_show(Point *l, const PointHidden *hidden)
+{
+	point_release(l, 0);
+	for (uint32_t k = 0; k < hidden->n; k++) {
+		vec_push(l->scratch, &l->undo, hidden->undo[k]);
+		l->slot[hidden->undo[k].at].at[hidden->undo[k].number] = (PointSlot){hidden->val[k], true};
+	}
+}
+
 void
 point_enter_node(Point *l, TensorId t)
 {

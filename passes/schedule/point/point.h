@@ -77,6 +77,13 @@ typedef struct {
 	PointAt at;
 } PointUndo;
 
+/* Values that are out of sight while those of another point are made. */
+typedef struct {
+	uint32_t n;
+	PointUndo *undo;
+	PointVal *val;
+} PointHidden;
+
 typedef struct {
 	ExprId e;
 	PointAt at;
@@ -160,6 +167,9 @@ uint32_t point_mark(const Point *l);
 void point_release(Point *l, uint32_t mark);
 /* The same of those alone that depend on this axis, which is about to take another value. */
 void point_release_axis(Point *l, uint32_t mark, unsigned axis);
+/* No value is known from here on, until those that were are back and those made since are forgotten. */
+PointHidden point_hide(Point *l);
+void point_show(Point *l, const PointHidden *hidden);
 
 /* The axis along the lanes, when there is one. */
 int point_lane_axis(const Point *l);

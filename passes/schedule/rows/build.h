@@ -6,7 +6,8 @@
 #include "passes/schedule/rows/once.h"
 #include "passes/schedule/schedule.h"
 
-enum { ROWS_MAX_GATHERED = 4, ROWS_MAX_WIDE = 6 };
+enum { ROWS_MAX_GATHERED = 4, ROWS_MAX_WIDE = 6,
+       ROWS_MAX_CARRIED = ROWS_MAX_MEMBERS * POINT_MAX_COPIES * ROWS_MAX_SIDE * REDUCTION_MAX_CARRIED };
 
 /* A read of rows whose numbers are read, and where a later row of the result takes its own from. */
 typedef struct {
@@ -32,6 +33,10 @@ typedef struct {
 	ValId rows_ahead;             /* with them: how many rows further on those are that are fetched */
 	unsigned ngathered;
 	RowsGathered gathered[ROWS_MAX_GATHERED];
+	bool trailing;                /* the rows' phases but the last run (trail.c) */
+	ValId trail_there;            /* then, whether there is a row before, its axes, and its values that are read */
+	ValId trail_row[TG_MAX_AXES];
+	PointVal trail_value[ROWS_MAX_MEMBERS];
 	const RowsOnce *once;         /* of folds that are gone through together; NULL: none are */
 	ValId once_value[MAX_MEMBERS]; /* what they come to, by the cascade's number */
 	/* of what is folded, by copy and, of values side by side, by value (rows_fold); of a scan the fold so
@@ -60,6 +65,10 @@ rows_fold(RowBuild *b, unsigned k, unsigned copy, unsigned value)
 	return &b->fold[k][side ? copy * side + value : copy];
 }
 
+
+/* --- rows (rows.c) --- */
+/* The axes of the row of this number, the first naxis. */
+void rows_go_to(RowBuild *b, ValId row, unsigned naxis);
 
 /* --- members at a point (member.c) --- */
 /* Makes m the node whose expressions are meant. */
@@ -124,6 +133,15 @@ void rows_declare_once(RowBuild *b);
 bool rows_goes_by(const RowBuild *b, unsigned phase);
 void rows_run_once(RowBuild *b, unsigned phase);
 
+/* --- a row's last phase (trail.c) --- */
+/* Whether rows are left with it to do while the next ones run. */
+bool rows_trail(const RowBuild *b);
+/* Rows lo..hi. */
+void rows_run_trail(RowBuild *b, ValId lo, ValId hi);
+/* Of the row before, if there is one, the elements from..to of its last phase: whole vectors side by side, or the end, which they
+ * leave. */
+void rows_run_behind(RowBuild *b, ValId from, ValId to, bool end);
+
 /* --- folds across rows (across.c) --- */
 /* All rows of a part, which is the task. */
 void rows_run_across(RowBuild *b, ValId part);
@@ -143,12 +161,33 @@ Reduction rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *u
  * the next that folds. */
 void rows_read_next(RowBuild *b, unsigned phase, unsigned axis, ValId base, ValId end);
 
+/* --- positions of 32 bits (near.c) --- */
+/* Whether each position that the phase folds is that of a term of 32 bits, and known to be there; then the loop, in parts. */
+bool rows_may_be_near(const RowBuild *b, unsigned phase);
+void rows_run_near(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer);
+
 /* --- phases (phase.c) --- */
-/* All phases of the row, or of ncopy vectors of rows, at the point. */
+/* All phases of the row, or of ncopy vectors of rows, at the point; but for the last one, where rows trail. */
 void rows_run_phases(RowBuild *b, unsigned ncopy);
+void rows_run_phase(RowBuild *b, unsigned phase);
+/* How many vectors of a phase are side by side; where its members' values are, while it runs or after; from..to of its one
+ * loop, which carries nothing: whole vectors side by side, or the end, which they leave. */
+unsigned rows_phase_copies(const RowBuild *b, unsigned phase);
+void rows_set_where(RowBuild *b, unsigned phase, bool inside);
+void rows_run_vectors(RowBuild *b, unsigned phase, ValId from, ValId to, bool end);
 /* The parts of a phase with one loop, of folds only, at the point: the ends of its loop; some of its iterations, range[0]
  * to range[1] of range[2] to range[3]; what comes after the last. */
 void rows_loop_ends(RowBuild *b, unsigned phase, ValId *lo, ValId *hi);
+/* How many folds of member k the phase carries; all its accumulators as the values that its loops carry, and back. */
+unsigned rows_carried_folds(const RowBuild *b, unsigned phase, unsigned k);
+unsigned rows_pack_phase(RowBuild *b, unsigned phase, ValId *carried);
+void rows_unpack_phase(RowBuild *b, unsigned phase, ValId *carried);
+/* Iterations range[0] to range[1] of range[2] to range[3], in steps of `copies` vectors; outer: the position of the loops
+ * outside. */
+void rows_vector_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer, bool masked);
+/* Whether some fold of the phase wants positions; that of an iteration i of lo..hi, row-major over the loops so far. */
+bool rows_wants_position(const RowBuild *b, unsigned phase);
+ValId rows_next_position(RowBuild *b, unsigned phase, ValId outer, ValId i, ValId lo, ValId hi);
 void rows_begin_folds(RowBuild *b, unsigned phase);
 void rows_fold_turns(RowBuild *b, unsigned phase, const ValId *range);
 void rows_finish_folds(RowBuild *b, unsigned phase, ValId lo, ValId hi);

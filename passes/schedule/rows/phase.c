@@ -9,8 +9,7 @@
 #include "passes/expr_map.h"
 
 enum {
-	MAX_CARRIED = ROWS_MAX_MEMBERS * POINT_MAX_COPIES * ROWS_MAX_SIDE * REDUCTION_MAX_CARRIED,
-	NEAR_TERMS = 1 << 30, /* of a loop's part, in which positions have 32 bits: a multiple of all copies' lanes */
+	PIECE = 128, /* elements of a row in a row, of two that run in turns */
 	ROWS_AHEAD = 32 /* rows of some hundred bytes each: what takes the time of a fetch from memory, and fits into a cache */
 };
 
@@ -22,8 +21,8 @@ folded_values(const RowMember *m)
 }
 
 /* How many folds of member k the phase carries. */
-static unsigned
-carried_folds(const RowBuild *b, unsigned phase, unsigned k)
+unsigned
+rows_carried_folds(const RowBuild *b, unsigned phase, unsigned k)
 {
 	const RowMember *m = &b->r->member[k];
 	if (m->phase != phase)
@@ -34,22 +33,22 @@ carried_folds(const RowBuild *b, unsigned phase, unsigned k)
 }
 
 /* All accumulators of a phase as the values that its loops carry, and back. */
-static unsigned
-pack_phase(RowBuild *b, unsigned phase, ValId *carried)
+unsigned
+rows_pack_phase(RowBuild *b, unsigned phase, ValId *carried)
 {
 	unsigned n = 0;
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_folds(b, phase, k); c++)
+		for (unsigned c = 0; c < rows_carried_folds(b, phase, k); c++)
 			n += reduction_pack(&b->fold[k][c], carried + n);
 	return n;
 }
 
-static void
-unpack_phase(RowBuild *b, unsigned phase, ValId *carried)
+void
+rows_unpack_phase(RowBuild *b, unsigned phase, ValId *carried)
 {
 	ValId scratch[REDUCTION_MAX_CARRIED];
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
+		for (unsigned c = 0; c < rows_carried_folds(b, phase, k); c++) {
 			reduction_unpack(&b->fold[k][c], carried);
 			carried += reduction_pack(&b->fold[k][c], scratch);
 		}
@@ -86,7 +85,7 @@ loop_ends(RowBuild *b, unsigned phase, unsigned axis, ValId *lo, ValId *hi)
 	}
 	element_range(b->l, own, lo, hi, &words, expr_is_true(b->l->g, m->node.domain));
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; rows_is_folded(&b->r->member[k]) && c < carried_folds(b, phase, k); c++)
+		for (unsigned c = 0; rows_is_folded(&b->r->member[k]) && c < rows_carried_folds(b, phase, k); c++)
 			reduction_join(b->l, &b->fold[k][c], words);
 }
 
@@ -173,15 +172,15 @@ put_touched(RowBuild *b, unsigned phase, ValId lo, ValId hi)
 {
 	ValId some = 0;
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_folds(b, phase, k); c++)
+		for (unsigned c = 0; c < rows_carried_folds(b, phase, k); c++)
 			if (b->fold[k][c].range_tells) {
 				some = some ? some : BUG(range_untold) ? tir_int(b->l->tir, DT_BOOL, 1) : tir_binary(b->l->tir, OP_LT, lo, hi);
 				b->fold[k][c].touched = some;
 			}
 }
 
-static bool
-wants_position(const RowBuild *b, unsigned phase)
+bool
+rows_wants_position(const RowBuild *b, unsigned phase)
 {
 	for (unsigned k = 0; k < b->r->nmember; k++)
 		if (b->r->member[k].phase == phase && b->fold[k][0].position && rows_is_folded(&b->r->member[k]))
@@ -192,11 +191,11 @@ wants_position(const RowBuild *b, unsigned phase)
 static void phase_loops_from(RowBuild *b, unsigned phase, unsigned level, ValId position);
 
 /* Row-major over the loops so far. */
-static ValId
-next_position(RowBuild *b, unsigned phase, ValId outer, ValId i, ValId lo, ValId hi)
+ValId
+rows_next_position(RowBuild *b, unsigned phase, ValId outer, ValId i, ValId lo, ValId hi)
 {
 	Point *l = b->l;
-	if (!wants_position(b, phase))
+	if (!rows_wants_position(b, phase))
 		return 0;
 	ValId inner = tir_binary(l->tir, OP_SUB, i, lo);
 	return outer ? tir_binary(l->tir, OP_ADD, tir_binary(l->tir, OP_MUL, outer, tir_binary(l->tir, OP_SUB, hi, lo)), inner)
@@ -254,11 +253,11 @@ only_folds(const RowBuild *b, unsigned phase)
 static void
 choose_turn(RowBuild *b, unsigned phase, ValId there, const ValId *before)
 {
-	ValId after[MAX_CARRIED];
-	unsigned n = pack_phase(b, phase, after);
+	ValId after[ROWS_MAX_CARRIED];
+	unsigned n = rows_pack_phase(b, phase, after);
 	for (unsigned k = 0; k < n; k++)
 		after[k] = after[k] == before[k] ? after[k] : tir_select(b->l->tir, there, after[k], before[k]);
-	unpack_phase(b, phase, after);
+	rows_unpack_phase(b, phase, after);
 }
 
 /* Iterations from..to of a loop from lo to hi, some at a time. Where these may be more than there are, those that are
@@ -267,11 +266,11 @@ static void
 scalar_turns(RowBuild *b, unsigned phase, unsigned level, ValId position, const ValId *range, unsigned turns, bool missing)
 {
 	Point *l = b->l;
-	ValId carried[MAX_CARRIED], before[MAX_CARRIED], lo = range[2], hi = range[3];
-	unsigned axis = b->r->phase[phase].loop[level], n = pack_phase(b, phase, carried);
+	ValId carried[ROWS_MAX_CARRIED], before[ROWS_MAX_CARRIED], lo = range[2], hi = range[3];
+	unsigned axis = b->r->phase[phase].loop[level], n = rows_pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(l);
 	ValId first = tir_for(l->tir, range[0], range[1], rows_int(b, turns), carried, n);
-	unpack_phase(b, phase, carried);
+	rows_unpack_phase(b, phase, carried);
 	for (unsigned t = 0; t < turns; t++) {
 		uint32_t turn = point_mark(l);
 		ValId i = t && !BUG(turns_alike) ? tir_binary(l->tir, OP_ADD, first, rows_int(b, t)) : first;
@@ -280,21 +279,21 @@ scalar_turns(RowBuild *b, unsigned phase, unsigned level, ValId position, const 
 		ValId there = missing && t ? tir_binary(l->tir, OP_LT, i, hi) : 0;
 		if (there) {
 			i = tir_binary(l->tir, OP_MIN, i, tir_binary(l->tir, OP_SUB, hi, rows_int(b, 1)));
-			pack_phase(b, phase, before);
+			rows_pack_phase(b, phase, before);
 		}
 		l->axis[axis] = i;
 		unsigned ahead = l->ahead;
 		look_ahead(b, phase, level);
-		phase_loops_from(b, phase, level + 1, next_position(b, phase, position, i, lo, hi));
+		phase_loops_from(b, phase, level + 1, rows_next_position(b, phase, position, i, lo, hi));
 		l->ahead = ahead;
 		l->ahead_rows = 0;
 		if (there && !BUG(missing_turns_count))
 			choose_turn(b, phase, there, before);
 		point_release(l, turn);
 	}
-	pack_phase(b, phase, carried);
+	rows_pack_phase(b, phase, carried);
 	tir_end_for(l->tir, carried, n);
-	unpack_phase(b, phase, carried);
+	rows_unpack_phase(b, phase, carried);
 	point_release(l, mark);
 }
 
@@ -324,7 +323,7 @@ static void
 block_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId *range, ValId outer)
 {
 	b->l->mask = point_block_mask(b->l, base, range[1]);
-	phase_point(b, phase, axis, base, next_position(b, phase, outer, base, range[0], range[1]));
+	phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
 	b->l->mask = 0;
 }
 
@@ -336,7 +335,7 @@ posted_point(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, Val
 	ValId base = rows_vector_base(b, b->r->phase[phase].dir < 0), end = tir_binary(k, OP_ADD, base, rows_int(b, b->l->lanes));
 	tir_if(k, tir_binary(k, OP_LE, end, range[1]));
 	uint32_t mark = point_mark(b->l);
-	phase_point(b, phase, axis, base, next_position(b, phase, outer, base, range[0], range[1]));
+	phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
 	point_release(b->l, mark);
 	tir_else(k, NULL, 0);
 	block_point(b, phase, axis, base, range, outer);
@@ -351,19 +350,19 @@ block_vectors(RowBuild *b, unsigned phase, unsigned axis, ValId from, ValId to, 
 {
 	Point *l = b->l;
 	ValId carried[ROWS_MAX_MEMBERS * POINT_MAX_COPIES * REDUCTION_MAX_CARRIED];
-	unsigned n = pack_phase(b, phase, carried);
+	unsigned n = rows_pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(l);
 	ValId step = rows_int(b, l->lanes), base = tir_for(l->tir, from, to, step, carried, n);
-	unpack_phase(b, phase, carried);
+	rows_unpack_phase(b, phase, carried);
 	if (back)
 		base = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, from, to), step), base);
 	if (masked)
 		block_point(b, phase, axis, base, range, outer);
 	else
-		phase_point(b, phase, axis, base, next_position(b, phase, outer, base, range[0], range[1]));
-	pack_phase(b, phase, carried);
+		phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
+	rows_pack_phase(b, phase, carried);
 	tir_end_for(l->tir, carried, n);
-	unpack_phase(b, phase, carried);
+	rows_unpack_phase(b, phase, carried);
 	point_release(l, mark);
 }
 
@@ -405,129 +404,40 @@ block_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId
 }
 
 /* Iterations from..to in steps of `copies` vectors. */
-static void
-vector_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer, bool masked)
+void
+rows_vector_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer, bool masked)
 {
 	Point *l = b->l;
-	ValId carried[MAX_CARRIED];
+	ValId carried[ROWS_MAX_CARRIED];
 	ValId from = range[0], to = range[1], lo = range[2], hi = range[3];
 	b->ncopy = copies;
-	unsigned n = pack_phase(b, phase, carried);
+	unsigned n = rows_pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(l);
 	ValId base = tir_for(l->tir, from, to, rows_int(b, (int64_t)(copies * l->lanes)), carried, n);
 	if (b->r->phase[phase].dir < 0 && !masked)
 		base = tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_SUB, tir_binary(l->tir, OP_ADD, from, to), rows_int(b, l->lanes)), base);
-	unpack_phase(b, phase, carried);
+	rows_unpack_phase(b, phase, carried);
 	if (masked) {
 		ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
 		l->mask = tir_binary(l->tir, OP_LT, tir_binary(l->tir, OP_ADD, base, iota), to);
 	}
 	ValId position = b->near ? tir_cast(l->tir, DT_I32, tir_binary(l->tir, OP_SUB, base, b->near))
-	                         : next_position(b, phase, outer, base, lo, hi);
+	                         : rows_next_position(b, phase, outer, base, lo, hi);
 	phase_point(b, phase, axis, base, position);
 	l->mask = 0;
-	pack_phase(b, phase, carried);
+	rows_pack_phase(b, phase, carried);
 	tir_end_for(l->tir, carried, n);
-	unpack_phase(b, phase, carried);
+	rows_unpack_phase(b, phase, carried);
 	point_release(l, mark);
-}
-
-/* Whether each position that the phase folds is that of a term of 32 bits, and known to be there. */
-static bool
-may_be_near(const RowBuild *b, unsigned phase)
-{
-	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
-			const Reduction *f = &b->fold[k][c];
-			if (f->position && (!f->range_tells || f->may_fail || f->may_cut || dtype_info[f->type].bits != 32))
-				return false;
-		}
-	return wants_position(b, phase) && !b->r->lanes_by_row;
-}
-
-static bool
-folds_position(const RowBuild *b, unsigned phase, unsigned k)
-{
-	return carried_folds(b, phase, k) && b->fold[k][0].position;
-}
-
-/* Of the folds of copies side by side, which have no term yet, the first alone goes on. */
-static void
-leave_first_copy(RowBuild *b, unsigned k)
-{
-	for (unsigned c = 1; c < b->ncopy; c++)
-		b->fold[k][c].re = b->fold[k][c].position = 0;
-}
-
-static void
-begin_near(RowBuild *b, unsigned k)
-{
-	for (unsigned c = 0; c < b->ncopy; c++) {
-		Reduction *f = &b->fold[k][c];
-		f->re = point_widen(b->l, reduction_of(b->l, f->monoid, f->type).re);
-		f->position = point_widen(b->l, tir_int(b->l->tir, DT_I32, 0));
-	}
-}
-
-/* Puts what the part folded to what was folded before it. */
-static void
-join_near(RowBuild *b, unsigned k, ValId first, const Reduction *before)
-{
-	TirKernel *t = b->l->tir;
-	Reduction part = b->fold[k][0];
-	for (unsigned c = 1; c < b->ncopy; c++) {
-		Reduction *f = &b->fold[k][c];
-		f->position = tir_binary(t, OP_ADD, f->position, tir_int(t, DT_I32, (int64_t)(c * b->l->lanes)));
-		reduction_merge(b->l, &part, f);
-	}
-	part.position = tir_binary(t, OP_ADD, tir_cast(t, DT_I64, part.position), first);
-	b->fold[k][0] = *before;
-	reduction_merge(b->l, &b->fold[k][0], &part);
-	leave_first_copy(b, k);
-}
-
-/* Positions as numbers of 32 bits within a part of the loop, those of the first copy's lanes: a mask of a term is then
- * one of its position. A part begins anew. */
-static void
-vector_loop_near(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer)
-{
-	TirKernel *t = b->l->tir;
-	ValId carried[MAX_CARRIED], size = rows_int(b, NEAR_TERMS);
-	Reduction before[ROWS_MAX_MEMBERS];
-	b->ncopy = copies;
-	for (unsigned k = 0; k < b->r->nmember; k++)
-		if (folds_position(b, phase, k))
-			leave_first_copy(b, k);
-	unsigned n = pack_phase(b, phase, carried);
-	uint32_t mark = point_mark(b->l);
-	b->near = tir_for(t, range[0], range[1], size, carried, n);
-	unpack_phase(b, phase, carried);
-	ValId end = tir_binary(t, OP_MIN, tir_binary(t, OP_ADD, b->near, size), range[1]);
-	const ValId part[4] = {b->near, end, range[2], range[3]};
-	for (unsigned k = 0; k < b->r->nmember; k++)
-		if (folds_position(b, phase, k)) {
-			before[k] = b->fold[k][0];
-			begin_near(b, k);
-		}
-	vector_loop(b, phase, axis, part, copies, outer, false);
-	ValId first = next_position(b, phase, outer, b->near, range[2], range[3]);
-	b->near = 0;
-	for (unsigned k = 0; k < b->r->nmember; k++)
-		if (folds_position(b, phase, k))
-			join_near(b, k, first, &before[k]);
-	pack_phase(b, phase, carried);
-	tir_end_for(t, carried, n);
-	unpack_phase(b, phase, carried);
-	point_release(b->l, mark);
 }
 
 static void
 whole_vectors(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer)
 {
-	if (may_be_near(b, phase))
-		vector_loop_near(b, phase, axis, range, copies, outer);
+	if (rows_may_be_near(b, phase))
+		rows_run_near(b, phase, axis, range, copies, outer);
 	else
-		vector_loop(b, phase, axis, range, copies, outer, false);
+		rows_vector_loop(b, phase, axis, range, copies, outer, false);
 }
 
 static bool
@@ -545,7 +455,7 @@ static void
 loop_around(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, const ValId *range, unsigned copies, ValId outer)
 {
 	TirKernel *k = b->l->tir;
-	ValId carried[MAX_CARRIED], lo = range[0], rest = range[1], hi = range[3], zero = rows_int(b, 0);
+	ValId carried[ROWS_MAX_CARRIED], lo = range[0], rest = range[1], hi = range[3], zero = rows_int(b, 0);
 	RowConditions kept;
 	ValId step = rows_int(b, (int64_t)(copies * b->l->lanes));
 	ValId at = tir_binary(k, OP_MIN, tir_binary(k, OP_MAX, point_value(b->l, hole, true).re, lo), rest);
@@ -553,29 +463,89 @@ loop_around(RowBuild *b, unsigned phase, unsigned axis, ExprId hole, const ValId
 	ValId first = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, whole, step));
 	ValId next = BUG(hole_filled) ? first : tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, first, step), rest);
 	b->ncopy = copies;
-	unsigned n = pack_phase(b, phase, carried);
+	unsigned n = rows_pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(b->l);
 	ValId before = tir_binary(k, OP_EQ, tir_for(k, zero, rows_int(b, 2), rows_int(b, 1), carried, n), zero);
-	unpack_phase(b, phase, carried);
+	rows_unpack_phase(b, phase, carried);
 	ValId from = tir_select(k, before, lo, next), to = tir_select(k, before, first, rest);
 	const ValId vectors[4] = {from, to, lo, hi}, end[4] = {to, tir_select(k, before, next, hi), lo, hi};
 	rows_leave_hole(b, phase, axis, hole, &kept);
-	vector_loop(b, phase, axis, vectors, copies, outer, false);
+	rows_vector_loop(b, phase, axis, vectors, copies, outer, false);
 	rows_mind_hole(b, &kept);
-	vector_loop(b, phase, axis, end, 1, outer, true);
+	rows_vector_loop(b, phase, axis, end, 1, outer, true);
 	b->ncopy = copies;
-	pack_phase(b, phase, carried);
+	rows_pack_phase(b, phase, carried);
 	tir_end_for(k, carried, n);
-	unpack_phase(b, phase, carried);
+	rows_unpack_phase(b, phase, carried);
 	point_release(b->l, mark);
 }
 
 /* How many vectors are side by side: in a block of threads one, whatever the phase is. */
-static unsigned
-phase_copies(const RowBuild *b, unsigned phase)
+unsigned
+rows_phase_copies(const RowBuild *b, unsigned phase)
 {
 	unsigned own = b->r->phase[phase].copies;
 	return own < b->copies ? own : b->copies;
+}
+
+/* Where the vectors of lo..hi end of which so many are side by side. */
+static ValId
+whole_end(RowBuild *b, ValId lo, ValId hi, unsigned copies)
+{
+	TirKernel *t = b->l->tir;
+	ValId step = rows_int(b, (int64_t)(copies * b->l->lanes)), whole = tir_binary(t, OP_IDIV, tir_binary(t, OP_SUB, hi, lo), step);
+	return tir_binary(t, OP_ADD, lo, tir_binary(t, OP_MUL, whole, step));
+}
+
+/* Whether the phase has elements to put somewhere. */
+static bool
+phase_stores(const RowBuild *b, unsigned phase)
+{
+	for (unsigned k = 0; k < b->r->nmember; k++) {
+		const RowMember *m = &b->r->member[k];
+		if (m->phase == phase && m->is_row && !m->side && (m->stored || m->panel))
+			return true;
+	}
+	return false;
+}
+
+/* What vectors side by side leave: under masks, of which stores take long, so that whole vectors are stored without. */
+static void
+end_vectors(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer)
+{
+	ValId rest = range[0];
+	if (copies > 1 && phase_stores(b, phase)) {
+		rest = whole_end(b, range[0], range[1], 1);
+		const ValId whole[4] = {range[0], rest, range[2], range[3]};
+		rows_vector_loop(b, phase, axis, whole, 1, outer, false);
+	}
+	const ValId tail[4] = {rest, range[1], range[2], range[3]};
+	rows_vector_loop(b, phase, axis, tail, 1, outer, true);
+}
+
+/* Vectors of the row at work in turns with those that the row before has to do yet, pieces of both. What memory has to do
+ * for the one it does while the other computes. */
+static void
+leading_loop(RowBuild *b, unsigned phase, unsigned axis, ValId lo, ValId hi)
+{
+	TirKernel *t = b->l->tir;
+	unsigned own = rows_phase_copies(b, phase), behind = rows_phase_copies(b, b->r->trails), most = own > behind ? own : behind;
+	unsigned piece = most * b->l->lanes > PIECE ? most * b->l->lanes : PIECE;
+	ValId carried[ROWS_MAX_CARRIED], own_end = whole_end(b, lo, hi, own), behind_end = whole_end(b, lo, hi, behind);
+	rows_run_behind(b, behind_end, hi, true);
+	b->ncopy = own;
+	unsigned n = rows_pack_phase(b, phase, carried);
+	uint32_t mark = point_mark(b->l);
+	ValId from = tir_for(t, lo, hi, rows_int(b, piece), carried, n), to = tir_binary(t, OP_ADD, from, rows_int(b, piece));
+	rows_unpack_phase(b, phase, carried);
+	rows_run_behind(b, from, tir_binary(t, OP_MIN, to, behind_end), false);
+	const ValId range[4] = {from, tir_binary(t, OP_MIN, to, own_end), lo, hi}, tail[4] = {own_end, hi, lo, hi};
+	rows_vector_loop(b, phase, axis, range, own, 0, false);
+	rows_pack_phase(b, phase, carried);
+	tir_end_for(t, carried, n);
+	rows_unpack_phase(b, phase, carried);
+	point_release(b->l, mark);
+	end_vectors(b, phase, axis, tail, own, 0);
 }
 
 static void
@@ -591,23 +561,24 @@ lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 		return;
 	}
 	hi = tir_binary(l->tir, OP_MAX, hi, lo);
-	unsigned copies = phase_folds(b, phase) ? phase_copies(b, phase) : 1; /* else its iterations overlap by themselves */
-	ValId step = rows_int(b, (int64_t)(copies * l->lanes));
-	ValId whole = tir_binary(l->tir, OP_IDIV, tir_binary(l->tir, OP_SUB, hi, lo), step);
-	ValId rest = tir_binary(l->tir, OP_ADD, lo, tir_binary(l->tir, OP_MUL, whole, step));
+	bool scans = b->r->phase[phase].dir && !phase_folds(b, phase); /* its vectors wait for one another */
+	unsigned copies = scans ? 1 : rows_phase_copies(b, phase);
+	ValId rest = whole_end(b, lo, hi, copies);
 	const ValId vectors[4] = {lo, rest, lo, hi}, tail[4] = {rest, hi, lo, hi};
 	bool down = b->r->phase[phase].dir < 0;
 	ExprId hole = down ? 0 : rows_hole(b, phase, axis);
-	if (hole) {
+	if (b->trailing && phase == b->r->leads) {
+		leading_loop(b, phase, axis, lo, hi);
+	} else if (hole) {
 		loop_around(b, phase, axis, hole, vectors, copies, position);
+	} else if (down) {
+		rows_vector_loop(b, phase, axis, tail, copies, position, true);
+		rows_vector_loop(b, phase, axis, vectors, 1, position, false);
 	} else {
-		if (down)
-			vector_loop(b, phase, axis, tail, copies, position, true);
-		else
-			whole_vectors(b, phase, axis, vectors, copies, position);
-		vector_loop(b, phase, axis, down ? vectors : tail, 1, position, !down);
+		whole_vectors(b, phase, axis, vectors, copies, position);
+		end_vectors(b, phase, axis, tail, copies, position);
 	}
-	b->ncopy = phase_copies(b, phase);
+	b->ncopy = rows_phase_copies(b, phase);
 	put_touched(b, phase, lo, hi);
 }
 
@@ -660,7 +631,7 @@ void
 rows_begin_folds(RowBuild *b, unsigned phase)
 {
 	for (unsigned k = 0; k < b->r->nmember; k++)
-		for (unsigned c = 0; c < carried_folds(b, phase, k); c++) {
+		for (unsigned c = 0; c < rows_carried_folds(b, phase, k); c++) {
 			RowMember *m = &b->r->member[k];
 			Reduction *f = &b->fold[k][c];
 			*f = rows_begin_fold(b, m);
@@ -708,8 +679,8 @@ own_loops_from(RowBuild *b, unsigned phase, unsigned level)
 	point_release(l, mark);
 }
 
-static void
-set_where(RowBuild *b, unsigned phase, bool inside)
+void
+rows_set_where(RowBuild *b, unsigned phase, bool inside)
 {
 	for (unsigned k = 0; k < b->r->nmember; k++) {
 		const RowMember *m = &b->r->member[k];
@@ -719,14 +690,14 @@ set_where(RowBuild *b, unsigned phase, bool inside)
 	}
 }
 
-static void
-run_phase(RowBuild *b, unsigned phase)
+void
+rows_run_phase(RowBuild *b, unsigned phase)
 {
 	Rows *r = b->r;
 	unsigned ncopy = b->ncopy;
 	if (r->phase[phase].lanes)
-		b->ncopy = phase_copies(b, phase);
-	set_where(b, phase, true);
+		b->ncopy = rows_phase_copies(b, phase);
+	rows_set_where(b, phase, true);
 	/* the first phase waits for memory, the others compute on what it brought */
 	b->l->ahead_by = 1;
 	b->l->ahead = phase > 0 && r->phase[phase].lanes && !r->lanes_by_row && !b->kernel->plan.threads ? r->nrow : 0;
@@ -744,7 +715,7 @@ run_phase(RowBuild *b, unsigned phase)
 	else
 		own_loops_from(b, phase, 0);
 	b->l->ahead = 0;
-	set_where(b, phase, false);
+	rows_set_where(b, phase, false);
 	b->l->copy = 0;
 	b->ncopy = ncopy;
 }
@@ -768,12 +739,23 @@ rows_run_phases(RowBuild *b, unsigned ncopy)
 	uint32_t mark = point_mark(b->l);
 	b->ncopy = ncopy;
 	for (unsigned f = 0; f < b->r->nphase; f++) {
-		if (b->r->phase[f].late)
+		if (b->r->phase[f].late || (b->trailing && f == b->r->trails))
 			continue;
-		run_phase(b, f);
+		rows_run_phase(b, f);
 		share_values(b, f);
 	}
 	point_release(b->l, mark);
+}
+
+void
+rows_run_vectors(RowBuild *b, unsigned phase, ValId from, ValId to, bool end)
+{
+	const ValId range[4] = {from, to, from, to};
+	unsigned axis = b->r->phase[phase].loop[0], copies = rows_phase_copies(b, phase);
+	if (end)
+		end_vectors(b, phase, axis, range, copies, 0);
+	else
+		rows_vector_loop(b, phase, axis, range, copies, 0, false);
 }
 
 void
@@ -785,7 +767,7 @@ rows_loop_ends(RowBuild *b, unsigned phase, ValId *lo, ValId *hi)
 void
 rows_fold_turns(RowBuild *b, unsigned phase, const ValId *range)
 {
-	set_where(b, phase, true);
+	rows_set_where(b, phase, true);
 	scalar_turns(b, phase, 0, 0, range, 1, false);
 }
 

@@ -208,6 +208,7 @@ rows_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node
 		rows_find_tiles(&p);
 		rows_find_kept(&p);
 		out->ahead = rows_choose_ahead(&p);
+		rows_find_trail(&p);
 	}
 	*why = p.why;
 	return ok;

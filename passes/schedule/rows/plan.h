@@ -102,6 +102,10 @@ bool rows_may_read_early(const RowsPlan *p, ExprId e);
 /* Rows.kept and Rows.block, after the tiles. */
 void rows_find_kept(RowsPlan *p);
 
+/* --- a row's last phase (trail.c) --- */
+/* Rows.trails and Rows.leads, once all else is known. */
+void rows_find_trail(RowsPlan *p);
+
 /* --- order (order.c) --- */
 /* The loops of every member, its expressions over the region's axes, its phase, and the panels. */
 bool rows_order_members(RowsPlan *p);

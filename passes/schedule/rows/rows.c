@@ -111,8 +111,8 @@ task_elements(RowBuild *b)
 	return b->r->block ? expr_binary(g, OP_MUL, strip, block_rows(b)) : strip;
 }
 
-static void
-set_row(RowBuild *b, ValId row, unsigned naxis)
+void
+rows_go_to(RowBuild *b, ValId row, unsigned naxis)
 {
 	Point *l = b->l;
 	for (unsigned k = naxis; k-- > 0;) {
@@ -206,7 +206,7 @@ run_rows_of_call(RowBuild *b, ValId strips, ValId lo, ValId hi)
 	ValId first = tir_binary(k, OP_MUL, row, strips);
 	ValId begin = tir_binary(k, OP_MAX, tir_binary(k, OP_SUB, lo, first), zero);
 	ValId end = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, hi, first), strips);
-	set_row(b, row, rows_lane_axis(b));
+	rows_go_to(b, row, rows_lane_axis(b));
 	run_strip(b, tir_binary(k, OP_MUL, begin, size),
 	          tir_binary(k, OP_MIN, tir_binary(k, OP_MUL, end, size), point_launch_expr(l, b->r->extent[rows_lane_axis(b)])));
 	point_release(l, mark);
@@ -224,6 +224,10 @@ run_tasks(RowBuild *b, ValId strips)
 		run_rows_of_call(b, strips, lo, hi);
 		return;
 	}
+	if (rows_trail(b)) {
+		rows_run_trail(b, lo, hi);
+		return;
+	}
 	ValId task = tir_for(k, lo, hi, rows_int(b, 1), NULL, 0);
 	uint32_t mark = point_mark(l);
 	if (strips) {
@@ -231,13 +235,13 @@ run_tasks(RowBuild *b, ValId strips)
 		ValId size = rows_int(b, strip_points(b)), row = one ? task : tir_binary(k, OP_IDIV, task, strips);
 		ValId begin = one ? rows_int(b, 0) : tir_binary(k, OP_MUL, tir_binary(k, OP_IMOD, task, strips), size);
 		ValId end = tir_binary(k, OP_ADD, begin, size), extent = point_launch_expr(l, b->r->extent[rows_lane_axis(b)]);
-		set_row(b, row, rows_lane_axis(b));
+		rows_go_to(b, row, rows_lane_axis(b));
 		open_block(b);
 		run_strip(b, begin, tir_binary(k, OP_MIN, end, extent));
 	} else if (b->r->across) {
 		rows_run_across(b, task);
 	} else {
-		set_row(b, b->kernel->plan.posts ? rows_enter_vector(b, task) : task, b->r->nrow);
+		rows_go_to(b, b->kernel->plan.posts ? rows_enter_vector(b, task) : task, b->r->nrow);
 		rows_run_phases(b, 1);
 	}
 	point_release(l, mark);

@@ -23,6 +23,8 @@
  * A fold over parts of the rows (Node.parts), of blocks of threads, shares a kernel with them: a task is then a
  * part, and takes all of its rows in turn (across.c).
  *
+ * On a processor the last phase of a row may run while the next row does (trail.c).
+ *
  * Vectors run along the innermost loop of a phase, with sums kept by lane and joined at its end; or
  * along the last row axis, each lane a row. */
 #ifndef TEXO_PASSES_SCHEDULE_ROWS_ROWS_H
@@ -84,6 +86,7 @@ typedef struct {
 	bool less_kept;              /* no more bits of an element than are read beside them */
 	unsigned copies;             /* vectors side by side, the most of any phase's */
 	unsigned turns;              /* COLRED of blocks: rows side by side */
+	uint8_t trails, leads;       /* of a processor: a phase that a row runs while the next row runs phase `leads`; 0: none */
 	unsigned ahead;              /* MAP: elements along the lanes that are fetched ahead; 0: none are */
 	bool scans;                  /* some member does, or all are of a recurrence */
 	uint8_t across;              /* the region's axis of the parts, if members fold across rows; else 0 */

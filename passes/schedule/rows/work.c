@@ -117,6 +117,23 @@ is_brief(const RowsPlan *p)
 	return r->nrow == 0 && r->nloop == 1;
 }
 
+/* Vectors of a phase that only stores: whole lines, for whose stores one question is asked (codegen/lower_stream.c). */
+static unsigned
+stores_lines(const RowsPlan *p, unsigned phase)
+{
+	BodyOps c = {.g = p->g};
+	bool streams = false;
+	for (unsigned m = 0; m < p->r->nmember; m++) {
+		const RowMember *member = &p->r->member[m];
+		if (member->phase != phase)
+			continue;
+		streams |= member->stored && member->streams;
+		expr_walk(p->g, p->scratch, member->node.body, count_op, &c);
+	}
+	unsigned some = p->facts->lanes <= FEW_LANES ? 4 : 2; /* two lines of f32 */
+	return !streams ? 1 : c.ops <= FEW_OPS ? some : c.ops <= SOME_OPS ? some / 2 : 1;
+}
+
 /* An addition takes four cycles, and its next one waits for it: a body of few operations needs four
  * accumulators to keep the machine busy, a long one none but its own. Two vectors of a function fill 16 registers, which is
  * what processors with vectors of FEW_LANES have: with anything beside it they are moved about. */
@@ -126,7 +143,7 @@ phase_copies(const RowsPlan *p, unsigned phase)
 	BodyOps c = phase_body(p, phase);
 	unsigned some = p->facts->lanes <= FEW_LANES ? FUNCTION_OPS : SOME_OPS;
 	if (!c.folds)
-		return 1;
+		return stores_lines(p, phase);
 	return c.ops <= FEW_OPS ? 4 : c.ops <= some ? 2 : 1;
 }
 
