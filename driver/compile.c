@@ -5,6 +5,7 @@
 #include "driver/isolation.h"
 #include "driver/near.h"
 #include "driver/source.h"
+#include "driver/tune_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -195,7 +196,7 @@ compile_pass_options_for(Session *s, const char *cpu, PassOptions *out)
 	out->time = option_on(o, OPT_TIME);
 	out->verify_each = verify && strcmp(verify, "each") == 0;
 	fuse_named(option_value(o, OPT_FUSE), &out->fuse); /* one of the option's choices */
-	return true;
+	return tune_take(s, cpu, out);
 }
 
 Program *
@@ -206,6 +207,8 @@ compile_program(Session *s, Graph *g, const PassOptions *o)
 	Program *p = compile_graph(g, o, &log);
 	if (log.n)
 		say_text(s, log.at);
+	if (p && o->nchoice)
+		tune_report(s, p, o);
 	return p;
 }
 

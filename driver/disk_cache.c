@@ -2,6 +2,7 @@
  * said with -v, and by texo doctor. */
 #include "driver/disk_cache.h"
 #include "driver/cache/key.h"
+#include "driver/tune_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +41,7 @@ wants_compilation(const Options *o)
 }
 
 void
-disk_cache_open(Session *s, const SourceUnit *u, const Graph *g, DiskCache *out)
+disk_cache_open(Session *s, const SourceUnit *u, const Graph *g, const PassOptions *po, DiskCache *out)
 {
 	Text key;
 	const Options *o = s->options;
@@ -53,7 +54,7 @@ disk_cache_open(Session *s, const SourceUnit *u, const Graph *g, DiskCache *out)
 		if (o->use.at[i].id == OPT_DEFINE)
 			vec_push(&s->arena, &statics, o->use.at[i].value);
 	CacheKey k = {.target = target, .graph = name_text(g->names, g->name), .statics = statics.at,
-	              .nstatics = statics.n, .files = &u->diags};
+	              .nstatics = statics.n, .tuned = tune_key(&s->arena, po), .files = &u->diags};
 	fp_named(option_value(o, OPT_FP), &k.fp);
 	fuse_named(option_value(o, OPT_FUSE), &k.fuse);
 	text_init(&key, &s->arena);

@@ -18,7 +18,7 @@ typedef struct {
 
 /* For code of one graph of the unit, which was checked. Not used with --no-cache, and where an option asks for
  * what only a compilation says or does (dumps, remarks, times, fuel, ...). */
-void disk_cache_open(Session *s, const SourceUnit *u, const Graph *g, DiskCache *out);
+void disk_cache_open(Session *s, const SourceUnit *u, const Graph *g, const PassOptions *o, DiskCache *out);
 bool disk_cache_get(Session *s, const DiskCache *c, CodegenResult *code);
 void disk_cache_put(Session *s, const DiskCache *c, const CodegenResult *code);
 

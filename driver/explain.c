@@ -5,6 +5,7 @@
 #include "driver/explain_code.h"
 #include "driver/binding.h"
 #include "driver/run_parts.h"
+#include "driver/tune_file.h"
 #include "passes/cost/cost.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct {
 	SourceUnit unit;
 	Graph *graph;
 	const char *target;
+	PassOptions options;
 	const Machine *machine; /* NULL: one that the cost model does not know */
 	double bytes_unfused, us_unfused;
 	Binding binding;
@@ -228,6 +230,51 @@ us_json(const Explain *x, double us)
 	return x->machine ? arena_text(&x->s->arena, "%.4g", us) : "null";
 }
 
+/* --- what a tuning file chose --- */
+
+/* Whether the sizes are in the bucket of the choice. */
+static bool
+is_in_bucket(const Explain *x, const TuneChoice *c)
+{
+	const Graph *g = x->program->graph;
+	for (uint32_t k = 0; k < c->nrange; k++)
+		for (DimId d = 1; d < g->dim.n; d++)
+			if (strcmp(name_text(g->names, g->dim.at[d].name), c->range[k].dim) == 0 &&
+			    (x->binding.env.dim[d] < c->range[k].least || x->binding.env.dim[d] > c->range[k].most))
+				return false;
+	return true;
+}
+
+static void
+each_choice(Explain *x, void (*f)(Explain *, const TuneChoice *, bool here, uint32_t n))
+{
+	const Program *p = x->program;
+	uint32_t n = 0;
+	for (uint32_t k = 0; k < x->options.nchoice; k++)
+		if (p->tuned[k] == TUNE_TAKEN && strcmp(x->options.choice[k].graph, name_text(p->graph->names, p->graph->name)) == 0)
+			f(x, &x->options.choice[k], is_in_bucket(x, &x->options.choice[k]), n++);
+}
+
+static void
+print_choice(Explain *x, const TuneChoice *c, bool here, uint32_t n)
+{
+	if (n == 0)
+		text_printf(&x->s->out, "tuned by %s:\n", option_value(x->s->options, OPT_TUNE));
+	text_printf(&x->s->out, "  %.*s: %s for %s%s\n", (int)strcspn(c->kernel, "@"), c->kernel, c->plan,
+	            tune_bucket_text(&x->s->arena, c->range, c->nrange), here ? "" : ", not these sizes");
+}
+
+static void
+json_choice(Explain *x, const TuneChoice *c, bool here, uint32_t n)
+{
+	Text *out = &x->s->out;
+	text_printf(out, "%s{\"kernel\":", n ? "," : "");
+	text_json(out, c->kernel, strlen(c->kernel));
+	text_printf(out, ",\"plan\":");
+	text_json(out, c->plan, strlen(c->plan));
+	text_printf(out, ",\"at_these_sizes\":%s}", here ? "true" : "false");
+}
+
 static void
 print_text(Explain *x)
 {
@@ -248,6 +295,7 @@ print_text(Explain *x)
 		text_printf(out, ": %s, %s%s\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"),
 		            us_text(x, x->us[k], ""));
 	}
+	each_choice(x, print_choice);
 	each_edge(x, print_edge);
 	each_read_again(x, print_read_again);
 }
@@ -306,6 +354,8 @@ print_json(Explain *x)
 	each_edge(x, json_edge);
 	text_printf(out, "],\"read_again\":[");
 	each_read_again(x, json_read_again);
+	text_printf(out, "],\"tuned\":[");
+	each_choice(x, json_choice);
 	text_printf(out, "]}\n");
 }
 
@@ -314,19 +364,18 @@ plan(Explain *x)
 {
 	Session *s = x->s;
 	const Options *o = s->options;
-	PassOptions po;
 	InputSpec *spec;
 	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .hints = true, .shapes_only = true};
 	const char *target = option_value(o, OPT_TARGET);
 	x->target = target ? target : "cpu";
 	x->graph = compile_pick(s, &x->unit, option_value(o, OPT_GRAPH));
-	if (!x->graph || !compile_pass_options(s, &po) ||
+	if (!x->graph || !compile_pass_options(s, &x->options) ||
 	    !session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
 	    !bind_inputs(x->graph, spec, o->operand.n - 1, &bo, &x->binding, &s->problem))
 		return false;
-	x->machine = cost_machine(po.blocks, po.lanes);
-	count_unfused(x, &po);
-	x->program = compile_program(s, x->graph, &po);
+	x->machine = cost_machine(x->options.blocks, x->options.lanes);
+	count_unfused(x, &x->options);
+	x->program = compile_program(s, x->graph, &x->options);
 	if (x->program)
 		count_kernels(x);
 	return true;

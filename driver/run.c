@@ -9,6 +9,7 @@
 #include "driver/output_file.h"
 #include "driver/near.h"
 #include "driver/run_parts.h"
+#include "driver/tune_file.h"
 #include "runtime/cuda.h"
 
 #include <stdlib.h>
@@ -129,7 +130,7 @@ make_code(Run *r, DiskCache *cache, CodegenResult *code)
 	PassOptions po;
 	if (!compile_pass_options(s, &po))
 		return false;
-	disk_cache_open(s, &r->unit, r->graph, cache);
+	disk_cache_open(s, &r->unit, r->graph, &po, cache);
 	if (disk_cache_get(s, cache, code))
 		return true;
 	isolation_expect(s);
@@ -137,6 +138,7 @@ make_code(Run *r, DiskCache *cache, CodegenResult *code)
 	r->stopped = !p;
 	if (!p)
 		return false;
+	cache->used = cache->used && tune_taken(p, &po); /* what found no place is said each time */
 	CodegenOptions co = {.cpu = compile_cpu_name(s), .opt_level = 2, .late = true};
 	if (!compile_code(s, p, &co, code))
 		return false;

@@ -47,8 +47,8 @@ typedef struct {
 	const char *message;
 } EvalOutputs;
 
-/* Everything in `out` is allocated in a. max_values bounds the elements of any one tensor and the
- * terms evaluated (0: 2^32). */
+/* Everything in `out` is allocated in a. max_values bounds the elements of any one tensor that is
+ * computed and the terms evaluated (0: 2^32). */
 EvalStatus graph_eval(const Graph *g, Arena *a, const EvalInputs *in, int64_t max_values, EvalOutputs *out);
 
 /* Element n of packed storage of type t, as a value without error; and back (rounded once, nearest

@@ -96,7 +96,7 @@ run_extents(Run *r, TensorId t)
 	}
 	for (unsigned a = 0; a < p->rank && !empty; a++)
 		if (__builtin_mul_overflow(out->count, out->extent[a], &out->count) ||
-		    out->count > r->max_values) {
+		    (r->g->tensor.at[t].kind == TENSOR_NODE && out->count > r->max_values)) {
 			r->too_large = true;
 			return;
 		}

@@ -130,6 +130,9 @@ typedef struct {
 	/* Of a kernel that copies boxes, over dims: rows of a tensor that begin at no multiples of so many bytes are brought to
 	 * memory where they do, first. 0: such rows are not, and those that boxes can't be copied of are another kernel's */
 	ExprId pitch;
+	/* Of an alternative that the cost model may leave out, over dims: its tasks wherever it is right. 0: ntask says that */
+	ExprId could;
+	bool tuned; /* a choice of a tuning file is in its conditions */
 } Kernel;
 
 /* A tensor that goes from one kernel to another, and why the two are not one. */
@@ -138,8 +141,27 @@ typedef struct {
 	const char *code, *reason;
 } UnfusedEdge;
 
+/* What else could compute a unit's nodes, and where, over dims. */
+typedef struct {
+	const char *text;       /* the plan without its nodes; what is beside it */
+	ExprId model, could;    /* tasks: where the model is asked; wherever it is right */
+	bool threads;           /* it matters where there are several */
+} PlanAlternative;
+
+/* The nodes of a kernel, by what they say (passes/schedule/alternatives.h). */
+typedef struct {
+	uint64_t digest;
+	TensorId node;          /* which names it */
+	VEC(PlanAlternative) at; /* in the order in which a launch asks */
+} PlanUnit;
+
+/* What became of a choice. */
+typedef enum { TUNE_NO_UNIT, TUNE_NO_DIM, TUNE_NO_PLAN, TUNE_TAKEN } TuneOutcome;
+
 typedef struct Program {
 	Graph *graph;
+	VEC(PlanUnit) unit;       /* where PassOptions.alternatives asks for them */
+	uint8_t *tuned;           /* TuneOutcome of each of PassOptions.choice; NULL: there are none */
 	VEC(UnfusedEdge) unfused; /* in the order of the readers */
 	VEC(Kernel) kernel;     /* launch order */
 } Program;

@@ -38,6 +38,21 @@ typedef struct {
 
 typedef enum { FUSE_ALL, FUSE_ELEMENTWISE, FUSE_OFF } FuseMode; /* what may share a kernel */
 
+/* A choice of a tuning file: in a bucket of sizes the unit's kernel has this plan, whatever the model says. */
+typedef struct {
+	const char *dim;
+	int64_t least, most;
+} TuneRange;
+
+typedef struct {
+	const char *graph;
+	uint64_t unit;           /* digest of its nodes */
+	const char *kernel;      /* what the file calls it */
+	const char *plan;        /* PlanAlternative.text */
+	const TuneRange *range;  /* the bucket: all hold */
+	uint32_t nrange;
+} TuneChoice;
+
 typedef struct {
 	bool dump_all, dump[PASS_COUNT], skip[PASS_COUNT];
 	PassId stop;             /* stop after this pass; the later levels are not built */
@@ -63,6 +78,9 @@ typedef struct {
 	bool has_ex2;            /* it has TIR's EX2 */
 	bool has_fp8;            /* its threads convert between f32 and the 8-bit floats themselves */
 	bool has_halves;         /* a processor that converts between f32 and f16 itself */
+	const TuneChoice *choice; /* of several for a unit and a size the first counts */
+	uint32_t nchoice;
+	bool alternatives;       /* Program.unit is wanted */
 	TirDotUnit dot;          /* what TIR's DOT is by there: tiles of 32 x 32 elements and groups of 16 pairs; or vectors */
 } PassOptions;
 

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 packages=(
   cmake ninja-build gcc g++ make flex bison ccache
   llvm-22-dev llvm-22-tools clang-22 libclang-rt-22-dev
-  zlib1g-dev libzstd-dev libstdc++-12-dev
+  zlib1g-dev libzstd-dev libstdc++-12-dev libjansson-dev
   libcmocka-dev doxygen lld pkgconf python3 python3-venv
 )
 # Debian's torch is for processors alone; PyPI's comes with 5 GB of CUDA.

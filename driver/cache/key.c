@@ -72,6 +72,8 @@ key_write(const CacheKey *k, Text *out)
 		put_text(out, "fuse", fuse_text(k->fuse));
 		for (uint32_t i = 0; i < k->nstatics; i++)
 			put_text(out, "static", k->statics[i]);
+		if (k->tuned && *k->tuned)
+			put_text(out, "tuned", k->tuned);
 	}
 	put_text(out, "graph", k->graph);
 	for (uint32_t i = 0; i < k->files->files.n; i++) {

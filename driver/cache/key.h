@@ -2,7 +2,7 @@
  *
  * A key is fields, each "name length", a newline, its bytes, a newline. The texts are in it byte for byte,
  * since an artefact holds the lines and columns of what may fail. Plans (ir/kp.h) follow from program,
- * options, target and build, and so need no field. */
+ * options, target, build and the choices of a tuning file, and so need no field. */
 #ifndef TEXO_DRIVER_CACHE_KEY_H
 #define TEXO_DRIVER_CACHE_KEY_H
 
@@ -18,6 +18,7 @@ typedef struct {
 	FuseMode fuse;
 	const char *const *statics; /* "N=4096" */
 	uint32_t nstatics;
+	const char *tuned;     /* the choices of a tuning file, as a text; NULL: none */
 	const Diags *files;    /* which a check has read: the program and what it uses */
 } CacheKey;
 

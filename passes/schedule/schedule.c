@@ -8,6 +8,7 @@
 #include "passes/fuse/group.h"
 #include "passes/schedule/schedule.h"
 
+#include "passes/schedule/alternatives.h"
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/strips.h"
 #include "passes/schedule/contract/threads.h"
@@ -355,19 +356,35 @@ drop_clusters(BlockShapes *shapes)
 	shapes->n = n;
 }
 
+/* The kernel of a plan that takes any size; on a processor, with what tuning files have in its place for some. */
+static void
+build_plan(Schedule *s, Program *p, const Places *places, const KernelPlan *plan, Arena *scratch)
+{
+	KernelPlan other[PLAN_VARIANTS];
+	build_from_plan(s, p, places, plan, scratch);
+	unsigned n = s->cx->options->blocks ? 0 : plan_variants(plan, other);
+	uint64_t unit = n && s->cx->options->nchoice ? unit_digest(s->g, scratch, plan->node, plan->nnode) : 0;
+	for (unsigned k = 0; k < n && unit; k++)
+		if (plan_is_chosen(s->cx->options, s->g, scratch, unit, &other[k])) {
+			build_from_plan(s, p, places, &other[k], scratch);
+			alternative_set_aside(p);
+		}
+}
+
 static void
 build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
 	KernelPlan plan;
 	BlockShapes shapes = {0};
+	uint32_t first = p->kernel.n;
 	bool tiles = build_tiles(s, p, places, t, scratch) > 0;
 	choose_plan(s, places, t, tiles, &plan, &shapes);
 	if (tiles)
 		drop_clusters(&shapes);
 	if (!shapes.n) {
-		build_from_plan(s, p, places, &plan, scratch);
-		Kernel *k = &p->kernel.at[p->kernel.n - 1];
-		k->otherwise = k->alternative = tiles;
+		uint32_t any = p->kernel.n;
+		build_plan(s, p, places, &plan, scratch);
+		p->kernel.at[any].otherwise = p->kernel.at[any].alternative = tiles;
 	}
 	for (unsigned n = 0; n < shapes.n; n++) {
 		const BlockShape *b = &shapes.at[n];
@@ -389,6 +406,7 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 		k->alternative = n > 0 || tiles;
 		arena_free(scratch);
 	}
+	unit_choose(p, s->cx, scratch, first, false);
 }
 
 /* Sums that share a factor: together, where a kernel suits the sizes, else each node on its own. */
@@ -405,6 +423,8 @@ build_siblings(Schedule *s, Program *p, const Places *places, TensorId t, Arena 
 		p->kernel.at[p->kernel.n - 1].alternative = k > 0;
 		arena_free(scratch);
 	}
+	if (count)
+		unit_choose(p, s->cx, scratch, p->kernel.n - count, true);
 	first = p->kernel.n;
 	s->apart = true;
 	for (uint32_t k = 0; k < n; k++)
@@ -511,6 +531,7 @@ plan_schedule(Graph *g, PassCtx *cx)
 	ScratchPool pool;
 	Arena scratch;
 	p->graph = g;
+	p->tuned = cx->options->nchoice ? ARENA_ARRAY(g->arena, uint8_t, cx->options->nchoice) : NULL;
 	check_limits(g);
 	own_results(g, cx);
 	group(&s);

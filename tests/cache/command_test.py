@@ -21,7 +21,7 @@ HIT = "from the cache"
 #   unlike  it runs no code of ours, or is tried elsewhere here
 OPTIONS = {
     "graph": ("same", "--graph=g"), "device": ("unlike",), "target": ("other", "--target=cpu:x86-64-v2"), "fp": ("other", "--fp=strict"),
-    "fuse": ("other", "--fuse=off"), "define": ("other", "-DM=8"), "output": ("same", "-o", "nothing"), "emit": ("unlike",),
+    "fuse": ("other", "--fuse=off"), "define": ("other", "-DM=8"), "tune": ("same", "--tune=none.tune"), "output": ("same", "-o", "nothing"), "emit": ("unlike",),
     "out": ("same", "--out", "y=out.npy"), "expect": ("same", "--expect", "y=@out.npy"), "rtol": ("same", "--rtol=1"),
     "atol": ("same", "--atol=1"), "compare": ("same", "--compare=interp"), "cast": ("same", "--cast"),
     "skip-if-missing": ("same", "--skip-if-missing"), "jobs": ("same", "-j2"), "dump": ("afresh", "--dump=dce"), "stop": ("afresh", "--stop=dce"),
@@ -45,6 +45,7 @@ class Place:
     def __init__(self, folder):
         self.folder, self.cache, self.file = folder, folder / "kept", folder / "g.tex"
         self.file.write_text(TEXT, encoding="utf-8")
+        (folder / "none.tune").write_text('{"texo-tune": 1, "entries": []}', encoding="utf-8")  # a choice is another key: tests/driver/tune_test.py
 
     def run(self, *args, ok=0, **kw):
         inputs = () if any(a.startswith("at=") for a in args) else ("N=5", "M=8")

@@ -158,10 +158,12 @@ count_tasks(Roles *r, Kernel *kernel, unsigned only)
 	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, r->nrow, LEAST), raster_reaches(g, r->ncolumn, LEAST));
 	int64_t parts = r->tile.parts ? r->tile.parts : 1;
 	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, r->nterm, parts * TIR_PART_TERMS));
+	ExprId count = roles_tile_count(r, &r->tile), right = roles_tile_suits(r, roles_tile_of(r->plan), 1);
+	kernel->could = expr_binary(g, OP_MUL, count, expr_binary(g, OP_MUL, worth, right));
 	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
 	if (r->members && !only)
 		worth = expr_binary(g, OP_MUL, worth, roles_together_suits(r));
-	kernel->ntask = expr_binary(g, OP_MUL, roles_tile_count(r, &r->tile), worth);
+	kernel->ntask = expr_binary(g, OP_MUL, count, worth);
 	kernel->pitch = roles_pitch(r);
 	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, r->tile.rows));
 	r->columns = point_launch_expr(&r->l, launch_ceil_div(g, r->ncolumn, r->tile.columns));

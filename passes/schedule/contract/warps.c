@@ -218,6 +218,7 @@ count_tasks(Warps *x, const PassOptions *o, Kernel *kernel)
 		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, x->side[n].turned ? x->side[n].indices->inner : x->terms.inner, WARPS_CHUNK));
 	if (tile->side > 1)
 		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, x->columns.inner, tile->side));
+	kernel->could = expr_binary(g, OP_MUL, tile_count(x, tile), worth);
 	if (!o->warps_tile)
 		worth = expr_binary(g, OP_MUL, worth, is_best(x, tile));
 	kernel->ntask = expr_binary(g, OP_MUL, tile_count(x, tile), worth);

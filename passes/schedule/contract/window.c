@@ -278,10 +278,12 @@ count_tasks(Roles *r, Kernel *kernel, unsigned only)
 	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, extents(r, e.rows), LEAST_ROWS), raster_reaches(g, r->ncolumn, LEAST_COLUMNS));
 	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, r->nterm, LEAST_TERMS));
 	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, extents(r, e.taps), 1));
+	ExprId right = expr_binary(g, OP_MUL, worth, suits(r, &e, tile_of(r->plan), 1));
 	worth = expr_binary(g, OP_MUL, worth, suits(r, &e, tile_of(r->plan), only));
 	ExprId columns = launch_ceil_div(g, r->ncolumn, r->tile.columns);
 	ExprId count = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, window_bind_rows(r), columns), extents(r, e.batch));
 	kernel->ntask = expr_binary(g, OP_MUL, count, worth);
+	kernel->could = expr_binary(g, OP_MUL, count, right);
 	r->columns = point_launch_expr(&r->l, columns);
 	r->steps = point_launch_expr(&r->l, e.nstep);
 	for (unsigned a = 0; a < (unsigned)n->npar + n->nred; a++) /* so that both roles see them */
