@@ -393,7 +393,8 @@ of_device(Lower *l, Val access)
 	return access;
 }
 
-/* Looks until the word is there. */
+/* Looks until the word is there, by an operation that leaves it as it is: what loads bring to a multiprocessor comes in their
+ * order, and one of them would wait for all that other blocks have on their way from memory. */
 static Val
 load_posted(Lower *l, const MemAccess *x)
 {
@@ -402,7 +403,7 @@ load_posted(Lower *l, const MemAccess *x)
 	Val p = address(l, x->dtype, x->base, x->offset);
 	LLVMBuildBr(l->b, look);
 	LLVMPositionBuilderAtEnd(l->b, look);
-	Val word = of_device(l, aligned(LLVMBuildLoad2(l->b, type, p, ""), x->dtype));
+	Val word = of_device(l, LLVMBuildAtomicRMW(l->b, LLVMAtomicRMWBinOpOr, p, LLVMConstNull(type), LLVMAtomicOrderingMonotonic, false));
 	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, word, LLVMConstNull(type), ""), there, look);
 	LLVMPositionBuilderAtEnd(l->b, there);
 	return word;

@@ -56,12 +56,12 @@ bind_shared(Lower *l, const char *symbol, unsigned first)
 }
 
 /* How many the schedule counted on in registers of sm_90a. Other GPUs have other assemblers, which are given room where
- * a cluster's blocks would have no register to spare. */
+ * a cluster's blocks would have no register to spare, or those that wait for one another. */
 static unsigned
 resident_blocks(const Lower *l, unsigned threads)
 {
 	unsigned fit = l->target->sm_threads / threads, n = l->k->resident;
-	if (l->k->cluster && l->target->sm != 90)
+	if ((l->k->cluster || tir_posts(l->k)) && l->target->sm != 90)
 		n = (n + 1) / 2;
 	return n < fit ? n : fit;
 }

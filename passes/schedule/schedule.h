@@ -103,7 +103,7 @@ void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool revers
 void reduction_prefix_block(Point *l, Reduction *f, const Reduction *unit, Reduction *carry, bool reverse);
 /* The same in two steps, where what came before is known later than what the vector has: `all`, as scalars. Of few
  * lanes a thread; its buffers are declared after all that are handed over. */
-enum { REDUCTION_TILE_LANES = 16 };
+enum { REDUCTION_TILE_LANES = 32, REDUCTION_TILE_SUMS = 16 }; /* a thread's; those that it adds up */
 typedef struct {
 	Point *l;
 	unsigned parts, group, sums, carried; /* sums: of a part's warps, one each */

@@ -167,6 +167,30 @@ test_blocks(void **state)
 	}
 }
 
+/* Rows that are held, whole vectors and not, from both ends, of each number of threads; with what is folded of them. And, as
+ * tasks are worth few terms, rows that are gone through though they would fit. */
+static void
+test_held(void **state)
+{
+	(void)state;
+	static const Prefix all[] = {
+		{2, 1, {2, 2048}, .monoid = MON_SUM}, {2, 1, {2, 2048}, .monoid = MON_SUM, .form = FROM}, {2, 1, {2, 1028}, .monoid = MON_SUM, .form = AFTER},
+		{1, 0, {2052}, .monoid = MON_SUM, .form = BEFORE}, {1, 0, {4096}, .monoid = MON_ARGMIN, .in = DT_I8, .form = FROM},
+		{1, 0, {8192}, .monoid = MON_SUM, .in = DT_BF16, .to = DT_BF16}, {1, 0, {8200}, .monoid = MON_MAX, .in = DT_I32},
+		{1, 0, {1024}, .monoid = MON_SUM, .in = DT_F64}, {1, 0, {1030}, .monoid = MON_SUM, .in = DT_C64}, {1, 0, {3000}, .monoid = MON_SUM, .form = SOME},
+		{1, 0, {1536}, .monoid = MON_SUM, .in = DT_U8, .follow = true}, {2, 1, {2, 2048}, .monoid = MON_SUM, .total = true},
+		{2, 1, {3, 4100}, .monoid = MON_MAX, .form = FROM, .total = true},
+	};
+	for (unsigned through = 0; through < 2; through++)
+		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+			small_parts = through;
+			now = &all[k];
+			CaseRun r = case_try_blocks(build_prefix);
+			assert_int_equal(r.tmpl, TMPL_SCAN);
+		}
+	small_parts = 0;
+}
+
 /* Vectors of a row as tasks, which wait for those before them: within a group and behind several, whole and not, from both
  * ends; what a fold carries beside its value, in one word and in two. */
 static void
@@ -281,6 +305,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_forms, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_sizes, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_held, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_posts, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_around, case_setup, case_teardown),

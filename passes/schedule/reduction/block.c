@@ -181,7 +181,7 @@ reduction_tile_declare(Point *l, const Reduction *unit, ReductionTile *t)
 	*t = (ReductionTile){.l = l, .group = each_thread < k->group ? each_thread : k->group};
 	t->parts = each_thread / t->group;
 	t->sums = t->parts * (k->threads / TIR_WARP);
-	if (t->sums > TIR_WARP || each_thread > REDUCTION_TILE_LANES)
+	if (t->sums > TIR_WARP * REDUCTION_TILE_SUMS || each_thread > REDUCTION_TILE_LANES)
 		bug(l->g->arena, "a prefix of %u lanes in %u threads", l->lanes, (unsigned)k->threads);
 	ValId v[REDUCTION_MAX_CARRIED];
 	t->carried = reduction_pack(unit, v);
@@ -230,28 +230,49 @@ get(const ReductionTile *t, const ValId *view, ValId at, ValId mask, unsigned la
 	return f;
 }
 
-/* What each part of each warp begins with, of the sums; every warp adds them up. */
+/* The sums from `at` on where there are so many, each with those before it among these: what they have is the last one. */
+static Reduction
+take_sums(ReductionTile *t, Reduction *sum, unsigned n, ValId at, ValId there, unsigned threads)
+{
+	TirKernel *k = t->l->tir;
+	ValId had[REDUCTION_MAX_CARRIED], none[REDUCTION_MAX_CARRIED];
+	reduction_pack(&t->units, none);
+	for (unsigned s = 0; s < n; s++) {
+		sum[s] = get(t, t->sum, s ? tir_binary(k, OP_ADD, at, tir_int(k, DT_I64, s)) : at, there, threads);
+		reduction_pack(&sum[s], had);
+		for (unsigned c = 0; there && c < t->carried; c++)
+			had[c] = tir_select(k, there, had[c], none[c]);
+		reduction_unpack(&sum[s], had);
+		if (s)
+			reduction_merge(t->l, &sum[s], &sum[s - 1]);
+	}
+	return sum[n - 1];
+}
+
+/* What each part of each warp begins with, of the sums; every warp adds them up, a thread as many as there are for it. */
 static void
 find_starts(ReductionTile *t, const Reduction *unit)
 {
 	TirKernel *k = t->l->tir;
 	Prefix x = prefix_of(t, false);
-	ValId iota = count_up(k, x.threads), all = tir_int(k, DT_I64, t->sums), at = tir_binary(k, OP_IMOD, iota, tir_int(k, DT_I64, TIR_WARP));
-	ValId there = t->sums < TIR_WARP ? tir_binary(k, OP_LT, at, all) : 0;
-	Reduction sum = get(t, t->sum, at, there, x.threads);
-	ValId had[REDUCTION_MAX_CARRIED], none[REDUCTION_MAX_CARRIED];
-	reduction_pack(&sum, had);
-	reduction_pack(&t->units, none);
-	for (unsigned c = 0; there && c < t->carried; c++)
-		had[c] = tir_select(k, there, had[c], none[c]);
-	reduction_unpack(&sum, had);
-	for (unsigned by = 1; by < t->sums; by *= 2) {
-		Reduction before = from_before(&x, &sum, x.unit, by);
-		reduction_merge(t->l, &sum, &before);
+	unsigned n = t->sums > TIR_WARP ? t->sums / TIR_WARP : 1, holders = t->sums / n;
+	ValId iota = count_up(k, x.threads), lane = tir_binary(k, OP_IMOD, iota, tir_int(k, DT_I64, TIR_WARP));
+	ValId at = n > 1 ? tir_binary(k, OP_MUL, lane, tir_int(k, DT_I64, n)) : lane;
+	ValId there = holders < TIR_WARP ? tir_binary(k, OP_LT, lane, tir_int(k, DT_I64, holders)) : 0;
+	Reduction sum[REDUCTION_TILE_SUMS], all = take_sums(t, sum, n, at, there, x.threads);
+	for (unsigned by = 1; by < holders; by *= 2) {
+		Reduction before = from_before(&x, &all, x.unit, by);
+		reduction_merge(t->l, &all, &before);
 	}
 	put(t, t->start, unit, tir_int(k, DT_I64, 0), 0);
-	put(t, t->start, &sum, tir_binary(k, OP_ADD, at, tir_int(k, DT_I64, 1)), tir_binary(k, OP_LT, iota, all));
-	t->all = get(t, t->start, all, 0, 0);
+	ValId first_warp = tir_binary(k, OP_LT, iota, tir_int(k, DT_I64, holders));
+	for (unsigned s = 0; s < n; s++) {
+		Reduction start = s + 1 < n ? from_before(&x, &all, x.unit, 1) : all;
+		if (s + 1 < n)
+			reduction_merge(t->l, &start, &sum[s]);
+		put(t, t->start, &start, tir_binary(k, OP_ADD, at, tir_int(k, DT_I64, s + 1)), first_warp);
+	}
+	t->all = get(t, t->start, tir_int(k, DT_I64, t->sums), 0, 0);
 }
 
 void

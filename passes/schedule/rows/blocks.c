@@ -32,11 +32,10 @@ enum {
 	BUSY_WARPS = 16, /* of a multiprocessor: as many as keep it busy */
 	COLUMN_THREADS = 128,
 	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
-	POST_THREADS = 256, POST_BLOCKS = 5, /* of a scan whose tasks are vectors; so many blocks a multiprocessor, which wait */
+	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
+	POST_THREADS = 256, /* of a scan whose tasks are vectors */
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
-	ONCE_ROWS = 8,    /* and so many rows, for each multiprocessor */
-	POST_VECTORS = 4, /* of the shortest rows that are worth it */
-	POST_ROWS = 4     /* and the most rows, for each multiprocessor */
+	ONCE_ROWS = 8     /* and so many rows, for each multiprocessor */
 };
 
 /* The threads that then have all registers of a multiprocessor. */
@@ -408,38 +407,94 @@ scanned_words(const Graph *g, const Rows *r)
 		const Node *n = &r->member[m].node;
 		if (!r->member[m].scans)
 			continue;
-		words += dtype_info[dtype_info[expr_get(g, n->body)->dtype].arith].bits > 32 ? 2 : 1;
+		DType t = dtype_info[expr_get(g, n->body)->dtype].arith;
+		words += t == DT_C64 ? 4 : dtype_info[t].bits > 32 ? 2 : 1; /* two parts, which lie side by side before and after */
 		words += monoid_info[n->monoid].index ? 3 : !expr_is_true(g, n->guard); /* where, and whether */
 	}
 	return words;
 }
 
-static void
-add_posts(BlockShapes *out, const Graph *g, const PassOptions *o, const Rows *r, unsigned group)
+/* What a thread has at most of a scan's lanes: of those that lie alone, each takes a register more, for what it begins with. */
+static unsigned
+scan_lanes(unsigned group, unsigned words)
 {
-	unsigned threads = TIR_WARP, each = group < REDUCTION_TILE_LANES / 4 ? 4 * group : REDUCTION_TILE_LANES, least = o->part_terms;
-	unsigned words = scanned_words(g, r);
-	while (each > group && each * words > REDUCTION_TILE_LANES)
+	unsigned each = group > 1 ? HELD_LANES : HELD_LANES / 2;
+	while (each > group && each * words > HELD_LANES)
 		each /= 2;
+	return each;
+}
+
+typedef struct {
+	LaneAccess along;
+	unsigned n;
+} LaneReads;
+
+static void
+count_read(void *user, ExprId e)
+{
+	LaneReads *a = user;
+	a->along.widest = 0;
+	note_width(&a->along, e);
+	a->n += a->along.widest > 0;
+}
+
+/* And how many blocks of so many threads that have them a multiprocessor has: wide folds take more beside their lanes, and
+ * so do other reads than the first. */
+static uint16_t
+scan_blocks(const Graph *g, Arena *scratch, const Rows *r, unsigned threads)
+{
+	LaneReads reads = {.along = {.g = g, .scratch = scratch, .rows = r, .lanes = lane_axes(r)}};
+	for (unsigned m = 0; m < r->nmember; m++)
+		node_walk(g, scratch, &r->member[m].node, count_read, &reads);
+	unsigned words = scanned_words(g, r) + (reads.n > 1 ? 2 : 0);
+	unsigned all = SCAN_THREADS - (words > 1 ? SCAN_THREADS / 4 : 0) - (words > 2 ? SCAN_THREADS / 4 : 0);
+	return (uint16_t)(all < threads ? 1 : all / threads);
+}
+
+static void
+add_posts(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group)
+{
+	unsigned threads = TIR_WARP, words = scanned_words(g, r), each = scan_lanes(group, words), least = o->part_terms;
 	while (least && each > group && threads * each > least)
 		each /= 2;
 	while (threads < POST_THREADS && (!least || threads * each < least))
 		threads *= 2;
 	BlockShape *s = add(out, threads, group, each);
-	s->resident = words > 1 ? POST_BLOCKS / 2 : r->nrow ? POST_BLOCKS - 1 : POST_BLOCKS; /* a row's places take registers */
-	s->posts = least ? least : POST_VECTORS * s->lanes;
+	s->resident = scan_blocks(g, scratch, r, threads);
+	s->posts = least ? least : s->lanes + 1;
 }
 
-/* A scan: by a warp a row, which folds without waiting, where there are rows for enough of them; by vectors of few long
- * rows; by a block a row. */
+/* The forms of a scan that hold a row, which fills at least half of one; in tests as much as a task is worth. */
 static void
-add_scans(BlockShapes *out, const Graph *g, const PassOptions *o, const Rows *r, unsigned group, bool known)
+add_held_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words)
 {
+	unsigned each = scan_lanes(group, scanned_words(g, r));
+	while (each > group && each * words > HELD_WORDS)
+		each /= 2;
+	unsigned most = o->part_terms ? o->part_terms : held_threads() * each;
+	for (unsigned threads = 2 * TIR_WARP; threads * each <= most; threads *= 2) {
+		BlockShape *s = add(out, threads, group, each);
+		s->held = true;
+		s->resident = scan_blocks(g, scratch, r, threads);
+	}
+}
+
+/* A scan: rows held where they fit; by vectors of long rows; by a warp a row, which folds without waiting, where there are rows
+ * for enough of them; by a block a row. */
+static void
+add_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
+          bool known)
+{
+	if (known && group > 1 && !r->across)
+		add_held_scans(out, g, scratch, o, r, group, words);
+	bool posts = known && may_post(r);
+	if (group > 1 && posts)
+		add_posts(out, g, scratch, o, r, group);
 	if (group > 1)
 		add(out, TIR_WARP, group, 4 * group);
 	for (unsigned v = group;; v = 1) {
-		if (known && may_post(r))
-			add_posts(out, g, o, r, v);
+		if (v == 1 && posts)
+			add_posts(out, g, scratch, o, r, v);
 		BlockShape *s = add(out, 256, v, 2 * v);
 		s->resident = (uint16_t)(v > 1 ? held_threads() / 256 : 0);
 		if (v == 1)
@@ -505,7 +560,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	if (loops && known && !r->scans)
 		add_held(&out, g, scratch, o, r, group, words, once);
 	if (loops && r->scans) {
-		add_scans(&out, g, o, r, group, known);
+		add_scans(&out, g, scratch, o, r, group, words, known);
 		return out;
 	}
 	unsigned threads = !loops ? COLUMN_THREADS : turns ? 256 : 512, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
@@ -585,15 +640,6 @@ suits_warps(Graph *g, Arena *scratch, const Rows *r, ExprId lanes)
 	return expr_binary(g, OP_LE, zero, over);
 }
 
-/* Whether vectors of rows are tasks: rows are long, and too few for all multiprocessors to have several. */
-static ExprId
-suits_posts(Graph *g, const Rows *r, const KernelPlan *p)
-{
-	ExprId most = expr_int(g, DT_I64, (int64_t)POST_ROWS * cost_machine(true, 0)->threads);
-	ExprId few = expr_binary(g, OP_LE, row_count(g, r), most);
-	return expr_binary(g, OP_AND, few, expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r)));
-}
-
 bool
 block_has_row(const Rows *r, const KernelPlan *p)
 {
@@ -631,10 +677,14 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 			ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, LONG_SUM_TERMS), r->loop[k].hi);
 			cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
 		}
-	if (r->scans && !r->lanes_by_row && p->threads == TIR_WARP)
+	if (r->scans && p->held) {
+		ExprId half = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->lanes / 2 + 1), longest_row(g, r));
+		cond = expr_binary(g, OP_AND, cond, half);
+	}
+	if (r->scans && !r->lanes_by_row && !p->held && p->threads == TIR_WARP)
 		cond = suits_warps(g, scratch, r, lanes);
 	if (p->posts)
-		cond = suits_posts(g, r, p);
+		cond = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r));
 	if (p->once) {
 		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
 		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;

@@ -80,6 +80,12 @@ Reduction rows_begin_fold(RowBuild *b, RowMember *m);
 void rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position);
 /* The next element of a scan, at the point: the fold so far and one term more, or a vector of them. */
 void rows_scan(RowBuild *b, RowMember *m, Reduction *carry);
+/* Whether a task has one vector of a row: of several, each another's, or of all of it. Its shared memory comes after all
+ * other buffers. */
+bool rows_scans_tiles(const RowBuild *b);
+/* Whether nothing is left to do when it is done. */
+bool rows_scans_alone(const RowBuild *b);
+void rows_declare_scans(RowBuild *b);
 /* What is left to do with m's folded value: finish, domain, and to wherever it is wanted. */
 void rows_finish_member(RowBuild *b, RowMember *m, PointVal folded, ValId touched);
 /* The element of a row, or the value of one, at the point. */

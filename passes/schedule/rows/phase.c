@@ -327,12 +327,12 @@ block_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId 
 	b->l->mask = 0;
 }
 
-/* The task's vector, where that is all it has: the last of a row alone needs a mask. */
+/* The only vector of a task, from `base` on, where nothing comes after it: the last of a row alone needs a mask. */
 static void
-posted_point(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer)
+only_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId *range, ValId outer)
 {
 	TirKernel *k = b->l->tir;
-	ValId base = rows_vector_base(b, b->r->phase[phase].dir < 0), end = tir_binary(k, OP_ADD, base, rows_int(b, b->l->lanes));
+	ValId end = tir_binary(k, OP_ADD, base, rows_int(b, b->l->lanes));
 	tir_if(k, tir_binary(k, OP_LE, end, range[1]));
 	uint32_t mark = point_mark(b->l);
 	phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
@@ -366,16 +366,18 @@ block_vectors(RowBuild *b, unsigned phase, unsigned axis, ValId from, ValId to, 
 	point_release(l, mark);
 }
 
-/* Whole vectors without a mask, and what is left. */
+/* Whole vectors without a mask, and what is left; back: that first, then they from the last to the first. */
 static void
-block_parts(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer)
+block_parts(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer, bool back)
 {
 	TirKernel *k = b->l->tir;
 	ValId step = rows_int(b, b->l->lanes), lo = range[0], hi = range[1];
 	ValId count = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, tir_binary(k, OP_MAX, hi, lo), lo), step);
 	ValId rest = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, count, step));
-	block_vectors(b, phase, axis, lo, rest, range, outer, false, false);
-	if (!BUG(last_block_missing))
+	if (back && !BUG(last_block_missing))
+		block_vectors(b, phase, axis, rest, hi, range, outer, true, false);
+	block_vectors(b, phase, axis, lo, rest, range, outer, false, back);
+	if (!back && !BUG(last_block_missing))
 		block_vectors(b, phase, axis, rest, hi, range, outer, true, false);
 }
 
@@ -383,22 +385,17 @@ block_parts(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValI
 static void
 block_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer)
 {
-	TirKernel *k = b->l->tir;
 	ValId lo = range[0], hi = range[1];
-	if (b->kernel->plan.held) {
+	bool back = b->r->scans && b->r->phase[phase].dir < 0;
+	if (rows_scans_alone(b)) {
+		only_point(b, phase, axis, b->kernel->plan.posts ? rows_vector_base(b, back) : lo, range, outer);
+	} else if (b->kernel->plan.held) {
 		block_point(b, phase, axis, lo, range, outer);
 		rows_read_next(b, phase, axis, lo, hi);
-	} else if (b->kernel->plan.posts) {
-		posted_point(b, phase, axis, range, outer);
-	} else if (b->r->scans && b->r->phase[phase].dir < 0) { /* from the last vector, which is not whole, to the first */
-		ValId step = rows_int(b, b->l->lanes), up = tir_binary(k, OP_ADD, hi, tir_binary(k, OP_SUB, step, rows_int(b, 1)));
-		ValId count = tir_binary(k, OP_IDIV, tir_binary(k, OP_SUB, up, lo), step);
-		ValId to = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, count, step));
-		block_vectors(b, phase, axis, lo, to, range, outer, true, true);
-	} else if (b->r->scans) {
+	} else if (b->r->scans && b->kernel->plan.group == 1 && !back) { /* two loops would take more registers than masks do time */
 		block_vectors(b, phase, axis, lo, hi, range, outer, true, false);
 	} else {
-		block_parts(b, phase, axis, range, outer);
+		block_parts(b, phase, axis, range, outer, back);
 	}
 	put_touched(b, phase, lo, hi);
 }

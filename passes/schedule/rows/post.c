@@ -1,10 +1,10 @@
-/* post.c: a scan of few long rows, whose tasks are vectors of a row (KernelPlan.posts), so that a row has as many
+/* post.c: a scan of long rows, whose tasks are vectors of a row (KernelPlan.posts), so that a row has as many
  * blocks as there are.
  *
  * A task folds its vector, posts that, and waits for what the vectors before it in its row have. Vectors are in groups of
- * T - 1, for T threads, which have T places: the first is for what all groups before have, which the last task of the one
- * before posts, the next ones for the vectors' own folds. A task joins the places of its group before its own, a thread a
- * place. So the folds that are joined, and how, follow from the sizes alone, whichever task is the first to be done; and
+ * P - 1, which have P places, no more than a block has threads: the first is for what all groups before have, which the
+ * last task of the one before posts, the next ones for the vectors' own folds. A task joins the places of its group before
+ * its own, a thread a place. So the folds that are joined, and how, follow from the sizes alone, whichever task is the first to be done; and
  * a row's tasks wait for one another in a chain of groups, not of vectors.
  *
  * A place has a word for each 32 bits that the fold carries, with a bit above them that says that it is there: no word waits
@@ -13,7 +13,11 @@
 
 #include "ir/bugs.h"
 
-enum { WORD_BITS = 32, MOST_WORDS = 2 * REDUCTION_MAX_CARRIED };
+enum {
+	GROUP_PLACES = 128, /* fewer are a longer chain, more are looked for longer */
+	WORD_BITS = 32,
+	MOST_WORDS = 2 * REDUCTION_MAX_CARRIED
+};
 
 /* --- words --- */
 
@@ -73,6 +77,13 @@ from_words(RowBuild *b, const Reduction *like, const ValId *word)
 
 /* --- places --- */
 
+/* Those of a group. */
+static int64_t
+group_places(const RowBuild *b)
+{
+	return b->kernel->plan.threads < GROUP_PLACES ? b->kernel->plan.threads : GROUP_PLACES;
+}
+
 /* The vectors of a row. */
 static ExprId
 vectors(const RowBuild *b)
@@ -94,10 +105,10 @@ static ExprId
 places(const RowBuild *b)
 {
 	Graph *g = b->l->g;
-	int64_t threads = b->kernel->plan.threads;
-	ExprId groups = expr_binary(g, OP_IDIV, vectors(b), expr_int(g, DT_I64, threads - 1));
+	int64_t group = group_places(b);
+	ExprId groups = expr_binary(g, OP_IDIV, vectors(b), expr_int(g, DT_I64, group - 1));
 	groups = expr_binary(g, OP_ADD, groups, expr_int(g, DT_I64, 1));
-	return expr_binary(g, OP_MUL, groups, expr_int(g, DT_I64, threads));
+	return expr_binary(g, OP_MUL, groups, expr_int(g, DT_I64, group));
 }
 
 void
@@ -121,13 +132,6 @@ rows_declare_posts(RowBuild *b, ExprId rows, ExprId ntask)
 		vec_push(g->arena, &l->kernel->buffer, ((BufferBind){.kind = BIND_CLEARED, .tensor = m->t, .elements = elements}));
 		const ValId extent[2] = {rows_int(b, n), point_launch_expr(l, all)}, stride[2] = {extent[1], rows_int(b, 1)};
 		b->post[k] = tir_view(l->tir, buffer, 2, extent, stride);
-	}
-	for (unsigned k = 0; k < b->r->nmember; k++) {
-		if (!b->r->member[k].scans)
-			continue;
-		Reduction unit = rows_begin_fold(b, &b->r->member[k]);
-		b->vectors[k] = ARENA_NEW(l->scratch, ReductionTile);
-		reduction_tile_declare(l, &unit, b->vectors[k]);
 	}
 }
 
@@ -196,13 +200,14 @@ rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *unit, const
 {
 	Point *l = b->l;
 	TirKernel *k = l->tir;
-	ValId view = b->post[m - b->r->member], threads = rows_int(b, k->threads), each = rows_int(b, k->threads - 1);
+	int64_t most = group_places(b);
+	ValId view = b->post[m - b->r->member], all_places = rows_int(b, most), each = rows_int(b, most - 1);
 	ValId group = tir_binary(k, OP_IDIV, b->vector, each), at = tir_binary(k, OP_IMOD, b->vector, each);
 	ValId first = tir_binary(k, OP_MUL, b->row, point_launch_expr(l, places(b)));
-	first = tir_binary(k, OP_ADD, first, tir_binary(k, OP_MUL, group, threads));
+	first = tir_binary(k, OP_ADD, first, tir_binary(k, OP_MUL, group, all_places));
 	post(b, view, own, tir_binary(k, OP_ADD, first, tir_binary(k, OP_ADD, at, rows_int(b, 1))), 0);
 	Reduction before = join_places(b, view, unit, group, first, at), all = BUG(group_posts_own) ? *unit : before;
 	reduction_merge(l, &all, own);
-	post(b, view, &all, tir_binary(k, OP_ADD, first, threads), tir_binary(k, OP_EQ, at, rows_int(b, k->threads - 2)));
+	post(b, view, &all, tir_binary(k, OP_ADD, first, all_places), tir_binary(k, OP_EQ, at, rows_int(b, most - 2)));
 	return before;
 }

@@ -310,6 +310,8 @@ declare(RowBuild *b)
 	rows_declare_tiles(b);
 	if (b->kernel->plan.posts)
 		rows_declare_posts(b, row_count(b), b->kernel->ntask);
+	if (rows_scans_tiles(b))
+		rows_declare_scans(b);
 	rows_declare_early(b);
 	rows_declare_wide(b);
 	rows_declare_once(b);

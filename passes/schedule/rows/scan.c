@@ -36,9 +36,10 @@ take_block(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 	finish(b, m, &terms);
 }
 
-/* A vector whose row's other ones are other tasks'. */
+/* A vector that is known by itself before what it begins with is: of a row that others, of other tasks, are before; or all
+ * of the row. */
 static void
-take_posted(RowBuild *b, RowMember *m, ValId position)
+take_tile(RowBuild *b, RowMember *m, ValId position)
 {
 	Point *l = b->l;
 	ReductionTile *t = b->vectors[m - b->r->member];
@@ -46,7 +47,7 @@ take_posted(RowBuild *b, RowMember *m, ValId position)
 	reduction_widen(l, &terms);
 	rows_take_term(b, m, &terms, position);
 	reduction_tile_begin(t, &terms, &unit, m->reverse);
-	Reduction before = rows_before_vector(b, m, &unit, &t->all);
+	Reduction before = b->kernel->plan.posts ? rows_before_vector(b, m, &unit, &t->all) : unit;
 	terms = reduction_tile_end(t, &before);
 	finish(b, m, &terms);
 }
@@ -74,12 +75,39 @@ take_reverse(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 	*carry = term;
 }
 
+bool
+rows_scans_tiles(const RowBuild *b)
+{
+	return b->kernel->plan.posts || (b->r->scans && b->kernel->plan.held);
+}
+
+bool
+rows_scans_alone(const RowBuild *b)
+{
+	bool folds = b->r->nphase > 1;
+	for (unsigned k = 0; k < b->r->nmember; k++)
+		folds |= rows_is_folded(&b->r->member[k]);
+	return b->kernel->plan.posts || (b->r->scans && b->kernel->plan.held && !folds);
+}
+
+void
+rows_declare_scans(RowBuild *b)
+{
+	for (unsigned k = 0; k < b->r->nmember; k++) {
+		if (!b->r->member[k].scans)
+			continue;
+		Reduction unit = rows_begin_fold(b, &b->r->member[k]);
+		b->vectors[k] = ARENA_NEW(b->l->scratch, ReductionTile);
+		reduction_tile_declare(b->l, &unit, b->vectors[k]);
+	}
+}
+
 void
 rows_scan(RowBuild *b, RowMember *m, Reduction *carry)
 {
 	ValId position = carry->position ? point_value(b->l, m->position, true).re : 0;
-	if (b->kernel->plan.posts) {
-		take_posted(b, m, position);
+	if (rows_scans_tiles(b)) {
+		take_tile(b, m, position);
 		return;
 	}
 	if (rows_folds_by_lane(b, m) && b->kernel->plan.threads) {
