@@ -69,15 +69,6 @@ number(Held *h, uint32_t region, uint32_t place)
 	return h->end[region] = ++place;
 }
 
-/* Whether v is an index, and what is the same for all threads beside it: accesses add that to the address. */
-static bool
-is_offset(const Held *h, ValId v)
-{
-	const TirInst *p = tir_inst(h->k, v);
-	return p->op == OP_ADD && p->type.dtype == DT_I64 && !p->type.lanes && !h->same[v] &&
-	       h->same[tir_arg(h->k, v, 0)] != h->same[tir_arg(h->k, v, 1)];
-}
-
 /* v is used at `place`, in this region. */
 static void
 note_use(Held *h, ValId v, uint32_t region, uint32_t place)
@@ -91,7 +82,7 @@ note_use(Held *h, ValId v, uint32_t region, uint32_t place)
 	}
 	h->first[v] = h->first[v] && h->first[v] < first ? h->first[v] : first;
 	h->last[v] = place > h->last[v] ? place : h->last[v];
-	if (p->op == OP_SPLAT || p->op == OP_VIEW || is_offset(h, v)) /* these are their operands */
+	if (p->op == OP_SPLAT || p->op == OP_VIEW) /* these are their operands */
 		for (unsigned n = 0; n < p->narg; n++)
 			note_use(h, tir_arg(h->k, v, n), h->home[v], place);
 }
@@ -131,7 +122,7 @@ quarters_of(const Held *h, ValId v)
 	const TirInst *p = tir_inst(h->k, v);
 	unsigned bits = dtype_info[p->type.dtype].bits, lanes = p->type.lanes ? p->type.lanes : 1;
 	if (p->type.dtype == DT_NONE || p->type.dtype == DT_BOOL || h->same[v] || p->op == OP_CONST || p->op == OP_VIEW ||
-	    p->op == OP_SPLAT || p->op == OP_IOTA || p->op == OP_THREAD || is_offset(h, v))
+	    p->op == OP_SPLAT || p->op == OP_IOTA || p->op == OP_THREAD)
 		return 0;
 	if (bits > 32)
 		return WIDE_QUARTERS * lanes * (bits / 32);

@@ -483,9 +483,12 @@ add_held_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptio
  * for enough of them; by a block a row. */
 static void
 add_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
-          bool known)
+          bool known, const bool *faulty)
 {
-	if (known && group > 1 && !r->across)
+	bool fails = false;
+	for (unsigned k = 0; k < r->nmember; k++)
+		fails = fails || faulty[r->member[k].t];
+	if (known && group > 1 && !r->across && !fails)
 		add_held_scans(out, g, scratch, o, r, group, words);
 	bool posts = known && may_post(r);
 	if (group > 1 && posts)
@@ -560,7 +563,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	if (loops && known && !r->scans)
 		add_held(&out, g, scratch, o, r, group, words, once);
 	if (loops && r->scans) {
-		add_scans(&out, g, scratch, o, r, group, words, known);
+		add_scans(&out, g, scratch, o, r, group, words, known, faulty);
 		return out;
 	}
 	unsigned threads = !loops ? COLUMN_THREADS : turns ? 256 : 512, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
