@@ -247,7 +247,7 @@ lower_value(Lower *l, ValId v)
 	case OP_HALF: return lower_half(l, v);
 	case OP_WEAVE: case OP_PICK: return x->op == OP_WEAVE ? lower_weave(l, v) : lower_pick(l, v);
 	case OP_JOIN: case OP_ANY: return x->op == OP_JOIN ? lower_join(l, v) : lower_any(l, v);
-	case OP_THREAD: return lower_thread(l);
+	case OP_THREAD: return lower_inst(l, v)->imm.i ? lower_thread_anew(l) : lower_thread(l);
 	case OP_SHUFFLE: return lower_shuffle(l, v);
 	case OP_WARP_MMA: return lower_warp_mma(l, v);
 	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: return lower_meanwhile(l, v);

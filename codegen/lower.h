@@ -185,6 +185,7 @@ void lower_role(Lower *l, uint32_t region);
 void lower_nvptx_kernel(Lower *l, const char *symbol, bool serial);
 void lower_nvptx_fault(Lower *l, Val word);
 Val lower_thread(Lower *l);
+Val lower_thread_anew(Lower *l);
 Val lower_rank(Lower *l);
 Val lower_of_block(Lower *l, Val at, Val rank);
 Val lower_shuffle(Lower *l, ValId v);

@@ -113,6 +113,24 @@ new_block(Lower *l)
 	return LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
 }
 
+/* The elements of the largest buffer that blocks hand each other: no more than they have threads. */
+static unsigned
+most_handed(const TirKernel *k)
+{
+	unsigned most = 1;
+	for (unsigned b = 0; b < k->buffer.n; b++)
+		if (lower_has_turns(&k->buffer.at[b]) && k->buffer.at[b].shared > most)
+			most = k->buffer.at[b].shared;
+	return most;
+}
+
+/* The element of a buffer that this thread clears, and looks for. */
+static Val
+handed_by(Lower *l, const TirBuffer *b, Val thread)
+{
+	return LLVMBuildURem(l->b, thread, lower_int(l, lower_i64(l), b->shared), "");
+}
+
 /* No element has come. The blocks of the cluster must be there, and have said so, before others write to them. */
 static void
 begin_cluster(Lower *l)
@@ -124,11 +142,13 @@ begin_cluster(Lower *l)
 	l->entered = LLVMBuildAlloca(l->b, i1, "");
 	LLVMBuildStore(l->b, lower_int(l, i32, 1), l->turn);
 	LLVMBuildStore(l->b, lower_int(l, i1, 0), l->entered);
-	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, thread, lower_int(l, lower_i64(l), l->k->cluster), ""), clear, ready);
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, thread, lower_int(l, lower_i64(l), most_handed(l->k)), ""), clear, ready);
 	LLVMPositionBuilderAtEnd(l->b, clear);
 	for (unsigned b = 0; b < l->k->buffer.n; b++)
-		if (lower_has_turns(&l->k->buffer.at[b]))
-			LLVMSetVolatile(LLVMBuildStore(l->b, lower_int(l, lower_i64(l), 0), lower_turn_at(l, l->buffer[b], thread)), true);
+		if (lower_has_turns(&l->k->buffer.at[b])) {
+			Val at = handed_by(l, &l->k->buffer.at[b], thread);
+			LLVMSetVolatile(LLVMBuildStore(l->b, lower_int(l, lower_i64(l), 0), lower_turn_at(l, l->buffer[b], at)), true);
+		}
 	LLVMBuildFenceSyncScope(l->b, LLVMAtomicOrderingAcquireRelease, LLVMGetSyncScopeID(l->ctx, "cluster", 7), "");
 	LLVMBuildBr(l->b, ready);
 	LLVMPositionBuilderAtEnd(l->b, ready);
@@ -256,6 +276,17 @@ lower_nvptx_kernel(Lower *l, const char *symbol, bool serial)
 
 /* --- threads of a block --- */
 
+/* Code that looks as if it had an effect, so that nobody shares it, or takes it out of a loop. */
+Val
+lower_thread_anew(Lower *l)
+{
+	static const char code[] = "mov.u32 $0, %tid.x;", out[] = "=r";
+	LLVMTypeRef f = LLVMFunctionType(LLVMInt32TypeInContext(l->ctx), NULL, 0, 0);
+	Val text = LLVMGetInlineAsm(f, code, sizeof code - 1, out, sizeof out - 1, 1, 0, LLVMInlineAsmDialectATT, 0);
+	Val call = LLVMBuildCall2(l->b, f, text, NULL, 0, "");
+	return LLVMBuildZExt(l->b, LLVMBuildAnd(l->b, call, lower_int(l, LLVMInt32TypeInContext(l->ctx), l->k->threads - 1), ""), lower_i64(l), "");
+}
+
 Val
 lower_thread(Lower *l)
 {
@@ -289,16 +320,18 @@ lower_enter_cluster(Lower *l)
 	LLVMPositionBuilderAtEnd(l->b, there);
 }
 
-/* The first warp looks until the elements of all blocks have this turn's number. An element and its number are stored
+/* As many warps as there are elements for look until those of all blocks have this turn's number. An element and its number are stored
  * at once, so nothing else has to be seen in order. */
 static void
-wait_for_elements(Lower *l, Val base)
+wait_for_elements(Lower *l, unsigned buffer)
 {
+	const TirBuffer *handed = &l->k->buffer.at[buffer];
+	unsigned lookers = handed->shared > TIR_WARP ? handed->shared : TIR_WARP;
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i64 = lower_i64(l);
 	LLVMBasicBlockRef look = new_block(l), come = new_block(l);
 	Val thread = lower_thread(l), turn = LLVMBuildLoad2(l->b, i32, l->turn, "");
-	Val from = LLVMBuildURem(l->b, thread, lower_int(l, i64, l->k->cluster), "");
-	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, thread, lower_int(l, i64, TIR_WARP), ""), look, come);
+	Val from = handed_by(l, handed, thread), base = l->buffer[buffer];
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, thread, lower_int(l, i64, lookers), ""), look, come);
 	LLVMPositionBuilderAtEnd(l->b, look);
 	Val both = LLVMBuildLoad2(l->b, i64, lower_turn_at(l, base, from), "");
 	LLVMSetVolatile(both, true);
@@ -326,7 +359,7 @@ lower_barrier(Lower *l, int64_t kind)
 		lower_call(l, "llvm.nvvm.barrier.cluster.wait.aligned", NULL, 0, NULL, 0);
 	} else {
 		if (kind)
-			wait_for_elements(l, l->buffer[TIR_HANDED_BUFFER(kind)]);
+			wait_for_elements(l, (unsigned)TIR_HANDED_BUFFER(kind));
 		lower_call(l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, 0, &zero, 1);
 	}
 	if (kind)

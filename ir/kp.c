@@ -32,6 +32,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "threads=%u group=%u ", kp->threads, kp->group);
 	if (kp->cluster)
 		text_printf(out, "cluster=%u ", kp->cluster);
+	if (kp->columns)
+		text_printf(out, "columns=%u ", kp->columns);
 	if (kp->resident)
 		text_printf(out, "resident=%u ", kp->resident);
 	text_printf(out, "%s%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "", kp->long_sums ? "long " : "");
@@ -127,7 +129,7 @@ take_blocks(Cursor *c, KernelPlan *kp)
 static bool
 take_threads(Cursor *c, KernelPlan *kp)
 {
-	uint32_t threads, group, cluster = 0, resident = 0;
+	uint32_t threads, group, cluster = 0, columns = 0, resident = 0;
 	Cursor rest = *c;
 	if (!take(&rest, " threads="))
 		return true;
@@ -137,9 +139,12 @@ take_threads(Cursor *c, KernelPlan *kp)
 	kp->group = (uint16_t)group;
 	if (take(&rest, " cluster=") && !take_number(&rest, UINT16_MAX, &cluster))
 		return false;
+	if (take(&rest, " columns=") && !take_number(&rest, UINT16_MAX, &columns))
+		return false;
 	if (take(&rest, " resident=") && !take_number(&rest, UINT16_MAX, &resident))
 		return false;
 	kp->cluster = (uint16_t)cluster;
+	kp->columns = (uint16_t)columns;
 	kp->resident = (uint16_t)resident;
 	kp->held = take(&rest, " held");
 	kp->short_axis = take(&rest, " short");

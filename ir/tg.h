@@ -166,6 +166,7 @@ typedef struct Graph {
 	VEC(ExprId) arg;
 	VEC(Tensor) tensor;    /* [0] unused */
 	VEC(Node) node;
+	VEC(Node) whole;       /* folds that are done in parts, as they were before: by their tensors */
 	VEC(Recur) recur;      /* [0] unused */
 	VEC(Dim) dim;          /* [0] unused */
 	VEC(Access) access;    /* [0] unused */

@@ -210,14 +210,17 @@ tir_fma(TirKernel *k, ValId a, ValId b, ValId c)
 
 /* The bit of lane numbers by which a vector of n lanes is halved. In a block (tir.h) the numbers of lanes are, from
  * the lowest bit: lanes of a group, threads of a warp, warps, blocks of a cluster, repeats of all these; fewer lanes
- * lack repeats first, then places in the group, then threads, then warps. */
+ * lack repeats first, then places in the group, then threads, then warps. Of rows of columns they lack repeats first, then
+ * the lowest rows. */
 static unsigned
 halving_bit(const TirKernel *k, unsigned n)
 {
 	unsigned threads = tir_all_threads(k), warps = threads / TIR_WARP, blocks = tir_blocks(k);
 	unsigned top = n > 1 ? (unsigned)__builtin_ctz(n) - 1 : 0;
-	if (k->form != TIR_BLOCK || n > threads * k->group || n <= blocks)
+	if (k->form != TIR_BLOCK || n > threads * k->group || (n <= blocks && !k->columns))
 		return top;
+	if (k->columns)
+		return (unsigned)__builtin_ctz(k->columns);
 	unsigned held = n > threads ? threads : n > warps ? warps : blocks;
 	return (unsigned)__builtin_ctz(n / held) - 1;
 }
@@ -575,8 +578,11 @@ uint32_t
 tir_shared_at(const TirKernel *k, uint32_t b)
 {
 	uint32_t at = tir_ring_bytes(k), unit = 16;
-	for (uint32_t n = 0; n < b; n++)
-		at = (at + k->buffer.at[n].shared * ((dtype_info[k->buffer.at[n].dtype].bits + 7u) / 8u) + unit - 1) / unit * unit;
+	for (uint32_t n = 0; n < b; n++) {
+		unsigned bits = dtype_info[k->buffer.at[n].dtype].bits;
+		uint32_t bytes = k->buffer.at[n].wide && bits <= 32 && !k->channel.n ? 8 : (bits + 7u) / 8u; /* with a turn's number */
+		at = (at + k->buffer.at[n].shared * bytes + unit - 1) / unit * unit;
+	}
 	return at;
 }
 

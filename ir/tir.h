@@ -56,7 +56,8 @@
  * with vectors that are as long as a block can hold (`threads` of TirKernel; BLOCK); then spread
  * (passes/tile/spread.c) gives each thread its lanes, and it is a kernel of what one thread does (SPREAD).
  * Control flow is the same for all threads wherever a BARRIER or SHUFFLE stands. There are then also
- *   THREAD   i64: the number of the thread in its block
+ *   THREAD   i64: the number of the thread in its block. imm, if it is not 0: it is looked up anew, for each such number and
+ *            in each turn of a loop, so that nothing that is made of it is kept where registers are few
  *   RANK     i64: the number of the block in its cluster
  *   SHUFFLE  a scalar -> what the thread whose number differs in the bits imm (1 .. 31) has; with TIR_BEFORE(n) and
  *            TIR_AFTER(n), 0 < n < 32, what the thread by n before or after it in its warp has, itself where there is none
@@ -78,8 +79,8 @@
  *            are on their way. Other threads see what has come after a barrier
  *   BARRIER  all threads of the block, or with imm = 1 of the cluster, arrive before any goes on; what they stored
  *            before is then seen by all of them. With imm = TIR_HANDED(k) those of the block arrive, and go on when every
- *            block of the cluster has stored, since the last barrier of the cluster or such a one, an element for it in the
- *            wide buffer k, whose elements have at most 32 bits, at that block's rank; all of them are then there. What
+ *            block of the cluster has stored, since the last barrier of the cluster or such a one, its share of the elements of
+ *            the wide buffer k, which have at most 32 bits: as many for each block, by rank; all of them are then there. What
  *            a block read of wide buffers before it stored those is not read later by it
  * and shared buffers, which a block has for itself, with anything in them at first.
  *
@@ -94,7 +95,12 @@
  *
  * Clusters. Several blocks may take a task together (`cluster` of TirKernel), with vectors that are as long as all
  * of them hold. The blocks of a cluster reach each other's `wide` shared buffers: a view of one has two axes, of the
- * cluster's blocks by rank and of the buffer's elements. */
+ * cluster's blocks by rank and of the buffer's elements.
+ *
+ * Columns. The lanes of a kernel of blocks may be rows of so many columns (`columns` of TirKernel): then TIR_LANES_ALONG(a) is
+ * index[a] + l mod columns, and a vector has as many lanes as its threads have in a group each, a multiple of them, or fewer:
+ * what is left when HALF, by the lowest bit of a row's number, has parted rows, down to one; WEAVE of such with itself, by
+ * the highest bit, puts it into more rows again. */
 #ifndef TEXO_IR_TIR_H
 #define TEXO_IR_TIR_H
 
@@ -211,6 +217,7 @@ typedef struct TirKernel {
 	                    * thought to need */
 	uint16_t group;   /* lanes side by side that one thread has, a power of two: then every view's start and its
 	                   * strides but the last are multiples of so many elements as have 16 bytes */
+	uint16_t columns; /* BLOCK: of a row of lanes, a power of two, no fewer than a group and no more than a block's threads; 0: no rows */
 	uint16_t sets;    /* BLOCK and SPREAD: of buffers and scalars, each with tasks of its own; 0: one */
 	bool fp8;         /* SPREAD: threads convert between f32 and the 8-bit floats themselves */
 	bool halves;      /* TASKS: the processor converts between f32 and f16 itself */

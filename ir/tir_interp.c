@@ -49,7 +49,8 @@ locate(Interp *x, const Step *s, const StepAccess *a, unsigned l, int64_t *eleme
 		const StepAxis *axis = &a->axis[n];
 		int64_t index = (int64_t)x->slot[axis->index + (axis->each_lane ? l : 0)], step;
 		int64_t extent = (int64_t)x->slot[axis->extent], stride = (int64_t)x->slot[axis->stride];
-		if (axis->along && __builtin_add_overflow(index, (int64_t)l, &index))
+		int64_t lane = x->k->columns ? l % x->k->columns : l;
+		if (axis->along && __builtin_add_overflow(index, lane, &index))
 			index = -1;
 		if (index < 0 || index >= extent)
 			return outside_view(x, s, n, l, index, extent);

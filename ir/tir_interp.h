@@ -54,7 +54,7 @@ typedef struct {
 	uint32_t extent, stride, index;
 	uint32_t count, step;  /* of a box; 0: its part says */
 	uint8_t each_lane; /* the index has a slot a lane */
-	uint8_t along;     /* lane l adds l */
+	uint8_t along;     /* lane l adds l, or its column */
 } StepAxis;
 
 typedef struct {

@@ -38,6 +38,8 @@ print_header(const TirKernel *k, Text *out)
 		text_printf(out, " %s %u by %u", k->form == TIR_BLOCK ? "block" : "threads", k->threads, k->group);
 	if (k->cluster)
 		text_printf(out, " cluster %u", k->cluster);
+	if (k->columns)
+		text_printf(out, " columns %u", k->columns);
 	if (k->resident)
 		text_printf(out, " resident %u", k->resident);
 	if (k->sets)
@@ -116,7 +118,7 @@ print_imm(Text *out, const TirInst *p)
 		if (p->imm.i & TIR_NO_MORE_THAN_0)
 			text_word(out, " low");
 		return;
-	case OP_IOTA: case OP_BARRIER:
+	case OP_IOTA: case OP_BARRIER: case OP_THREAD:
 		if (p->imm.i)
 			text_printf(out, " %" PRId64, p->imm.i);
 		return;
@@ -151,7 +153,7 @@ print_imm(Text *out, const TirInst *p)
 	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_BITCAST: case OP_SHL: case OP_SHR:
 	case OP_BAND: case OP_BOR: case OP_BXOR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP:
 	case OP_SPLAT: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_FOR: case OP_IF:
-	case OP_FETCH: case OP_YIELD: case OP_JOIN: case OP_PICK: case OP_ANY: case OP_THREAD: case OP_RANK: case OP_WARP_MMA: case OP_ASYNC_COPY:
+	case OP_FETCH: case OP_YIELD: case OP_JOIN: case OP_PICK: case OP_ANY: case OP_RANK: case OP_WARP_MMA: case OP_ASYNC_COPY:
 		return;
 	}
 }

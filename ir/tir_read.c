@@ -390,7 +390,7 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 	    op == OP_RELEASE || op == OP_SETTLE || op == OP_PIECE || op == OP_PRODUCT || op == OP_KEEP || op == OP_PUT ||
 	    op == OP_LOAD_MATRIX || op == OP_ASYNC_WAIT)
 		return read_int(r, DT_I64, imm);
-	if (op == OP_IOTA || op == OP_BARRIER) {
+	if (op == OP_IOTA || op == OP_BARRIER || op == OP_THREAD) {
 		skip(r);
 		return r->at == r->end || (*r->at != '-' && (*r->at < '0' || *r->at > '9')) || read_int(r, DT_I64, imm);
 	}
@@ -473,17 +473,19 @@ read_body(Reader *r)
 static bool
 read_form(Reader *r)
 {
-	uint64_t threads, group, cluster = 0, resident = 0, sets = 0;
+	uint64_t threads, group, cluster = 0, columns = 0, resident = 0, sets = 0;
 	r->k->form = take_this_word(r, "block") ? TIR_BLOCK : take_this_word(r, "threads") ? TIR_SPREAD : TIR_TASKS;
 	r->k->halves = r->k->form == TIR_TASKS && take_this_word(r, "halves");
 	if (r->k->form == TIR_TASKS)
 		return true;
 	if (!read_unsigned(r, UINT16_MAX, &threads) || !(take_this_word(r, "by") || fail(r, "'by' was expected")) ||
 	    !read_unsigned(r, UINT16_MAX, &group) || (take_this_word(r, "cluster") && !read_unsigned(r, UINT16_MAX, &cluster)) ||
+	    (take_this_word(r, "columns") && !read_unsigned(r, UINT16_MAX, &columns)) ||
 	    (take_this_word(r, "resident") && !read_unsigned(r, UINT16_MAX, &resident)) ||
 	    (take_this_word(r, "sets") && !read_unsigned(r, UINT16_MAX, &sets)))
 		return false;
 	r->k->cluster = (uint16_t)cluster;
+	r->k->columns = (uint16_t)columns;
 	r->k->resident = (uint16_t)resident;
 	r->k->sets = (uint16_t)sets;
 	r->k->threads = (uint16_t)threads;

@@ -79,6 +79,7 @@ tir_rewrite(const TirKernel *from, Arena *a, TirEmitFn *emit, void *user)
 	r.to->cluster = from->cluster;
 	r.to->resident = from->resident;
 	r.to->group = from->group;
+	r.to->columns = from->columns;
 	r.to->sets = from->sets;
 	r.to->fp8 = from->fp8;
 	r.to->halves = from->halves;

@@ -234,17 +234,18 @@ all_meet(Block *x, const Step *s, const bool *active)
 	return true;
 }
 
-/* What a barrier of handed elements waits for: that of each block, in each block's memory. */
+/* What a barrier of handed elements waits for: those of each block, in each block's memory. */
 static bool
 all_handed(Block *x, const Step *s, const TirBuffer *b, const Memory *m)
 {
 	uint32_t since = x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
 	size_t bytes = dtype_info[b->dtype].bits / 8u;
 	for (unsigned at = 0; at < tir_blocks(x->k); at++)
-		for (unsigned from = 0; from < tir_blocks(x->k); from++) {
-			const Shadow *h = &m->shadow[((size_t)at * b->shared + from) * bytes];
+		for (unsigned n = 0; n < b->shared; n++) {
+			unsigned from = n / (b->shared / tir_blocks(x->k));
+			const Shadow *h = &m->shadow[((size_t)at * b->shared + n) * bytes];
 			if (h->wrote_at < since || h->writer / x->k->threads != from)
-				return threads_violation(x, s, arena_text(x->scratch, "the element of block %u has not come to block %u", from, at));
+				return threads_violation(x, s, arena_text(x->scratch, "an element of block %u has not come to block %u", from, at));
 		}
 	return true;
 }

@@ -397,8 +397,9 @@ check_lanes(Verify *x, ValId v)
 		return true;
 	}
 	NEED(p->narg, "takes nothing");
-	NEED(!x->k->cluster || x->k->form != TIR_BLOCK || (p->op != OP_SLIDE && p->op != OP_WEAVE && p->op != OP_JOIN),
-	     "in a kernel of clusters");
+	bool wide = x->k->cluster && x->k->form == TIR_BLOCK, weaves = p->op == OP_WEAVE && x->k->columns;
+	NEED(!wide || weaves || (p->op != OP_SLIDE && p->op != OP_WEAVE && p->op != OP_JOIN), "in a kernel of clusters");
+	NEED(!weaves || tir_arg(x->k, v, 0) == tir_arg(x->k, v, 1), "weaves different rows");
 	const TirInst *a = operand(x, v, 0);
 	NEED(is_value(a) && p->type.dtype == a->type.dtype, "changes the type");
 	if (p->op == OP_JOIN) {
@@ -465,6 +466,7 @@ check_leaf(Verify *x, ValId v)
 		return true;
 	}
 	NEED((p->op != OP_THREAD && p->op != OP_RANK) || x->k->form == TIR_SPREAD, "outside a kernel of threads");
+	NEED(p->op != OP_THREAD || p->imm.i >= 0, "is looked up for a negative number");
 	NEED(same_type(p->type, tir_scalar(DT_I64)), "is no i64 scalar");
 	return true;
 }
@@ -556,7 +558,7 @@ check_together(Verify *x, ValId v)
 		int64_t k = TIR_HANDED_BUFFER(p->imm.i);
 		NEED(k < (int64_t)x->k->buffer.n, "is for no buffer");
 		const TirBuffer *b = k < 0 ? NULL : &x->k->buffer.at[k];
-		NEED(!b || (b->wide && b->shared >= x->k->cluster && dtype_info[b->dtype].bits <= 32), "is for no elements of blocks");
+		NEED(!b || (b->wide && b->shared % x->k->cluster == 0 && dtype_info[b->dtype].bits <= 32), "is for no elements of blocks");
 		return true;
 	}
 	if (p->op == OP_WARP_MMA)
@@ -651,6 +653,9 @@ check_header(Verify *x)
 		return fail(x, 0, "groups of %u lanes", k->group);
 	if (k->form == TIR_TASKS ? k->cluster : k->cluster > TIR_MAX_CLUSTER || (!k->channel.n && (k->cluster & (k->cluster - 1))))
 		return fail(x, 0, "a cluster of %u blocks", k->cluster);
+	if (k->columns && (k->form != TIR_BLOCK || k->sets || (k->columns & (k->columns - 1)) || k->columns < k->group ||
+	                   k->columns < TIR_WARP || k->columns * (k->cluster ? k->cluster : 1u) > k->threads))
+		return fail(x, 0, "rows of %u columns", k->columns);
 	if (k->sets && (k->sets > TIR_MAX_SETS || k->form == TIR_TASKS || k->cluster || k->channel.n || tir_posts(k)))
 		return fail(x, 0, "%u sets of buffers and scalars", k->sets);
 	for (uint32_t i = 0; i < k->buffer.n; i++)

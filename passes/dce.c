@@ -19,6 +19,7 @@ typedef struct {
 	Arena *scratch;
 	bool *tensor;  /* needed */
 	uint8_t *expr; /* seen already */
+	bool all;      /* of what is walked */
 } Need;
 
 /* Marks what e and its operands mention; each expression once. */
@@ -86,6 +87,33 @@ find_needed(Need *n, Graph *g)
 				walked[i] = more = true;
 			}
 	}
+}
+
+/* --- folds as they were before they were split --- */
+
+static void
+ask_needed(void *user, ExprId e)
+{
+	Need *n = user;
+	const Expr *p = expr_get(n->g, e);
+	n->all &= p->op != OP_READ || n->tensor[p->ref];
+}
+
+/* They stay where all that they read does anyway. */
+static void
+keep_whole(Graph *g, Need *n)
+{
+	uint32_t kept = 0;
+	for (uint32_t k = 0; k < g->whole.n; k++) {
+		Node w = g->whole.at[k];
+		n->all = n->tensor[w.out];
+		node_walk(g, n->scratch, &w, ask_needed, n);
+		if (!n->all)
+			continue;
+		node_each_root(g, &w, need_root, n);
+		g->whole.at[kept++] = w;
+	}
+	g->whole.n = kept;
 }
 
 /* --- compaction --- */
@@ -178,6 +206,10 @@ compact(Graph *g, const Need *n)
 	compact_recurs(g, n, &r);
 	compact_exprs(g, n, &r);
 	graph_each_root(g, renumber_root, &r);
+	for (uint32_t k = 0; k < g->whole.n; k++) {
+		g->whole.at[k].out = r.tensor[g->whole.at[k].out];
+		node_each_root(g, &g->whole.at[k], renumber_root, &r);
+	}
 	for (uint32_t k = 0; k < g->param.n; k++)
 		g->param.at[k] = r.tensor[g->param.at[k]];
 	for (uint32_t k = 0; k < g->result.n; k++) {
@@ -189,7 +221,7 @@ compact(Graph *g, const Need *n)
 void
 graph_mark_reports(Graph *g, Arena *scratch)
 {
-	Need n = {g, scratch, ARENA_ARRAY(scratch, bool, g->tensor.n), ARENA_ARRAY(scratch, uint8_t, g->expr.n)};
+	Need n = {g, scratch, ARENA_ARRAY(scratch, bool, g->tensor.n), ARENA_ARRAY(scratch, uint8_t, g->expr.n), true};
 	const bool *faulty = graph_may_fault(g, scratch);
 	find_needed(&n, g);
 	for (uint32_t i = 0; i < g->node.n; i++) {
@@ -202,7 +234,7 @@ graph_mark_reports(Graph *g, Arena *scratch)
 uint32_t
 pass_dce(Graph *g, PassCtx *cx)
 {
-	Need n = {g, cx->scratch, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n)};
+	Need n = {g, cx->scratch, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n), true};
 	uint32_t done = 0, dead = 0;
 	find_needed(&n, g);
 	for (uint32_t i = 0; i < g->node.n; i++)
@@ -214,7 +246,9 @@ pass_dce(Graph *g, PassCtx *cx)
 		done += !n.tensor[g->node.at[i].out];
 	for (ExprId e = 1; e < g->expr.n; e++)
 		dead += !n.expr[e];
-	if (done > 0 || dead > g->expr.n / 2)
+	if (done > 0 || dead > g->expr.n / 2) {
+		keep_whole(g, &n);
 		compact(g, &n);
+	}
 	return done;
 }

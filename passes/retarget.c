@@ -110,6 +110,13 @@ nodes_in_order(Graph *g, Arena *a, uint32_t nnode, const uint32_t *owner, uint32
 	}
 	for (uint32_t i = 0; i < g->node.n; i++)
 		node_retarget(g, i, id);
+	for (uint32_t k = 0; k < g->whole.n; k++) {
+		Retarget r = {id};
+		Node n = g->whole.at[k];
+		n.out = id[n.out];
+		node_each_root(g, &n, retarget_root, &r);
+		g->whole.at[k] = n;
+	}
 	for (RecurId k = 1; k < g->recur.n; k++)
 		for (uint32_t m = 0; m < g->recur.at[k].member.n; m++)
 			g->recur.at[k].member.at[m] = id[g->recur.at[k].member.at[m]];

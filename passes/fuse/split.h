@@ -32,6 +32,8 @@ ExprId split_moved(const Split *s, ExprId e);
 /* The fold of this body, which is over the parts' axes, over each part; present: which parts have a term, 0 for those
  * that all have. */
 TensorId split_add_part(Split *s, Monoid monoid, ExprId body, DType t, TensorId present, const char *what);
+/* Keeps a fold of columns as it is, for kernels that hold them. */
+void split_keep_whole(Split *s, const Node *n);
 /* A new node before node s->at, named after the fold at work. */
 TensorId split_add_node(Split *s, const Node *n, const char *what, DType t, const ExprId *extent);
 

@@ -310,6 +310,8 @@ split_chain(Split *s, const SplitChain *c)
 {
 	Chained x = {.s = s, .c = c, .pass = &c->cascade.pass[0]};
 	const CascadePass *p = x.pass;
+	for (unsigned q = 0; q < c->n; q++)
+		split_keep_whole(s, &s->g->node.at[c->at[q]]);
 	for (unsigned q = 0; q < c->cascade.nmember; q++) {
 		const CascadeMember *m = &c->cascade.member[q];
 		want(&x, m->value, true);

@@ -408,11 +408,19 @@ position_of(Split *s, TensorId positions)
 	return expr_select(g, expr_make(g, OP_TOUCHED, DT_BOOL, 0, 0, NULL, 0), at, num(s, 0));
 }
 
+void
+split_keep_whole(Split *s, const Node *n)
+{
+	if (n->npar > 0)
+		vec_push(s->g->arena, &s->g->whole, *n);
+}
+
 static void
 split(Split *s)
 {
 	Graph *g = s->g;
 	Node n = s->n;
+	split_keep_whole(s, &n);
 	ExprId p = expr_axis(g, n.npar), yes = expr_int(g, DT_BOOL, 1), at[TG_MAX_RANK];
 	DType t = folded_type(s);
 	Monoid extreme = n.monoid == MON_ARGMAX ? MON_MAX : n.monoid == MON_ARGMIN ? MON_MIN : n.monoid;

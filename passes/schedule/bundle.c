@@ -61,7 +61,7 @@ depend(const Graph *g, const Kernel *a, const Kernel *b)
 static bool
 can_be_member(const Kernel *k)
 {
-	if (k->tir->form != TIR_BLOCK || k->tir->cluster || k->tir->channel.n || k->serial || k->ahead || k->pitch || k->covered ||
+	if (k->tir->form != TIR_BLOCK || k->tir->cluster || k->tir->columns || k->tir->channel.n || k->serial || k->ahead || k->pitch || k->covered ||
 	    k->plan.posts || tir_posts(k->tir))
 		return false;
 	for (uint32_t b = 0; b < k->tir->buffer.n; b++)

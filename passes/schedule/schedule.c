@@ -16,6 +16,7 @@
 #include "passes/schedule/contract/window.h"
 #include "passes/schedule/index/index.h"
 #include "passes/schedule/pairwise/pairwise.h"
+#include "passes/schedule/rows/held_columns.h"
 #include "passes/schedule/rows/rows.h"
 #include "passes/schedule/stream/roles.h"
 #include "passes/schedule/stream/threads.h"
@@ -372,6 +373,23 @@ build_plan(Schedule *s, Program *p, const Places *places, const KernelPlan *plan
 }
 
 static void
+take_shape(KernelPlan *plan, const BlockShape *b)
+{
+	plan->threads = b->threads;
+	plan->group = b->group;
+	plan->lanes = b->lanes;
+	plan->cluster = b->cluster;
+	plan->columns = b->columns;
+	plan->resident = b->resident;
+	plan->held = b->held;
+	plan->short_axis = b->short_axis;
+	plan->once = b->once;
+	plan->posts = b->posts;
+	plan->long_sums = b->long_sums;
+	plan->unroll = 1;
+}
+
+static void
 build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
 	KernelPlan plan;
@@ -387,18 +405,7 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 		p->kernel.at[any].otherwise = p->kernel.at[any].alternative = tiles;
 	}
 	for (unsigned n = 0; n < shapes.n; n++) {
-		const BlockShape *b = &shapes.at[n];
-		plan.threads = b->threads;
-		plan.group = b->group;
-		plan.lanes = b->lanes;
-		plan.cluster = b->cluster;
-		plan.resident = b->resident;
-		plan.held = b->held;
-		plan.short_axis = b->short_axis;
-		plan.once = b->once;
-		plan.posts = b->posts;
-		plan.long_sums = b->long_sums;
-		plan.unroll = 1;
+		take_shape(&plan, &shapes.at[n]);
 		build_from_plan(s, p, places, &plan, scratch);
 		Kernel *k = &p->kernel.at[p->kernel.n - 1];
 		k->aligned = n + 1 < shapes.n;
@@ -407,6 +414,33 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 		arena_free(scratch);
 	}
 	unit_choose(p, s->cx, scratch, first, false);
+}
+
+/* Folds of columns and what reads them: by those who hold the columns, where these are short enough, else in parts. */
+static unsigned
+build_columns(Schedule *s, Program *p, const Places *places, uint32_t place, Arena *scratch)
+{
+	HeldColumns c;
+	unsigned units = columns_find(s->g, s->cx, places, s->unit, s->order.n, place, &c);
+	if (!units)
+		return 0;
+	columns_swap(s->g, &c);
+	for (unsigned k = 0; k < c.shapes.n; k++) {
+		take_shape(&c.plan, &c.shapes.at[k]);
+		build_from_plan(s, p, &c.places, &c.plan, scratch);
+		p->kernel.at[p->kernel.n - 1].aligned = true;
+		p->kernel.at[p->kernel.n - 1].alternative = k > 0;
+		arena_free(scratch);
+	}
+	columns_swap(s->g, &c);
+	uint32_t first = p->kernel.n;
+	for (unsigned k = 0; k < units; k++) {
+		build_kernel(s, p, places, s->order.at[place + k], scratch);
+		arena_free(scratch);
+	}
+	for (uint32_t k = first; k < p->kernel.n; k++)
+		p->kernel.at[k].covered = true;
+	return units;
 }
 
 /* Sums that share a factor: together, where a kernel suits the sizes, else each node on its own. */
@@ -547,7 +581,10 @@ plan_schedule(Graph *g, PassCtx *cx)
 		vec_push(g->arena, &p->unfused, ((UnfusedEdge){u.from, u.to, remark_info[u.why].id, unfused_text(g->arena, &u)}));
 	}
 	for (uint32_t k = 0; k < s.order.n; k++) {
-		if (is_sibling(&s, s.order.at[k]))
+		unsigned units = build_columns(&s, p, &places, k, &scratch);
+		if (units)
+			k += units - 1;
+		else if (is_sibling(&s, s.order.at[k]))
 			build_siblings(&s, p, &places, s.order.at[k], &scratch);
 		else
 			build_kernel(&s, p, &places, s.order.at[k], &scratch);

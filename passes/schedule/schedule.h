@@ -91,6 +91,8 @@ void reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bo
 void reduction_merge(Point *l, Reduction *f, const Reduction *g);
 /* The lanes of f joined into one accumulator. */
 void reduction_across(Point *l, Reduction *f);
+/* Those of rows of columns into one row, which all rows then have. */
+void reduction_across_rows(Point *l, Reduction *f);
 /* The same where they have so many lanes. */
 void reduction_join_lanes(Point *l, Reduction *f, unsigned lanes);
 /* Of a block's threads, those of each into one: what is left has a lane for each thread. */

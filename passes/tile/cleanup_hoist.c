@@ -37,7 +37,7 @@ find_homes(const TirKernel *k, Arena *a)
 static bool
 is_invariant(const TirKernel *k, const uint32_t *home, ValId v, uint32_t region)
 {
-	if (!cleanup_is_pure((Op)tir_inst(k, v)->op))
+	if (!cleanup_is_pure((Op)tir_inst(k, v)->op) || (tir_inst(k, v)->op == OP_THREAD && tir_inst(k, v)->imm.i))
 		return false;
 	for (unsigned n = 0; n < tir_inst(k, v)->narg; n++)
 		if (home[tir_arg(k, v, n)] == region)

@@ -15,6 +15,8 @@
  *     C <= n < W   register r has  block * n / C + r
  *     n < C        every thread has all
  *
+ * Rows of columns are spread as spread_columns.c says, where they are fewer than lanes in groups of all threads.
+ *
  * tir_halves halves in that order, so that a fold ends in registers, then goes by shuffles through a warp, by memory
  * from warp to warp, and then from block to block.
  *
@@ -36,14 +38,14 @@ one_register(Spread *s, ValId v)
 	return r;
 }
 
-/* Whether registers r and r - 1 of all operands are the same. */
+/* Whether registers r and r - by of all operands are the same. */
 static bool
-as_before(const Spread *s, ValId v, unsigned r)
+as_before(const Spread *s, ValId v, unsigned r, unsigned by)
 {
 	const TirInst *p = tir_inst(s->from, v);
 	for (unsigned n = 0; n < p->narg; n++) {
 		const Regs *a = &s->map[tir_arg(s->from, v, n)];
-		if (a->n > 1 && a->reg[r] != a->reg[r - 1])
+		if (a->n > 1 && a->reg[r] != a->reg[r - by])
 			return false;
 	}
 	return true;
@@ -68,7 +70,7 @@ shuffled(Spread *s, ValId v, Regs *out)
 		return false;
 	ValId whole = tir_arg(s->from, tir_arg(s->from, v, 0), 0);
 	unsigned n = tir_inst(s->from, whole)->type.lanes;
-	if (n > s->threads || n <= s->warps)
+	if (n > s->threads || n <= s->warps || s->columns)
 		return false;
 	ValId own = s->map[whole].reg[0];
 	ValId other = tir_emit(s->to, OP_SHUFFLE, tir_inst(s->to, own)->type, n / s->warps / 2, &own, 1);
@@ -85,8 +87,9 @@ by_register(Spread *s, ValId v)
 	if (p->narg == 2 && shuffled(s, v, &out))
 		return out;
 	for (unsigned r = 0; r < out.n; r++) {
-		if (r && as_before(s, v, r)) {
-			out.reg[r] = out.reg[r - 1];
+		unsigned group = s->from->group, by = r && as_before(s, v, r, 1) ? 1 : r >= group && as_before(s, v, r, group) ? group : 0;
+		if (by) { /* what groups have in common too, as rows have of columns */
+			out.reg[r] = out.reg[r - by];
 			continue;
 		}
 		for (unsigned n = 0; n < p->narg; n++) {
@@ -273,11 +276,13 @@ tile_spread(const TirKernel *k, Arena *a)
 		return (TirKernel *)(uintptr_t)k;
 	Spread s = {.from = k, .to = tir_new(a, k->names, k->name), .arena = a, .blocks = tir_blocks(k),
 	            .threads = tir_all_threads(k), .warps = tir_all_threads(k) / TIR_WARP, .nmemory = k->buffer.n + EXCHANGES};
+	s.columns = k->columns;
 	s.to->form = TIR_SPREAD;
 	s.to->threads = k->threads;
 	s.to->cluster = k->cluster;
 	s.to->resident = k->resident;
 	s.to->group = k->group;
+	s.anew = k->columns > 0;
 	s.to->sets = k->sets;
 	s.map = ARENA_ARRAY(a, Regs, k->inst.n);
 	s.whole = ARENA_ARRAY(a, Regs, k->inst.n);

@@ -43,6 +43,8 @@ typedef struct {
 	TirKernel *to;
 	Arena *arena;
 	unsigned blocks, threads, warps; /* all that take a task together */
+	unsigned columns;  /* as TirKernel has them */
+	unsigned anew;     /* not 0: a thread looks its number up anew behind each barrier; 1 + how many there were */
 	Regs *map;         /* by ValId of from */
 	Regs *whole;       /* by ValId: all lanes, where every thread was given them */
 	Flow *flow;
@@ -67,18 +69,26 @@ Regs spread_slide(Spread *s, ValId a, ValId b, unsigned by, unsigned segment);
 Regs spread_weave(Spread *s, ValId a, ValId b, unsigned bit);
 Regs spread_join(Spread *s, const Regs *scalars);
 
+/* --- the same of rows of columns (spread_columns.c) --- */
+unsigned spread_columns_registers(const Spread *s, unsigned lanes);
+Regs spread_columns_half(Spread *s, ValId v, unsigned side);
+Regs spread_columns_weave(Spread *s, ValId a, unsigned lanes);
+
 /* --- memory (spread_memory.c) --- */
 Regs spread_load(Spread *s, ValId v);
 void spread_store(Spread *s, ValId v);
 /* A shared buffer for `elements` of type t, in turns. */
 unsigned spread_exchange(Spread *s, DType t, unsigned elements);
-/* One that the blocks of the cluster reach, with an element for each of them. */
-unsigned spread_cluster_exchange(Spread *s, DType t);
+/* One that the blocks of the cluster reach, with so many elements from each of them. */
+unsigned spread_cluster_exchange(Spread *s, DType t, unsigned each);
 /* One element of a shared buffer; mask 0: in all threads; rank 0: of the block's own, which no other one reaches. */
 void spread_put(Spread *s, unsigned buffer, ValId rank, ValId at, ValId value, ValId mask);
 /* Where each block of the cluster has put an element for each of them into the buffer: waits for its own. */
 void spread_handed(Spread *s, unsigned buffer);
 ValId spread_get(Spread *s, unsigned buffer, ValId rank, ValId at);
+/* All of the registers v, or so many more of them, from element `at` of the block's own on, a multiple of their number. */
+void spread_put_row(Spread *s, unsigned buffer, ValId at, const Regs *v);
+Regs spread_get_row(Spread *s, unsigned buffer, ValId at, unsigned n);
 /* A barrier that the loop's body would begin with stands before the loop. */
 void spread_before_loop(Spread *s, ValId loop);
 /* Around a region; at the end of what is run again and again, where it is known if it will be (more, or 0). */
@@ -95,7 +105,7 @@ spread_int(Spread *s, int64_t v)
 static inline ValId
 spread_thread(Spread *s)
 {
-	return tir_emit(s->to, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	return tir_emit(s->to, OP_THREAD, tir_scalar(DT_I64), s->anew, NULL, 0);
 }
 static inline ValId
 spread_rank(Spread *s)

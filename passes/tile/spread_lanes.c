@@ -6,13 +6,15 @@ spread_registers(const Spread *s, unsigned lanes)
 {
 	if (lanes >= s->threads)
 		return lanes / s->threads;
+	if (s->columns)
+		return spread_columns_registers(s, lanes);
 	return lanes >= s->warps ? 1 : lanes >= s->blocks ? lanes / s->blocks : lanes;
 }
 
 unsigned
 spread_group(const Spread *s, unsigned lanes)
 {
-	unsigned most = lanes / s->threads;
+	unsigned most = s->columns && lanes < s->threads * s->from->group ? 1 : lanes / s->threads;
 	return most > s->from->group ? s->from->group : most ? most : 1;
 }
 
@@ -94,7 +96,7 @@ gather_blocks(Spread *s, ValId v)
 	if (s->whole[v].n)
 		return s->whole[v];
 	Regs all = spread_regs(s, s->blocks);
-	unsigned buffer = spread_cluster_exchange(s, (DType)tir_inst(s->from, v)->type.dtype);
+	unsigned buffer = spread_cluster_exchange(s, (DType)tir_inst(s->from, v)->type.dtype, 1);
 	ValId own = spread_rank(s), hands = tir_binary(s->to, OP_LT, spread_thread(s), spread_int(s, s->blocks));
 	spread_put(s, buffer, thread_mod(s, s->blocks), own, s->map[v].reg[0], hands);
 	spread_handed(s, buffer);
@@ -129,6 +131,8 @@ spread_half(Spread *s, ValId v, unsigned bit, unsigned side)
 {
 	unsigned n = tir_inst(s->from, v)->type.lanes, group = spread_group(s, n), step = 1u << bit;
 	Regs all = s->map[v];
+	if (s->columns && n <= s->from->group * s->threads)
+		return spread_columns_half(s, v, side);
 	if (n <= s->blocks)
 		return half_of_registers(s, n == s->blocks ? gather_blocks(s, v) : all, bit, side);
 	if (n <= s->warps)
@@ -155,7 +159,7 @@ hand_out(Spread *s, ValId own, uint64_t holder)
 		spread_put(s, buffer, 0, zero, own, holds);
 		return spread_get(s, buffer, 0, zero);
 	}
-	unsigned buffer = spread_cluster_exchange(s, t);
+	unsigned buffer = spread_cluster_exchange(s, t, 1);
 	for (unsigned b = 0; b < s->blocks; b++)
 		spread_put(s, buffer, spread_int(s, b), zero, own, holds);
 	return spread_get(s, buffer, spread_rank(s), zero);
@@ -281,6 +285,8 @@ spread_weave(Spread *s, ValId a, ValId b, unsigned bit)
 {
 	unsigned n = 2u * tir_inst(s->from, a)->type.lanes, group = spread_group(s, n), step = 1u << bit;
 	Regs x = s->map[a], y = s->map[b], one = spread_regs(s, 1);
+	if (s->columns)
+		return spread_columns_weave(s, a, n);
 	if (n <= s->warps && s->warps > 1)
 		return n < s->warps ? woven(s, x, y, bit) : of_this_warp(s, woven(s, x, y, bit));
 	if (n > s->threads && step >= group * s->threads)

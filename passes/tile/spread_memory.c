@@ -70,6 +70,7 @@ barrier(Spread *s, bool wide)
 {
 	Flow *f = s->flow;
 	tir_emit(s->to, OP_BARRIER, (TirType){0}, wide, NULL, 0);
+	s->anew += s->anew > 0;
 	for (unsigned m = 0; m < s->nmemory; m++)
 		if (wide || !is_wide(s, m))
 			f->since.read[m] = f->since.written[m] = false;
@@ -214,6 +215,8 @@ exchange(Spread *s, DType t, unsigned elements, bool wide)
 	if (*buffer < 0)
 		*buffer = (int)tir_add_buffer(s->to, name_cstr(s->to->names, wide ? "cluster" : "exchange"), t, true);
 	TirBuffer *b = &s->to->buffer.at[*buffer];
+	if (wide && b->shared && b->shared != elements) /* all of which are waited for */
+		bug(s->arena, "spread: blocks hand %u elements, and %u", b->shared, elements);
 	b->shared = b->shared > elements ? b->shared : elements;
 	b->wide = wide;
 	return (unsigned)*buffer;
@@ -226,9 +229,9 @@ spread_exchange(Spread *s, DType t, unsigned elements)
 }
 
 unsigned
-spread_cluster_exchange(Spread *s, DType t)
+spread_cluster_exchange(Spread *s, DType t, unsigned each)
 {
-	return exchange(s, t, s->blocks, true);
+	return exchange(s, t, each * s->blocks, true);
 }
 
 static ValId
@@ -259,6 +262,49 @@ spread_get(Spread *s, unsigned buffer, ValId rank, ValId at)
 	return tir_load(s->to, shared_view(s, buffer), index, 0, 0, 0);
 }
 
+/* Registers r .. r + n - 1 as one vector. */
+static ValId
+joined(Spread *s, const Regs *v, unsigned r, unsigned n, DType t)
+{
+	return n > 1 ? tir_emit(s->to, OP_JOIN, tir_vector(t, n), 0, v->reg + r, n) : v->reg[r];
+}
+
+/* How many registers go to memory at once. */
+static unsigned
+at_once(DType t, unsigned n)
+{
+	unsigned bits = dtype_info[t].bits, most = t == DT_BOOL || bits < 8 ? 1 : 128 / bits;
+	return n < most ? n : most;
+}
+
+void
+spread_put_row(Spread *s, unsigned buffer, ValId at, const Regs *v)
+{
+	DType t = s->to->buffer.at[buffer].dtype;
+	unsigned n = at_once(t, v->n);
+	note_access(s, buffer, true, 0);
+	for (unsigned r = 0; r < v->n; r += n) {
+		ValId index = tir_binary(s->to, OP_ADD, at, spread_int(s, r));
+		tir_store(s->to, shared_view(s, buffer), joined(s, v, r, n, t), &index, 0, n > 1 ? TIR_LANES_ALONG(0) : 0);
+	}
+}
+
+Regs
+spread_get_row(Spread *s, unsigned buffer, ValId at, unsigned count)
+{
+	DType t = s->to->buffer.at[buffer].dtype;
+	Regs out = spread_regs(s, count);
+	unsigned n = at_once(t, count);
+	note_access(s, buffer, false, 0);
+	for (unsigned r = 0; r < count; r += n) {
+		ValId index = tir_binary(s->to, OP_ADD, at, spread_int(s, r));
+		ValId x = tir_load(s->to, shared_view(s, buffer), &index, 0, n > 1 ? TIR_LANES_ALONG(0) : 0, n > 1 ? n : 0);
+		for (unsigned i = 0; i < n; i++)
+			out.reg[r + i] = n > 1 ? tir_emit(s->to, OP_LANE, tir_scalar(t), i, &x, 1) : x;
+	}
+	return out;
+}
+
 /* Each block of the cluster has put its element for each of them. */
 void
 spread_handed(Spread *s, unsigned buffer)
@@ -267,6 +313,7 @@ spread_handed(Spread *s, unsigned buffer)
 	if (dtype_info[s->to->buffer.at[buffer].dtype].bits > 32)
 		return;
 	tir_emit(s->to, OP_BARRIER, (TirType){0}, TIR_HANDED(buffer), NULL, 0);
+	s->anew += s->anew > 0;
 	for (unsigned m = 0; m < s->nmemory; m++)
 		if (reach_of(s, m) != REACH_CLUSTER)
 			f->since.read[m] = f->since.written[m] = false;
@@ -351,8 +398,17 @@ is_one(const TirKernel *k, ValId v)
 	return p->op == OP_CONST && p->imm.i == 1;
 }
 
+static bool
+same_in_groups(const Regs *v, unsigned n)
+{
+	for (unsigned r = 0; r < v->n; r++)
+		if (v->reg[r] != v->reg[r - r % n])
+			return false;
+	return true;
+}
+
 /* How many lanes side by side are one access: those of a group, if they are in a row from a multiple of
- * their number on and all have the same mask. At most 16 bytes. */
+ * their number on and all have the same mask and other indices. At most 16 bytes. */
 static unsigned
 together(const Spread *s, const Access *a)
 {
@@ -363,14 +419,22 @@ together(const Spread *s, const Access *a)
 	while (n * bytes > 16)
 		n /= 2;
 	for (unsigned k = 0; k < a->rank; k++)
-		if (tir_inst(s->from, a->index[k])->type.lanes)
+		if (!same_in_groups(&s->map[a->index[k]], n))
 			return 1;
 	unsigned fits = index_divisor(s, a->index[a->along], n);
 	n = fits < n ? fits : n;
-	for (unsigned r = 0; a->mask && r < s->map[a->mask].n; r++)
-		if (s->map[a->mask].reg[r] != s->map[a->mask].reg[r - r % n])
-			return 1;
-	return n;
+	return !a->mask || same_in_groups(&s->map[a->mask], n) ? n : 1;
+}
+
+/* What the lane of register r adds to the index along the lanes. */
+static ValId
+lane_along(Spread *s, unsigned lanes, unsigned r)
+{
+	if (!s->columns)
+		return spread_number(s, lanes, r, 0, DT_I64);
+	unsigned group = spread_group(s, lanes);
+	ValId first = tir_binary(s->to, OP_IMOD, spread_number(s, lanes, 0, 0, DT_I64), spread_int(s, s->columns));
+	return tir_binary(s->to, OP_ADD, first, spread_int(s, r % group));
 }
 
 /* The indices of register r on. */
@@ -381,7 +445,7 @@ index_at(Spread *s, const Access *a, unsigned r, ValId *index)
 		const Regs *i = &s->map[a->index[k]];
 		index[k] = i->reg[i->n > 1 ? r : 0];
 		if (a->along == (int)k && a->lanes)
-			index[k] = tir_binary(s->to, OP_ADD, index[k], spread_number(s, a->lanes, r, 0, DT_I64));
+			index[k] = tir_binary(s->to, OP_ADD, index[k], lane_along(s, a->lanes, r));
 	}
 }
 
@@ -389,6 +453,16 @@ static ValId
 mask_at(const Spread *s, const Access *a, unsigned r)
 {
 	return a->mask ? s->map[a->mask].reg[s->map[a->mask].n > 1 ? r : 0] : 0;
+}
+
+/* Whether register r is loaded from where the one before it is. */
+static bool
+as_before(const Spread *s, const Access *a, unsigned r)
+{
+	bool same = r && a->along < 0 && (!a->mask || s->map[a->mask].n == 1 || s->map[a->mask].reg[r] == s->map[a->mask].reg[r - 1]);
+	for (unsigned k = 0; same && k < a->rank; k++)
+		same = s->map[a->index[k]].n == 1 || s->map[a->index[k]].reg[r] == s->map[a->index[k]].reg[r - 1];
+	return same;
 }
 
 Regs
@@ -401,19 +475,16 @@ spread_load(Spread *s, ValId v)
 	ValId view = s->map[a.view].reg[0], index[TIR_MAX_RANK];
 	note_access(s, a.buffer, false, way_of(s, v));
 	for (unsigned r = 0; r < out.n; r += n) {
+		if (as_before(s, &a, r)) {
+			out.reg[r] = out.reg[r - 1];
+			continue;
+		}
 		index_at(s, &a, r, index);
 		ValId x = tir_load(s->to, view, index, mask_at(s, &a, r), n > 1 ? a.flags : 0, n > 1 ? n : 0);
 		for (unsigned i = 0; i < n; i++)
 			out.reg[r + i] = n > 1 ? tir_emit(s->to, OP_LANE, tir_scalar(a.dtype), i, &x, 1) : x;
 	}
 	return out;
-}
-
-/* Registers r .. r + n - 1 as one vector. */
-static ValId
-joined(Spread *s, const Regs *v, unsigned r, unsigned n, DType t)
-{
-	return n > 1 ? tir_emit(s->to, OP_JOIN, tir_vector(t, n), 0, v->reg + r, n) : v->reg[r];
 }
 
 void

@@ -358,7 +358,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	text_init(&log, a);
 	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = by.roles,
 	                 .warp_mma = by.roles || by.warps, .roles_tile = (uint8_t)(by.roles ? by.tile : 0),
-	                 .warps_tile = (uint8_t)(by.roles ? 0 : by.tile), .remarks = true, .verify_each = true, .part_terms = c.part_terms,
+	                 .warps_tile = (uint8_t)(by.roles ? 0 : by.tile), .remarks = true, .verify_each = true, .part_terms = c.part_terms, .cluster = c.cluster,
 	                 .least_tile = f->least_tile};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpOptions io = f->interp;
@@ -381,6 +381,8 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->once = p->kernel.at[0].plan.once > 0;
 	out->posts = got.posts;
 	out->threads = got.threads;
+	out->columns = got.ran ? got.ran->plan.columns : 0;
+	out->cluster = got.ran ? got.ran->plan.cluster : 0;
 	out->kernels = p->kernel.n;
 	out->members = p->kernel.at[0].plan.nnode;
 	out->remarks = text_get(&log);

@@ -17,7 +17,8 @@ typedef struct {
 	uint64_t seed;
 	uint64_t splits;             /* added to a configuration's seed of splits, where it has one */
 	bool any_fault;              /* of several faults any may be the first */
-	uint32_t part_terms;         /* as PassOptions has it */
+	uint32_t part_terms;         /* as PassOptions has them */
+	uint16_t cluster;
 } Case;
 
 typedef void CaseFn(Case *c);
@@ -56,6 +57,7 @@ typedef struct {
 	bool warps;
 	unsigned threads;          /* of a block of the kernel that ran last */
 	unsigned tile, group;      /* of the kernel that ran first: rows of a tile of threads, elements read at once; 0: none */
+	unsigned columns, cluster; /* of the kernel that ran first: of rows of lanes, and blocks that take a task together */
 	unsigned ahead;            /* how many of its views are fetched some turns before they are read */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;

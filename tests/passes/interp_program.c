@@ -339,17 +339,20 @@ run_kernel(Interp *r, const Kernel *k)
 	return run_split(r, k, &run, 0, r->ahead, 4) && run_split(r, k, &run, r->ahead, ntask, 4);
 }
 
-/* Of kernel k and those that do the same, up to `next`, one that takes these sizes: the first, or any. `next`: none. */
+/* Of kernel k and those that do the same, up to `next`, one that takes these sizes: the first, or any. `next`: none, or those
+ * that do the same one by one. */
 static uint32_t
 choose_form(Interp *r, uint32_t k, uint32_t *next)
 {
 	uint32_t takes[KERNEL_FORMS], n = 0;
 	*next = k;
 	do {
-		if (launch_value(r, r->p->kernel.at[*next].ntask) > 0 && n < KERNEL_FORMS)
+		if (launch_value(r, r->p->kernel.at[*next].ntask) > 0 && n + 1 < KERNEL_FORMS)
 			takes[n++] = *next;
 		++*next;
 	} while (*next < r->p->kernel.n && r->p->kernel.at[*next].alternative);
+	if (n && r->o.split % 5 == 1 && program_covers(r->p, takes[0]))
+		takes[n++] = *next;
 	return n == 0 ? *next : takes[r->o.split % 5 == 1 ? next_random(r) % n : 0];
 }
 

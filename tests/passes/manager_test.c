@@ -332,6 +332,7 @@ test_kernel_plans(void **state)
 		{"rowred lanes=4096 unroll=1 threads=128 group=4 held nodes=%7", NULL},
 		{"rowred lanes=131072 unroll=1 threads=512 group=8 cluster=8 resident=1 held nodes=%7", NULL},
 		{"colred lanes=32 unroll=1 threads=32 group=1 short nodes=%7", NULL},
+		{"colred lanes=131072 unroll=1 threads=512 group=8 cluster=8 columns=64 resident=2 held nodes=%7", NULL},
 		{"scan lanes=4096 unroll=1 threads=256 group=4 resident=5 posts=16384 nodes=%7", NULL},
 		{"scan lanes=4096 unroll=1 threads=256 group=4 posts= nodes=%7", "expected threads=N group=N before the nodes"},
 		{"map lanes=4096 unroll=1 threads=256 group=8 nodes=%7,%8", NULL},

@@ -228,6 +228,47 @@ scans(void **state)
 	each_shape(state, false, scan_of);
 }
 
+/* Rows of columns, folded into one, by halves that can't change places, which all rows take from themselves; what the columns
+ * of a row beyond the last have is left out. */
+static void
+fold_columns(void **state, const Shape *s, unsigned columns)
+{
+	ValId x, in, out, views[2];
+	fixture_teardown(state);
+	fixture_setup(state);
+	Fixture *f = *state;
+	GUARD(f);
+	TirKernel *k = block_kernel(f, &(Shape){s->threads, s->group, s->threads * s->group * (s->cluster ? s->cluster : 1), s->cluster}, &x, &in, &out);
+	k->columns = (uint16_t)columns;
+	ValId zero = tir_int(k, DT_I64, 0), c = tir_int(k, DT_I64, columns);
+	const ValId extent[2] = {tir_int(k, DT_I64, s->lanes / columns), c}, stride[2] = {c, tir_int(k, DT_I64, 1)};
+	for (unsigned b = 0; b < 2; b++)
+		views[b] = tir_view(k, b, 2, extent, stride);
+	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I64, s->lanes), s->group > 1 ? s->group : 0, NULL, 0);
+	const ValId at[2] = {tir_binary(k, OP_IDIV, iota, c), zero};
+	ValId mask = tir_binary(k, OP_LT, tir_binary(k, OP_IMOD, iota, c), tir_int(k, DT_I64, columns - s->group));
+	ValId all = tir_load(k, views[0], at, mask, TIR_LANES_ALONG(1), s->lanes), v = all;
+	for (unsigned n = s->lanes; n > columns; n /= 2) {
+		ValId lo, hi;
+		tir_halves(k, v, &lo, &hi);
+		v = tir_binary(k, OP_SUB, lo, tir_binary(k, OP_MUL, hi, tir_float(k, DT_F32, 0.75)));
+	}
+	for (unsigned n = columns; n < s->lanes; n *= 2)
+		v = tir_emit(k, OP_WEAVE, tir_vector(DT_F32, 2 * n), 2 * (int64_t)__builtin_ctz(n), (ValId[]){v, v}, 2);
+	tir_store(k, views[1], tir_binary(k, OP_SUB, all, v), at, 0, TIR_LANES_ALONG(1));
+	same(f, k);
+}
+
+static void
+columns(void **state)
+{
+	static const Shape row[] = {{64, 1, 512, 0},  {64, 4, 1024, 0}, {128, 8, 2048, 0}, {64, 2, 512, 2}, {256, 1, 2048, 4},
+	                            {256, 4, 2048, 2}, {32, 1, 64, 0},   {32, 4, 128, 0},   {128, 1, 512, 4}};
+	for (unsigned n = 0; n < sizeof row / sizeof *row; n++)
+		for (unsigned c = TIR_WARP; c * (row[n].cluster ? row[n].cluster : 1) <= row[n].threads; c *= 2)
+			fold_columns(state, &row[n], c);
+}
+
 /* --- barriers --- */
 
 /* A fold of all lanes, `folds` times in each task: the blocks of a cluster have read what the first handed to them when
@@ -314,15 +355,19 @@ barriers(void **state)
 /* Two blocks: s is reached by both, o is each one's own; y's element is %11, that of the other block's thread %13. */
 #define CLUSTER                                                                                                       \
 	"kernel k threads 32 by 1 cluster 2\nbuffer 0 y : f32 written\nbuffer 1 s : f32 written shared 32 wide\n"       \
-	"buffer 2 o : f32 written shared 32\n{\n"                                                                        \
+	"buffer 2 o : f32 written shared 32\nbuffer 3 h : f32 written shared 2 wide\nbuffer 4 m : f32 written shared 4 wide\n{\n" \
 	"  %1:i64 = thread\n  %2:i64 = const 32\n  %3:i64 = const 1\n  %4:i64 = const 2\n  %5 = buffer 0\n"             \
 	"  %6:i64 = const 64\n  %7:f32 = view %5, %6, %3\n  %8 = buffer 1\n  %9:f32 = view %8, %4, %2, %2, %3\n"        \
 	"  %10:i64 = rank\n  %11:i64 = * %10, %2\n  %12:i64 = + %11, %1\n  %13:i64 = - %3, %10\n  %14:f32 = cast %12\n" \
 	"  %15 = buffer 2\n  %16:f32 = view %15, %2, %3\n  %17:i64 = const 31\n  %18:i64 = - %17, %1\n"
 
-/* Each block has an element for each of both. */
-#define HANDED "%20:bool = < %1, %4 %21 = store %9, %14, %1, %10, %20 masked "
-#define HANDED_AFTER "%21:bool = < %1, %4 %22 = store %9, %14, %1, %10, %21 masked "
+/* Each block has an element of h for each of both. */
+#define HANDED "%20 = buffer 3 %21:f32 = view %20, %4, %4, %4, %3 %22:bool = < %1, %4 %23 = store %21, %14, %1, %10, %22 masked "
+#define HANDED_AFTER "%21 = buffer 3 %22:f32 = view %21, %4, %4, %4, %3 %23:bool = < %1, %4 %24 = store %22, %14, %1, %10, %23 masked "
+/* And of m, where each has two. */
+#define HANDED_HALF                                                                                                             \
+	"%20 = buffer 4 %21:i64 = const 4 %22:f32 = view %20, %4, %21, %21, %3 %23:bool = < %1, %4 %24:i64 = * %10, %4 %25 = store " \
+	"%22, %14, %1, %24, %23 masked "
 
 #define POSTS                                                                                                         \
 	"kernel k threads 32 by 1\nbuffer 0 w : u64 written posted\n{\n  %1:i64 = thread\n  %2:i64 = const 32\n"       \
@@ -403,15 +448,17 @@ finds_in_clusters(void **state)
 		 "kernel k: %24 store: thread 0 writes byte 252 of y, which another block read since the last barrier of the cluster"},
 		{"%20 = store %7, %14, %1", "kernel k: %20 store: thread 32 writes byte 0 of y, which thread 0 wrote since the last barrier"},
 		{"%20:f32 = load %9, %13, %1", "kernel k: %20 load: thread 0 reads byte 128 of s, which nobody wrote"},
-		{HANDED "%22 = barrier 3 %23:f32 = load %9, %10, %13 %24 = store %7, %23, %12", NULL},
-		{HANDED "%22 = barrier %23:f32 = load %9, %10, %13",
-		 "kernel k: %23 load: thread 0 reads byte 4 of s, which thread 32 wrote since the last barrier of the cluster"},
-		{HANDED "%22 = barrier 3 %23 = barrier 3", "kernel k: %23 barrier: the element of block 0 has not come to block 0"},
-		{"%20 = barrier 3", "kernel k: %20 barrier: the element of block 0 has not come to block 0"},
-		{"%20 = store %7, %14, %12 " HANDED_AFTER "%23 = barrier 3 %24:i64 = * %13, %2 %25:i64 = + %24, %1 %26:f32 = load %7, %25",
-		 "kernel k: %26 load: thread 0 reads byte 128 of y, which thread 32 wrote since the last barrier of the cluster"},
+		{HANDED "%24 = barrier 5 %25:f32 = load %21, %10, %13 %26 = store %7, %25, %12", NULL},
+		{HANDED "%24 = barrier %25:f32 = load %21, %10, %13",
+		 "kernel k: %25 load: thread 0 reads byte 4 of h, which thread 32 wrote since the last barrier of the cluster"},
+		{HANDED "%24 = barrier 5 %25 = barrier 5", "kernel k: %25 barrier: an element of block 0 has not come to block 0"},
+		{"%20 = barrier 5", "kernel k: %20 barrier: an element of block 0 has not come to block 0"},
+		{HANDED_HALF "%26 = barrier 6", "kernel k: %26 barrier: an element of block 0 has not come to block 0"},
+		{HANDED_HALF "%26:i64 = + %24, %3 %27 = store %22, %14, %1, %26, %23 masked %28 = barrier 6", NULL},
+		{"%20 = store %7, %14, %12 " HANDED_AFTER "%25 = barrier 5 %26:i64 = * %13, %2 %27:i64 = + %26, %1 %28:f32 = load %7, %27",
+		 "kernel k: %28 load: thread 0 reads byte 128 of y, which thread 32 wrote since the last barrier of the cluster"},
 		{"%20 = barrier 2", "kernel k: %20 barrier: is for no elements of blocks"},
-		{"%20 = barrier 5", "kernel k: %20 barrier: is for no buffer"},
+		{"%20 = barrier 7", "kernel k: %20 barrier: is for no buffer"},
 		{"%20:f32 = view %8, %6, %3", "kernel k: %20 view: is not by rank and element"},
 	};
 	find_each(state, CLUSTER, row, sizeof row / sizeof *row);
@@ -420,7 +467,7 @@ finds_in_clusters(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(barriers),
+	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(columns), TEST(barriers),
 	                                   TEST(barriers_of_clusters), TEST(finds), TEST(finds_in_clusters), TEST(finds_posts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,13 @@ point_const(Point *l, const Expr *p)
 	return (PointVal){.re = dtype_is_float(t) ? tir_float(l->tir, t, p->imm.f) : tir_int(l->tir, t, p->imm.i)};
 }
 
+ValId
+point_lanes(Point *l, DType t)
+{
+	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(t, l->lanes), 0, NULL, 0);
+	return l->tir->columns ? tir_binary(l->tir, OP_IMOD, iota, tir_int(l->tir, t, l->tir->columns)) : iota;
+}
+
 static PointVal
 point_axis(Point *l, unsigned k, PointAt at)
 {
@@ -81,8 +88,7 @@ point_axis(Point *l, unsigned k, PointAt at)
 		bug(l->g->arena, "axis %u is not open", k);
 	if (at == AT_BASE || !(l->lane_axes >> k & 1))
 		return (PointVal){.re = l->axis[k]};
-	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
-	return (PointVal){.re = tir_binary(l->tir, OP_ADD, l->axis[k], iota)};
+	return (PointVal){.re = tir_binary(l->tir, OP_ADD, l->axis[k], point_lanes(l, DT_I64))};
 }
 
 static PointVal
@@ -213,8 +219,7 @@ lane_match(Point *l, ExprId e, const PointVal *arg)
 	bool first = l->varies.at[number_of(l, expr_arg(l->g, e, 0))] == VARY_UNIT;
 	ValId lane = tir_binary(l->tir, OP_SUB, arg[first].re, arg[!first].re);
 	lane = tir_binary(l->tir, OP_MIN, tir_cast(l->tir, DT_U64, lane), tir_int(l->tir, DT_U64, l->lanes));
-	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_U32, l->lanes), 0, NULL, 0);
-	return (PointVal){.re = tir_binary(l->tir, (Op)expr_get(l->g, e)->op, iota, tir_cast(l->tir, DT_U32, lane))};
+	return (PointVal){.re = tir_binary(l->tir, (Op)expr_get(l->g, e)->op, point_lanes(l, DT_U32), tir_cast(l->tir, DT_U32, lane))};
 }
 
 static PointVal

@@ -98,6 +98,7 @@ typedef struct Point {
 	bool unit;               /* last strides of parameters and results are 1: their binds say so */
 	unsigned lanes;          /* 0: points */
 	uint32_t lane_axes;      /* with lanes: the axes that vary by lane when they are open, as bits */
+	uint32_t row_axes;       /* of rows of columns: the axes along the rows, whose values are vectors */
 	unsigned ahead;          /* 1 + an axis whose values to come will be read; 0: none */
 	unsigned ahead_by;       /* 1: the next one when this one's loops are through; more: so many turns from now */
 	ValId ahead_rows;        /* with ahead, not 0: so many values further on, as the kernel runs */
@@ -171,6 +172,8 @@ void point_release_axis(Point *l, uint32_t mark, unsigned axis);
 PointHidden point_hide(Point *l);
 void point_show(Point *l, const PointHidden *hidden);
 
+/* What each lane adds to the value of the axis along the lanes. */
+ValId point_lanes(Point *l, DType t);
 /* The axis along the lanes, when there is one. */
 int point_lane_axis(const Point *l);
 

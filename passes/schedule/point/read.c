@@ -58,8 +58,7 @@ typedef struct {
 static ValId
 lane_values(Point *l, ValId base)
 {
-	ValId iota = tir_emit(l->tir, OP_IOTA, tir_vector(DT_I64, l->lanes), 0, NULL, 0);
-	return tir_binary(l->tir, OP_ADD, base, iota);
+	return tir_binary(l->tir, OP_ADD, base, point_lanes(l, DT_I64));
 }
 
 static ReadAt

@@ -31,6 +31,8 @@ vary_sum(Op op, uint8_t a, uint8_t b)
 		return VARY_NOT;
 	if (a == VARY_UNIT && b == VARY_NOT)
 		return VARY_UNIT;
+	if ((a == VARY_NOT || a == VARY_ROWS) && (b == VARY_NOT || b == VARY_ROWS))
+		return VARY_ROWS;
 	return op == OP_ADD && a == VARY_NOT ? b : VARY_ANY;
 }
 
@@ -41,16 +43,19 @@ vary(Point *l, ExprId e)
 	if (!l->lanes)
 		return VARY_NOT;
 	if (p->op == OP_AXIS)
-		return l->lane_axes >> p->ref & 1 ? VARY_UNIT : VARY_NOT;
+		return l->lane_axes >> p->ref & 1 ? VARY_UNIT : l->row_axes >> p->ref & 1 ? VARY_ROWS : VARY_NOT;
 	if (p->op == OP_ACC || p->op == OP_TOUCHED || p->op == OP_IVAR)
 		return VARY_ANY;
 	if ((p->op == OP_ADD || p->op == OP_SUB) && p->dtype == DT_I64)
 		return vary_sum((Op)p->op, l->varies.at[number_of(l, expr_arg(l->g, e, 0))],
 		                l->varies.at[number_of(l, expr_arg(l->g, e, 1))]);
-	for (unsigned k = 0; k < p->narg; k++)
-		if (l->varies.at[number_of(l, expr_arg(l->g, e, k))] != VARY_NOT)
-			return VARY_ANY;
-	return VARY_NOT;
+	uint8_t all = VARY_NOT;
+	for (unsigned k = 0; k < p->narg; k++) {
+		uint8_t v = l->varies.at[number_of(l, expr_arg(l->g, e, k))];
+		if (v != VARY_NOT)
+			all = v == VARY_ROWS && all != VARY_ANY ? VARY_ROWS : VARY_ANY;
+	}
+	return all;
 }
 
 bool

@@ -6,7 +6,8 @@
 
 enum {
 	VARY_NOT,  /* the same in all lanes */
-	VARY_UNIT, /* lane l has the value of lane 0 plus l */
+	VARY_UNIT, /* lane l has the value of lane 0 plus l, or plus its column */
+	VARY_ROWS, /* the same in all columns of a row of lanes */
 	VARY_ANY
 };
 

@@ -184,6 +184,27 @@ reduction_across(Point *l, Reduction *f)
 		reduction_join_lanes(l, f, l->lanes);
 }
 
+/* v, a row, in all rows of the point's lanes. */
+static ValId
+in_all_rows(Point *l, ValId v)
+{
+	while (v && tir_inst(l->tir, v)->type.lanes && tir_inst(l->tir, v)->type.lanes < l->lanes) {
+		const TirType t = tir_inst(l->tir, v)->type;
+		const ValId both[2] = {v, v};
+		v = tir_emit(l->tir, OP_WEAVE, tir_vector((DType)t.dtype, 2 * t.lanes), 2 * (int64_t)__builtin_ctz(t.lanes), both, 2);
+	}
+	return v;
+}
+
+void
+reduction_across_rows(Point *l, Reduction *f)
+{
+	fold_halves(l, f, l->lanes, l->tir->columns);
+	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other, &f->third};
+	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
+		*all[k] = in_all_rows(l, *all[k]);
+}
+
 /* --- prefixes --- */
 
 /* The accumulators of f, by lanes further on by this many, with units where there are none. */

@@ -76,6 +76,14 @@ apart_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
 	return (a.computed || (a.strided && r->nphase > 1) ? ADDRESS_WORDS : 0) + (a.waits || a.turns ? WAITING_WORDS : 0);
 }
 
+/* A group of a row's columns has one address, and rows are divided by the same. */
+unsigned
+apart_columns_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t along)
+{
+	Apart columns = find_apart(g, scratch, r, along), rows = find_apart(g, scratch, r, ((1u << r->nloop) - 1) << r->nrow);
+	return (columns.computed || columns.strided || rows.computed ? ADDRESS_WORDS : 0) + (rows.waits || rows.turns ? WAITING_WORDS : 0);
+}
+
 bool
 apart_turns(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
 {

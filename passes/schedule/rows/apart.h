@@ -6,6 +6,8 @@
 
 /* The words that each lane along these axes takes beside what it holds. */
 unsigned apart_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes);
+/* The same of lanes that are rows of columns, along the last row axis, where `along` is that axis. */
+unsigned apart_columns_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t along);
 /* Whether a function with branches of many steps is computed for each, as of an angle that may have any size. */
 bool apart_turns(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes);
 

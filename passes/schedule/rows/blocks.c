@@ -31,6 +31,7 @@ enum {
 	BUSY_UNITS = 160, /* of op_cost.h, for one lane: they take much longer than its bytes, from wherever */
 	BUSY_WARPS = 16, /* of a multiprocessor: as many as keep it busy */
 	COLUMN_THREADS = 128,
+	COLUMN_BYTES = 128, /* of a row of columns that are held: a line of memory */
 	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
 	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
 	POST_THREADS = 256, /* of a scan whose tasks are vectors */
@@ -69,7 +70,7 @@ note_width(void *user, ExprId e)
 	LaneAccess *a = user;
 	const Expr *p = expr_get(a->g, e);
 	if (p->op != OP_READ || !p->narg || (a->rows && (is_member(a->rows, p->ref) || is_kept(a->rows, e))) ||
-	    !(expr_axes(a->g, a->scratch, expr_arg(a->g, e, p->narg - 1u)) & a->lanes))
+	    !(expr_axes(a->g, a->scratch, expr_arg(a->g, e, p->narg - 1u)) & a->lanes) || (a->also && !(expr_axes(a->g, a->scratch, e) & a->also)))
 		return;
 	unsigned bytes = dtype_info[a->g->tensor.at[p->ref].dtype].bits / 8u;
 	a->widest = bytes > a->widest ? bytes : a->widest;
@@ -97,14 +98,14 @@ lane_axes(const Rows *r)
 }
 
 static unsigned
-group_of(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+group_of(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, uint32_t also)
 {
-	LaneAccess along = {.g = g, .scratch = scratch, .rows = r, .lanes = lanes, .widest = 1};
+	LaneAccess along = {.g = g, .scratch = scratch, .rows = r, .lanes = lanes, .also = also, .widest = 1};
 	for (unsigned m = 0; m < r->nmember; m++) {
 		const RowMember *x = &r->member[m];
 		unsigned bytes = dtype_info[g->tensor.at[x->t].dtype].bits / 8u;
 		lane_access_reads(&along, &x->node);
-		bool seldom = r->across && (x->across || x->parked); /* once a part, or not where rows are held */
+		bool seldom = (r->across && (x->across || x->parked)) || (also && !x->is_row); /* once a part, or not where rows are held */
 		if (x->stored && !seldom && (x->is_row || r->lanes_by_row) && bytes > along.widest)
 			along.widest = bytes;
 	}
@@ -180,7 +181,8 @@ note_held(void *user, ExprId e)
 {
 	Held *h = user;
 	const Expr *p = expr_get(h->g, e);
-	if (p->op == OP_READ && p->narg && (expr_axes(h->g, h->scratch, expr_arg(h->g, e, p->narg - 1u)) & h->lanes))
+	ExprId along = p->narg && !h->rows->lanes_by_row ? expr_arg(h->g, e, p->narg - 1u) : e; /* of columns, any subscript */
+	if (p->op == OP_READ && p->narg && (expr_axes(h->g, h->scratch, along) & h->lanes))
 		h->phases[p->ref] |= UINT32_C(1) << h->rows->member[h->member].phase;
 }
 
@@ -529,7 +531,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	BlockShapes out = {0};
 	ExprId cond = 0;
 	uint32_t along = lane_axes(r);
-	unsigned group = group_of(g, scratch, r, along), computed = computed_words(g, scratch, r, along);
+	unsigned group = group_of(g, scratch, r, along, 0), computed = computed_words(g, scratch, r, along);
 	unsigned words = held_words(g, scratch, r, along, computed);
 	bool loops = !r->lanes_by_row && has_lane_loops(r), known = lengths_known(g, scratch, r);
 	bool turns = apart_turns(g, scratch, r, along), apart = apart_words(g, scratch, r, along) > 0;
@@ -573,6 +575,64 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	if (long_sums_gain(g, r))
 		take_long_rows(&out, out.n);
 	add(&out, threads, 1, each)->resident = (uint16_t)(loops ? 1 : columns);
+	return out;
+}
+
+/* Whether all loops are phases of their own, from 0 to what is known at launch, and folds need no positions. */
+static bool
+may_hold_columns(const Graph *g, Arena *scratch, const Rows *r)
+{
+	for (unsigned k = 0; k < r->nloop; k++) {
+		const Expr *lo = expr_get(g, r->loop[k].lo);
+		if (lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_index(g, scratch, r->loop[k].hi) || expr_axes(g, scratch, r->loop[k].hi))
+			return false;
+	}
+	for (unsigned f = 0; f < r->nphase; f++)
+		if (r->phase[f].nloop > 1 || r->phase[f].nown)
+			return false;
+	for (unsigned m = 0; m < r->nmember; m++) {
+		const RowMember *x = &r->member[m];
+		if (x->side || x->scans || (x->is_row && x->node.nred) || x->node.nred > 1 || monoid_info[x->node.monoid].index)
+			return false;
+	}
+	return r->tmpl == TMPL_COLRED && r->lanes_by_row && !r->across && !r->block;
+}
+
+/* Of so many columns, by one block or by the most that a cluster may have; wide: of rows of whole lines. */
+static void
+add_columns(BlockShapes *out, const PassOptions *o, unsigned blocks, unsigned columns, unsigned group, unsigned each, unsigned registers)
+{
+	unsigned threads = held_threads();
+	if (columns < group || columns < TIR_WARP || columns * blocks > threads || (blocks > 1 && blocks > o->cluster))
+		return;
+	BlockShape *s = add(out, threads, group, each);
+	s->held = true;
+	s->columns = (uint16_t)columns;
+	s->cluster = (uint16_t)(blocks > 1 ? blocks : 0);
+	s->lanes *= blocks;
+	s->resident = (uint16_t)resident_blocks(threads, registers);
+}
+
+/* As many blocks as hold all rows of a line's columns; half a line where the most don't. */
+BlockShapes
+block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r)
+{
+	BlockShapes out = {0};
+	ExprId cond = 0;
+	if (!may_hold_columns(g, scratch, r))
+		return out;
+	uint32_t along = lane_axes(r), rows = ((1u << r->nloop) - 1) << r->nrow;
+	unsigned group = group_of(g, scratch, r, along, rows), computed = computed_words(g, scratch, r, along | rows);
+	unsigned words = held_words(g, scratch, r, rows, computed), each = HELD_LANES, line = group * COLUMN_BYTES / GROUP_BYTES;
+	if (apart_turns(g, scratch, r, along | rows) || only_computes(g, scratch, r, rows) || !ends_are_multiples(g, scratch, r, group, &cond))
+		return out;
+	while (each > group && each * (words + apart_columns_words(g, scratch, r, along)) > HELD_WORDS)
+		each /= 2;
+	unsigned registers = held_registers(g, scratch, r, rows, each);
+	line = line < TIR_WARP ? TIR_WARP : line;
+	for (unsigned blocks = 1; blocks <= TIR_MAX_CLUSTER; blocks *= blocks == 1 ? 4 : 2)
+		add_columns(&out, o, blocks, line, group, each, registers);
+	add_columns(&out, o, TIR_MAX_CLUSTER, line / 2, group, each, registers);
 	return out;
 }
 
@@ -664,6 +724,19 @@ suits_short(Graph *g, const Rows *r, const KernelPlan *p, ExprId lanes, ExprId n
 	return expr_binary(g, OP_AND, some, expr_binary(g, OP_LE, beyond, zero));
 }
 
+/* Whether the rows of lanes hold all rows, of which there are some, and their columns are not most of them missing. */
+static ExprId
+suits_columns(Graph *g, const Rows *r, const KernelPlan *p)
+{
+	ExprId one = expr_int(g, DT_I64, 1), half = expr_int(g, DT_I64, p->columns / 2);
+	ExprId cond = expr_binary(g, OP_LE, half, r->extent[r->nrow - 1]);
+	for (unsigned k = 0; k < r->nloop; k++) {
+		ExprId fits = expr_binary(g, OP_LE, r->loop[k].hi, expr_int(g, DT_I64, p->lanes / p->columns));
+		cond = expr_binary(g, OP_AND, cond, expr_binary(g, OP_AND, fits, expr_binary(g, OP_LE, one, r->loop[k].hi)));
+	}
+	return cond;
+}
+
 ExprId
 block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask)
 {
@@ -688,6 +761,8 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 		cond = suits_warps(g, scratch, r, lanes);
 	if (p->posts)
 		cond = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r));
+	if (p->columns)
+		cond = suits_columns(g, r, p);
 	if (p->once) {
 		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
 		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;

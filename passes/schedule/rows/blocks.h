@@ -7,7 +7,7 @@
 
 typedef struct {
 	uint32_t lanes;
-	uint16_t threads, group, cluster, resident;
+	uint16_t threads, group, cluster, columns, resident;
 	bool held, short_axis, long_sums; /* as in KernelPlan */
 	uint32_t once, posts;
 } BlockShape;
@@ -25,6 +25,7 @@ typedef struct {
 	Arena *scratch;
 	const Rows *rows; /* reads of its members, and kept ones, don't count; NULL: all do */
 	uint32_t lanes;   /* the axes along them */
+	uint32_t also;    /* not 0: what is accessed along one of these axes too */
 	unsigned widest;  /* bytes of the widest element so far, at least 1 */
 } LaneAccess;
 
@@ -35,6 +36,8 @@ unsigned lane_access_group(const LaneAccess *a);
 /* The shapes for planned rows, in the order in which a launch asks for one that suits; the last takes any
  * sizes and strides. `faulty`: by TensorId. */
 BlockShapes block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty);
+/* The same for columns that are held: none where they can't be. */
+BlockShapes block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r);
 /* Of blocks of a cluster that hold rows: how many rows further on the one is that is fetched ahead; 0: none is. */
 unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
 /* Whether it runs only where one strip has all columns. */

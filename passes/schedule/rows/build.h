@@ -172,7 +172,18 @@ void rows_read_next(RowBuild *b, unsigned phase, unsigned axis, ValId base, ValI
 bool rows_may_be_near(const RowBuild *b, unsigned phase);
 void rows_run_near(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer);
 
+/* --- columns that are held (columns.c) --- */
+/* The lanes whose columns are before `end`, which all phases mask. */
+ValId rows_columns_there(RowBuild *b, ValId end);
+/* A phase's one loop, as one vector of all rows. */
+void rows_run_columns(RowBuild *b, unsigned phase);
+/* Those lanes that store what a column has one of. */
+ValId rows_first_row(RowBuild *b);
+
 /* --- phases (phase.c) --- */
+/* One iteration: every member, for each of the copies. What the range tells, behind the loop. */
+void rows_phase_point(RowBuild *b, unsigned phase, unsigned lane_axis, ValId base, ValId position);
+void rows_put_touched(RowBuild *b, unsigned phase, ValId lo, ValId hi);
 /* All phases of the row, or of ncopy vectors of rows, at the point; but for the last one, where rows trail. */
 void rows_run_phases(RowBuild *b, unsigned ncopy);
 void rows_run_phase(RowBuild *b, unsigned phase);

@@ -40,8 +40,12 @@ rows_deliver(RowBuild *b, RowMember *m, PointVal v)
 	ValId p[TG_MAX_RANK];
 	arg->value[l->copy] = v;
 	member_point(b, m, p);
+	ValId mask = l->mask;
+	if (b->kernel->plan.columns && !m->is_row)
+		l->mask = rows_first_row(b);
 	if (m->stored)
 		point_store(l, m->t, v, p, member_lane(b, m));
+	l->mask = mask;
 	if (m->panel)
 		point_put_panel(l, m->t, v, p, member_lane(b, m));
 }
@@ -79,7 +83,8 @@ rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position)
 		element_term(l, f, position, always);
 		return;
 	}
-	ValId keep = rows_folds_by_lane(b, m) && !BUG(row_tail_terms) ? l->mask : 0;
+	bool by_lane = rows_folds_by_lane(b, m) || b->kernel->plan.columns;
+	ValId keep = by_lane && !BUG(row_tail_terms) ? l->mask : 0;
 	if (!all) {
 		PointVal guard = point_value(l, m->node.guard, always);
 		reduction_join(l, f, guard);

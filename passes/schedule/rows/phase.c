@@ -127,9 +127,8 @@ is_held(const RowBuild *b, unsigned phase)
 	return rows_phase_is_held(b->r, b->kernel->plan.held, phase);
 }
 
-/* One iteration: every member, for each of the copies. */
-static void
-phase_point(RowBuild *b, unsigned phase, unsigned lane_axis, ValId base, ValId position)
+void
+rows_phase_point(RowBuild *b, unsigned phase, unsigned lane_axis, ValId base, ValId position)
 {
 	Point *l = b->l;
 	for (unsigned c = 0; c < b->ncopy; c++) {
@@ -167,8 +166,8 @@ phase_point(RowBuild *b, unsigned phase, unsigned lane_axis, ValId base, ValId p
 }
 
 /* Nor is what the range tells carried: it is put in when the loop is behind. */
-static void
-put_touched(RowBuild *b, unsigned phase, ValId lo, ValId hi)
+void
+rows_put_touched(RowBuild *b, unsigned phase, ValId lo, ValId hi)
 {
 	ValId some = 0;
 	for (unsigned k = 0; k < b->r->nmember; k++)
@@ -315,7 +314,7 @@ scalar_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 	bool seldom = turns <= LAST_TURNS || !range_known(b, phase, b->r->phase[phase].loop[level]);
 	bool few = turns > 1 && turns <= FEW_TURNS && seldom && only_folds(b, phase); /* which would wait for one another */
 	scalar_turns(b, phase, level, position, range, few ? LAST_TURNS : 1, few);
-	put_touched(b, phase, lo, hi);
+	rows_put_touched(b, phase, lo, hi);
 }
 
 /* One vector, of all iterations or at the place of a loop. */
@@ -323,7 +322,7 @@ static void
 block_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId *range, ValId outer)
 {
 	b->l->mask = point_block_mask(b->l, base, range[1]);
-	phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
+	rows_phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
 	b->l->mask = 0;
 }
 
@@ -335,7 +334,7 @@ only_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId *
 	ValId end = tir_binary(k, OP_ADD, base, rows_int(b, b->l->lanes));
 	tir_if(k, tir_binary(k, OP_LE, end, range[1]));
 	uint32_t mark = point_mark(b->l);
-	phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
+	rows_phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
 	point_release(b->l, mark);
 	tir_else(k, NULL, 0);
 	block_point(b, phase, axis, base, range, outer);
@@ -359,7 +358,7 @@ block_vectors(RowBuild *b, unsigned phase, unsigned axis, ValId from, ValId to, 
 	if (masked)
 		block_point(b, phase, axis, base, range, outer);
 	else
-		phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
+		rows_phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
 	rows_pack_phase(b, phase, carried);
 	tir_end_for(l->tir, carried, n);
 	rows_unpack_phase(b, phase, carried);
@@ -397,7 +396,7 @@ block_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId
 	} else {
 		block_parts(b, phase, axis, range, outer, back);
 	}
-	put_touched(b, phase, lo, hi);
+	rows_put_touched(b, phase, lo, hi);
 }
 
 /* Iterations from..to in steps of `copies` vectors. */
@@ -420,7 +419,7 @@ rows_vector_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range,
 	}
 	ValId position = b->near ? tir_cast(l->tir, DT_I32, tir_binary(l->tir, OP_SUB, base, b->near))
 	                         : rows_next_position(b, phase, outer, base, lo, hi);
-	phase_point(b, phase, axis, base, position);
+	rows_phase_point(b, phase, axis, base, position);
 	l->mask = 0;
 	rows_pack_phase(b, phase, carried);
 	tir_end_for(l->tir, carried, n);
@@ -576,7 +575,7 @@ lane_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
 		end_vectors(b, phase, axis, tail, copies, position);
 	}
 	b->ncopy = rows_phase_copies(b, phase);
-	put_touched(b, phase, lo, hi);
+	rows_put_touched(b, phase, lo, hi);
 }
 
 static void
@@ -584,9 +583,11 @@ phase_loops_from(RowBuild *b, unsigned phase, unsigned level, ValId position)
 {
 	const RowPhase *p = &b->r->phase[phase];
 	if (level == p->nloop)
-		phase_point(b, phase, b->r->lanes_by_row ? rows_lane_axis(b) : ROWS_NO_AXIS, b->base, position);
+		rows_phase_point(b, phase, b->r->lanes_by_row ? rows_lane_axis(b) : ROWS_NO_AXIS, b->base, position);
 	else if (p->lanes && level + 1u == p->nloop)
 		lane_loop(b, phase, level, position);
+	else if (b->kernel->plan.columns)
+		rows_run_columns(b, phase);
 	else
 		scalar_loop(b, phase, level, position);
 }
@@ -603,6 +604,8 @@ finish_fold(RowBuild *b, unsigned k, unsigned value)
 			reduction_merge(l, rows_fold(b, k, 0, value), rows_fold(b, k, c, value));
 	if (by_lane)
 		reduction_across(l, rows_fold(b, k, 0, value));
+	if (b->kernel->plan.columns)
+		reduction_across_rows(l, rows_fold(b, k, 0, value));
 	if (value && touched_together(b, m))
 		rows_fold(b, k, 0, value)->touched = rows_fold(b, k, 0, 0)->touched;
 	for (unsigned c = 0; c < (by_lane ? 1 : b->ncopy); c++) {
@@ -698,7 +701,7 @@ rows_run_phase(RowBuild *b, unsigned phase)
 	/* the first phase waits for memory, the others compute on what it brought */
 	b->l->ahead_by = 1;
 	b->l->ahead = phase > 0 && r->phase[phase].lanes && !r->lanes_by_row && !b->kernel->plan.threads ? r->nrow : 0;
-	unsigned rows = is_held(b, phase) ? block_rows_ahead(b->l->g, b->l->scratch, r, &b->kernel->plan) : 0;
+	unsigned rows = is_held(b, phase) && !r->lanes_by_row ? block_rows_ahead(b->l->g, b->l->scratch, r, &b->kernel->plan) : 0;
 	if (rows) {
 		b->l->ahead = r->nrow;
 		b->l->ahead_by = rows;
@@ -771,6 +774,6 @@ rows_fold_turns(RowBuild *b, unsigned phase, const ValId *range)
 void
 rows_finish_folds(RowBuild *b, unsigned phase, ValId lo, ValId hi)
 {
-	put_touched(b, phase, lo, hi);
+	rows_put_touched(b, phase, lo, hi);
 	finish_folds(b, phase);
 }

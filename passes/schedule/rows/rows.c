@@ -25,7 +25,7 @@ static int64_t
 strip_points(const RowBuild *b)
 {
 	if (b->kernel->plan.threads)
-		return b->kernel->plan.lanes;
+		return b->kernel->plan.columns ? b->kernel->plan.columns : b->kernel->plan.lanes;
 	if (b->r->ntile)
 		return SQUARE_POINTS;
 	return b->r->block ? BLOCK_POINTS : b->r->tmpl == TMPL_MAP ? STRIP_POINTS : (int64_t)b->kernel->plan.unroll * b->kernel->plan.lanes;
@@ -162,7 +162,7 @@ run_strip(RowBuild *b, ValId begin, ValId end)
 			rows_run_tile(b, begin, end);
 			return;
 		}
-		l->mask = point_block_mask(l, begin, end);
+		l->mask = b->kernel->plan.columns ? rows_columns_there(b, end) : point_block_mask(l, begin, end);
 		if (b->r->nkept)
 			rows_load_kept(b);
 		run_rows(b, 1);
@@ -281,6 +281,8 @@ declare(RowBuild *b)
 		if (lo->op == OP_CONST && lo->imm.i >= 0)
 			l->run[r->nrow + k] = r->loop[k].hi;
 	}
+	if (b->kernel->plan.columns)
+		l->row_axes = ((1u << r->nloop) - 1) << r->nrow;
 	for (unsigned k = 0; k < r->nrow; k++) {
 		l->run[k] = r->extent[k];
 		point_launch_expr(l, r->extent[k]);
@@ -346,6 +348,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		kernel->tir->threads = plan->threads;
 		kernel->tir->group = plan->group;
 		kernel->tir->cluster = plan->cluster;
+		kernel->tir->columns = plan->columns;
 		kernel->tir->resident = plan->resident;
 	}
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);

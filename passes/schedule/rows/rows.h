@@ -111,11 +111,11 @@ typedef struct {
 	bool blocks, held;  /* of a GPU; KernelPlan.held */
 } RowsFacts;
 
-/* Whether the phase is one vector: what it reads and computes is there for the next ones. */
+/* Whether the phase is one vector, of a row or of rows of columns: what it reads and computes is there for the next ones. */
 static inline bool
 rows_phase_is_held(const Rows *r, bool held, unsigned phase)
 {
-	return held && r->phase[phase].lanes && r->phase[phase].nloop == 1;
+	return held && (r->phase[phase].lanes || r->lanes_by_row) && r->phase[phase].nloop == 1;
 }
 
 /* Whether node t can be a member at all. */
