@@ -98,7 +98,8 @@ rows_begin_fold(RowBuild *b, RowMember *m)
 {
 	rows_enter(b, m);
 	Reduction f = reduction_begin(b->l);
-	if (m->scans && expr_is_true(b->l->g, m->node.guard) && !f.position) { /* each element has the term of its own step */
+	bool begins = m->node.monoid == MON_PROD && f.type == DT_C64; /* with its first term, not with 1 times that */
+	if (m->scans && expr_is_true(b->l->g, m->node.guard) && !f.position && !begins) { /* each element has the term of its own step */
 		f.wants_touched = false;
 		f.touched = 0;
 	}
