@@ -180,6 +180,8 @@ test_held(void **state)
 		{1, 0, {1024}, .monoid = MON_SUM, .in = DT_F64}, {1, 0, {1030}, .monoid = MON_SUM, .in = DT_C64}, {1, 0, {3000}, .monoid = MON_SUM, .form = SOME},
 		{1, 0, {1536}, .monoid = MON_SUM, .in = DT_U8, .follow = true}, {2, 1, {2, 2048}, .monoid = MON_SUM, .total = true},
 		{2, 1, {3, 4100}, .monoid = MON_MAX, .form = FROM, .total = true},
+		/* whose own steps do not lie along lanes, beside what follows, whose do */
+		{2, 1, {2, 1032}, .monoid = MON_ARGMAX, .form = FROM, .gathered = true, .follow = true},
 	};
 	for (unsigned through = 0; through < 2; through++)
 		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {

@@ -481,16 +481,23 @@ add_held_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptio
 	}
 }
 
+/* Whether a scan's steps lie along lanes: not where their order is asked for, or what they read is looked for by position. */
+static bool
+scans_by_lanes(const Rows *r)
+{
+	bool all = true;
+	for (unsigned m = 0; m < r->nmember; m++)
+		all = all && (!r->member[m].scans || r->phase[r->member[m].phase].lanes);
+	return all;
+}
+
 /* A scan: rows held where they fit; by vectors of long rows; by a warp a row, which folds without waiting, where there are rows
  * for enough of them; by a block a row. */
 static void
 add_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
-          bool known, const bool *faulty)
+          bool known)
 {
-	bool fails = false;
-	for (unsigned k = 0; k < r->nmember; k++)
-		fails = fails || faulty[r->member[k].t];
-	if (known && group > 1 && !r->across && !fails)
+	if (known && group > 1 && !r->across && scans_by_lanes(r))
 		add_held_scans(out, g, scratch, o, r, group, words);
 	bool posts = known && may_post(r);
 	if (group > 1 && posts)
@@ -565,7 +572,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	if (loops && known && !r->scans)
 		add_held(&out, g, scratch, o, r, group, words, once);
 	if (loops && r->scans) {
-		add_scans(&out, g, scratch, o, r, group, words, known, faulty);
+		add_scans(&out, g, scratch, o, r, group, words, known);
 		return out;
 	}
 	unsigned threads = !loops ? COLUMN_THREADS : turns ? 256 : 512, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
@@ -598,7 +605,7 @@ may_hold_columns(const Graph *g, Arena *scratch, const Rows *r)
 	return r->tmpl == TMPL_COLRED && r->lanes_by_row && !r->across && !r->block;
 }
 
-/* Of so many columns, by one block or by the most that a cluster may have; wide: of rows of whole lines. */
+/* Of so many columns, by a block or a cluster of so many, where there may be such. */
 static void
 add_columns(BlockShapes *out, const PassOptions *o, unsigned blocks, unsigned columns, unsigned group, unsigned each, unsigned registers)
 {
