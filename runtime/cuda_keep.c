@@ -2,7 +2,8 @@
  * a text that it was given to load; what it links it tells. But it assembles what it links for code to be added, and then
  * takes more registers, so that fewer blocks are resident. So a kernel runs as it was loaded, and once, where it is to be
  * kept, it is linked as well, with as many blocks to be resident as those registers allow; it is kept if they are and no
- * register is spilled that was not, and else it is kept that they are not. Whatever fails here is nobody's failure: another process assembles the text. */
+ * register is spilled that was not, and else it is kept that they are not. Whatever fails here is nobody's failure: another
+ * process assembles the text. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

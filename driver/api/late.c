@@ -152,7 +152,7 @@ take_machine_code(Compilation *x, Making *m)
 		return texo_private_fail(TEXO_NO_DEVICE, "kernel %s: %s", m->kernel.symbol, why);
 	ctx_log(x->ctx, TEXO_LOG_DETAIL, "assembled kernel %s in %.3f ms", m->kernel.symbol,
 	        (double)(x->ctx->host.clock.now_ns(x->ctx->host.clock.user) - since) / 1e6);
-	keep(x, &key, ENTRY_CUBIN, m->machine ? m->machine : &none, m->machine ? m->machine_bytes : sizeof none);
+	keep(x, &key, ENTRY_CUBIN, m->machine, m->machine_bytes);
 	return TEXO_OK;
 }
 
@@ -207,7 +207,7 @@ keep_machine_code(Compilation *x)
 {
 	const Making *m = x->user;
 	Key key = key_of(x, m, m->assembler);
-	keep(x, &key, ENTRY_CUBIN, m->machine, m->machine_bytes);
+	keep(x, &key, ENTRY_CUBIN, m->machine ? m->machine : &none, m->machine ? m->machine_bytes : sizeof none);
 	return TEXO_OK;
 }
 
