@@ -260,12 +260,13 @@ stream_pair_values(StreamBuild *b, unsigned acc)
 
 enum { LEAST, MOST, NBOUND }; /* of the magnitudes, the least as lesser_of counts */
 
-/* To the nearest bf16, in the upper half; of two the one further from 0, so that no bound of an error is another. No NaN, nor
- * what is beyond the largest. */
+/* The nearest bf16, the even one of two, as a cast has it, in the upper half; no NaN, nor what is beyond the largest. */
 static ValId
 rounded(StreamBuild *b, ValId x)
 {
-	return tir_binary(b->l.tir, OP_ADD, x, word(b, 0x8000));
+	TirKernel *k = b->l.tir;
+	ValId odd = tir_binary(k, OP_BAND, tir_binary(k, OP_SHR, x, word(b, 16)), word(b, 1));
+	return tir_binary(k, OP_ADD, tir_binary(k, OP_ADD, x, word(b, 0x7fff)), odd);
 }
 
 static void
