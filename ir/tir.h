@@ -219,6 +219,7 @@ typedef struct TirKernel {
 	                   * strides but the last are multiples of so many elements as have 16 bytes */
 	uint16_t columns; /* BLOCK: of a row of lanes, a power of two, no fewer than a group and no more than a block's threads; 0: no rows */
 	uint16_t sets;    /* BLOCK and SPREAD: of buffers and scalars, each with tasks of its own; 0: one */
+	bool tight;       /* BLOCK: registers are short, so that a thread looks its number up anew behind each barrier */
 	bool fp8;         /* SPREAD: threads convert between f32 and the 8-bit floats themselves */
 	bool halves;      /* TASKS: the processor converts between f32 and f16 itself */
 	VEC(TirBuffer) buffer;

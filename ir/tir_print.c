@@ -44,6 +44,8 @@ print_header(const TirKernel *k, Text *out)
 		text_printf(out, " resident %u", k->resident);
 	if (k->sets)
 		text_printf(out, " sets %u", k->sets);
+	if (k->tight)
+		text_printf(out, " tight");
 	if (k->fp8)
 		text_printf(out, " fp8");
 	if (k->halves)

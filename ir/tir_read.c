@@ -490,6 +490,7 @@ read_form(Reader *r)
 	r->k->sets = (uint16_t)sets;
 	r->k->threads = (uint16_t)threads;
 	r->k->group = (uint16_t)group;
+	r->k->tight = r->k->form == TIR_BLOCK && take_this_word(r, "tight");
 	r->k->fp8 = r->k->form == TIR_SPREAD && take_this_word(r, "fp8");
 	return true;
 }

@@ -81,6 +81,7 @@ tir_rewrite(const TirKernel *from, Arena *a, TirEmitFn *emit, void *user)
 	r.to->group = from->group;
 	r.to->columns = from->columns;
 	r.to->sets = from->sets;
+	r.to->tight = from->tight;
 	r.to->fp8 = from->fp8;
 	r.to->halves = from->halves;
 	r.map = ARENA_ARRAY(a, ValId, from->inst.n);

@@ -656,6 +656,8 @@ check_header(Verify *x)
 	if (k->columns && (k->form != TIR_BLOCK || k->sets || (k->columns & (k->columns - 1)) || k->columns < k->group ||
 	                   k->columns < TIR_WARP || k->columns * (k->cluster ? k->cluster : 1u) > k->threads))
 		return fail(x, 0, "rows of %u columns", k->columns);
+	if (k->tight && k->form != TIR_BLOCK)
+		return fail(x, 0, "a thread's number is looked up anew outside a kernel of blocks");
 	if (k->sets && (k->sets > TIR_MAX_SETS || k->form == TIR_TASKS || k->cluster || k->channel.n || tir_posts(k)))
 		return fail(x, 0, "%u sets of buffers and scalars", k->sets);
 	for (uint32_t i = 0; i < k->buffer.n; i++)

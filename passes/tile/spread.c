@@ -282,7 +282,7 @@ tile_spread(const TirKernel *k, Arena *a)
 	s.to->cluster = k->cluster;
 	s.to->resident = k->resident;
 	s.to->group = k->group;
-	s.anew = k->columns > 0;
+	s.anew = k->tight;
 	s.to->sets = k->sets;
 	s.map = ARENA_ARRAY(a, Regs, k->inst.n);
 	s.whole = ARENA_ARRAY(a, Regs, k->inst.n);

@@ -67,21 +67,28 @@ same(Fixture *f, TirKernel *k)
 	assert_memory_equal(before, after, ELEMENTS * 4);
 }
 
+typedef void Body(Fixture *f, TirKernel *k, const Shape *s, ValId x, ValId in, ValId out);
+
 static void
-each_shape(void **state, bool clusters, void (*body)(Fixture *f, TirKernel *k, const Shape *s, ValId x, ValId in, ValId out))
+one_shape(void **state, const Shape *s, bool tight, Body *body)
 {
-	for (unsigned n = 0; n < sizeof shapes / sizeof *shapes; n++) {
-		if (shapes[n].cluster && !clusters)
-			continue;
-		fixture_teardown(state);
-		fixture_setup(state);
-		Fixture *f = *state;
-		GUARD(f);
-		ValId x, in, out;
-		TirKernel *k = block_kernel(f, &shapes[n], &x, &in, &out);
-		body(f, k, &shapes[n], x, in, out);
-		same(f, k);
-	}
+	fixture_teardown(state);
+	fixture_setup(state);
+	Fixture *f = *state;
+	GUARD(f);
+	ValId x, in, out;
+	TirKernel *k = block_kernel(f, s, &x, &in, &out);
+	k->tight = tight;
+	body(f, k, s, x, in, out);
+	same(f, k);
+}
+
+static void
+each_shape(void **state, bool clusters, Body *body)
+{
+	for (unsigned n = 0; n < sizeof shapes / sizeof *shapes; n++)
+		for (unsigned tight = 0; tight < 2 && (clusters || !shapes[n].cluster); tight++)
+			one_shape(state, &shapes[n], tight, body);
 }
 
 static void
@@ -240,6 +247,7 @@ fold_columns(void **state, const Shape *s, unsigned columns)
 	GUARD(f);
 	TirKernel *k = block_kernel(f, &(Shape){s->threads, s->group, s->threads * s->group * (s->cluster ? s->cluster : 1), s->cluster}, &x, &in, &out);
 	k->columns = (uint16_t)columns;
+	k->tight = s->group > 1;
 	ValId zero = tir_int(k, DT_I64, 0), c = tir_int(k, DT_I64, columns);
 	const ValId extent[2] = {tir_int(k, DT_I64, s->lanes / columns), c}, stride[2] = {c, tir_int(k, DT_I64, 1)};
 	for (unsigned b = 0; b < 2; b++)

@@ -16,6 +16,7 @@
 #include "passes/schedule/point/long_sums.h"
 #include "passes/schedule/op_cost.h"
 #include "passes/schedule/rows/apart.h"
+#include "passes/schedule/rows/held.h"
 #include "passes/schedule/rows/once.h"
 
 /* A thread has HELD_WORDS registers of 32 bits for what its lanes hold, and as many to compute with. */
@@ -23,9 +24,7 @@ enum {
 	GROUP_BYTES = 16,
 	HELD_LANES = 32,
 	HELD_WORDS = 64,
-	LEAST_REGISTERS = 64, /* of a thread that loads its lanes of a row, whatever it holds of them */
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
-	OWN_REGISTERS = 32, /* of a thread that holds lanes: addresses, masks, the fold, what is on its way */
 	MAP_LANES = 16,
 	LOOP_LANES = 8,
 	BUSY_UNITS = 160, /* of op_cost.h, for one lane: they take much longer than its bytes, from wherever */
@@ -86,15 +85,6 @@ unsigned
 lane_access_group(const LaneAccess *a)
 {
 	return a->widest < GROUP_BYTES ? GROUP_BYTES / a->widest : 1;
-}
-
-static uint32_t
-lane_axes(const Rows *r)
-{
-	uint32_t lanes = r->lanes_by_row ? 1u << (r->nrow - 1) : 0;
-	for (unsigned k = 0; k < r->nloop; k++)
-		lanes |= r->loop[k].lanes ? 1u << (r->nrow + k) : 0;
-	return lanes;
 }
 
 static unsigned
@@ -165,121 +155,6 @@ has_lane_loops(const Rows *r)
 	return false;
 }
 
-/* --- how much a lane holds --- */
-
-typedef struct {
-	const Graph *g;
-	Arena *scratch;
-	const Rows *rows;
-	uint32_t lanes;   /* the region's axes along them */
-	unsigned member;  /* that is walked */
-	uint32_t *phases; /* by tensor: in which it is read along the lanes */
-} Held;
-
-static void
-note_held(void *user, ExprId e)
-{
-	Held *h = user;
-	const Expr *p = expr_get(h->g, e);
-	ExprId along = p->narg && !h->rows->lanes_by_row ? expr_arg(h->g, e, p->narg - 1u) : e; /* of columns, any subscript */
-	if (p->op == OP_READ && p->narg && (expr_axes(h->g, h->scratch, along) & h->lanes))
-		h->phases[p->ref] |= UINT32_C(1) << h->rows->member[h->member].phase;
-}
-
-static unsigned
-words_of(const Graph *g, TensorId t)
-{
-	unsigned bits = dtype_info[g->tensor.at[t].dtype].bits;
-	return bits > 32 ? bits / 32 : 1;
-}
-
-/* How many members fold by lane in the phase with the most of them. */
-static unsigned
-folds_at_once(const Rows *r)
-{
-	unsigned most = 0;
-	for (unsigned f = 0; f < r->nphase; f++) {
-		unsigned n = 0;
-		for (unsigned m = 0; r->phase[f].lanes && m < r->nmember; m++)
-			n += r->member[m].phase == f && rows_is_folded(&r->member[m]);
-		most = n > most ? n : most;
-	}
-	return most;
-}
-
-typedef struct {
-	const Graph *g;
-	Arena *scratch;
-	uint32_t lanes; /* axes along them */
-	unsigned words;
-} Computed;
-
-/* Indices are the same number for all lanes, and one more for each; a row's number is the same. */
-static void
-note_computed(void *user, ExprId e)
-{
-	Computed *c = user;
-	unsigned bits = dtype_info[expr_get(c->g, e)->dtype].bits;
-	if (bits > 32 * c->words && (expr_axes(c->g, c->scratch, e) & c->lanes) && !expr_is_index(c->g, c->scratch, e))
-		c->words = bits / 32;
-}
-
-/* The words of the widest value that is computed for each lane. */
-static unsigned
-computed_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
-{
-	Computed c = {g, scratch, lanes, 1};
-	for (unsigned m = 0; m < r->nmember; m++)
-		node_walk(g, scratch, &r->member[m].node, note_computed, &c);
-	return c.words;
-}
-
-/* By tensor, the phases that read it along the lanes; of one that is computed along them, that too. */
-static uint32_t *
-phases_of(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
-{
-	Held h = {g, scratch, r, lanes, 0, ARENA_ARRAY(scratch, uint32_t, g->tensor.n)};
-	for (h.member = 0; h.member < r->nmember; h.member++)
-		node_walk(g, scratch, &r->member[h.member].node, note_held, &h);
-	for (unsigned m = 0; m < r->nmember; m++)
-		h.phases[r->member[m].t] |= h.phases[r->member[m].t] ? UINT32_C(1) << r->member[m].phase : 0;
-	return h.phases;
-}
-
-/* The words that a lane of a held row has at once: what several phases read, or a later one than that which
- * computes it; terms of all folds of a phase but one; as what a lane computes
- * has as many registers as what it holds, twice what is computed at once where that is more. */
-static unsigned
-held_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, unsigned computed)
-{
-	const uint32_t *phases = phases_of(g, scratch, r, lanes);
-	unsigned words = 0, folds = folds_at_once(r);
-	for (TensorId t = 0; t < g->tensor.n; t++)
-		if (phases[t] & (phases[t] - 1))
-			words += words_of(g, t);
-	words += folds > 1 ? folds - 1 : 0;
-	return words > 2 * computed ? words : 2 * computed;
-}
-
-/* The registers of a thread that has so many lanes of a held row: what is held, what a phase reads besides as it lies in
- * memory, and what they are computed with. */
-static unsigned
-held_registers(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, unsigned each)
-{
-	const uint32_t *phases = phases_of(g, scratch, r, lanes);
-	unsigned held = 0, most = 0;
-	for (TensorId t = 0; t < g->tensor.n; t++)
-		held += phases[t] & (phases[t] - 1) ? 32 * words_of(g, t) : 0;
-	for (unsigned f = 1; f < r->nphase; f++) {
-		unsigned bits = 0;
-		for (TensorId t = 0; t < g->tensor.n; t++)
-			bits += phases[t] == UINT32_C(1) << f ? dtype_info[g->tensor.at[t].dtype].bits : 0;
-		most = bits > most ? bits : most;
-	}
-	unsigned n = OWN_REGISTERS + each * (held + most) / 32;
-	return n > LEAST_REGISTERS ? (n + 7) / 8 * 8 : LEAST_REGISTERS;
-}
-
 /* How many blocks of so many threads a multiprocessor has, with so many registers each. */
 static unsigned
 resident_blocks(unsigned threads, unsigned registers)
@@ -313,7 +188,7 @@ carried_words(const Graph *g, const Rows *r)
 {
 	unsigned words = 0;
 	for (unsigned m = 0; m < r->nmember; m++)
-		words += r->member[m].across ? words_of(g, r->member[m].t) : 0;
+		words += r->member[m].across ? held_words_of(g, r->member[m].t) : 0;
 	return words;
 }
 
@@ -335,7 +210,7 @@ static bool
 only_computes(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
 {
 	BodyCost c = {g, 0};
-	const uint32_t *phases = phases_of(g, scratch, r, lanes);
+	const uint32_t *phases = held_phases(g, scratch, r, lanes);
 	for (TensorId t = 0; t < g->tensor.n; t++)
 		if (phases[t] & (phases[t] - 1))
 			return false;
@@ -361,7 +236,7 @@ static void
 add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
          bool once)
 {
-	uint32_t along = lane_axes(r);
+	uint32_t along = held_lane_axes(r);
 	unsigned each = only_computes(g, scratch, r, along) ? group : HELD_LANES, all = held_threads(), carried = carried_words(g, r);
 	unsigned apart = apart_words(g, scratch, r, along);
 	bool turns = apart_turns(g, scratch, r, along), half_all = carried || turns;
@@ -445,7 +320,7 @@ count_read(void *user, ExprId e)
 static uint16_t
 scan_blocks(const Graph *g, Arena *scratch, const Rows *r, unsigned threads)
 {
-	LaneReads reads = {.along = {.g = g, .scratch = scratch, .rows = r, .lanes = lane_axes(r)}};
+	LaneReads reads = {.along = {.g = g, .scratch = scratch, .rows = r, .lanes = held_lane_axes(r)}};
 	for (unsigned m = 0; m < r->nmember; m++)
 		node_walk(g, scratch, &r->member[m].node, count_read, &reads);
 	unsigned words = scanned_words(g, r) + (reads.n > 1 ? 2 : 0);
@@ -537,8 +412,8 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 {
 	BlockShapes out = {0};
 	ExprId cond = 0;
-	uint32_t along = lane_axes(r);
-	unsigned group = group_of(g, scratch, r, along, 0), computed = computed_words(g, scratch, r, along);
+	uint32_t along = held_lane_axes(r);
+	unsigned group = group_of(g, scratch, r, along, 0), computed = held_computed_words(g, scratch, r, along);
 	unsigned words = held_words(g, scratch, r, along, computed);
 	bool loops = !r->lanes_by_row && has_lane_loops(r), known = lengths_known(g, scratch, r);
 	bool turns = apart_turns(g, scratch, r, along), apart = apart_words(g, scratch, r, along) > 0;
@@ -628,8 +503,8 @@ block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *
 	ExprId cond = 0;
 	if (!may_hold_columns(g, scratch, r))
 		return out;
-	uint32_t along = lane_axes(r), rows = ((1u << r->nloop) - 1) << r->nrow;
-	unsigned group = group_of(g, scratch, r, along, rows), computed = computed_words(g, scratch, r, along | rows);
+	uint32_t along = held_lane_axes(r), rows = ((1u << r->nloop) - 1) << r->nrow;
+	unsigned group = group_of(g, scratch, r, along, rows), computed = held_computed_words(g, scratch, r, along | rows);
 	unsigned words = held_words(g, scratch, r, rows, computed), each = HELD_LANES, line = group * COLUMN_BYTES / GROUP_BYTES;
 	if (apart_turns(g, scratch, r, along | rows) || only_computes(g, scratch, r, rows) || !ends_are_multiples(g, scratch, r, group, &cond))
 		return out;
@@ -668,7 +543,7 @@ block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan
 	const Machine *m = cost_machine(true, 0);
 	if (r->across) /* a block's next row is its own */
 		return 1;
-	RowReads a = {g, scratch, (UINT32_C(1) << r->nrow) - 1, lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
+	RowReads a = {g, scratch, (UINT32_C(1) << r->nrow) - 1, held_lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
 	unsigned at_once = p->cluster ? m->threads * p->resident / p->cluster : 0, bytes = 0;
 	for (unsigned k = 0; k < r->nmember; k++)
 		node_walk(g, scratch, &r->member[k].node, note_row_read, &a);

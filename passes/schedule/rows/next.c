@@ -4,8 +4,12 @@
  * beside, as a normalisation's factors, need not: it is on its way meanwhile. A held row's phases are one vector, so a read
  * is of the same lanes in all of them, and what was read stays for those who ask later (point/point.h).
  *
+ * Of a cluster's rows, that only as far as there are registers: another block at work waits less than this gains. Where
+ * they are short, a thread's number takes none meanwhile.
+ *
  * Only what the next phase demands wherever it runs is read: no arm of a select, and nothing under a condition. */
 #include "passes/schedule/rows/build.h"
+#include "passes/schedule/rows/held.h"
 #include "passes/schedule/rows/plan.h"
 
 #include "passes/expr_map.h"
@@ -62,7 +66,7 @@ folds(const RowBuild *b, unsigned phase)
 }
 
 static void
-read_for(RowBuild *b, unsigned phase, unsigned axis)
+read_for(RowBuild *b, unsigned phase, unsigned axis, unsigned *room)
 {
 	for (unsigned k = 0; k < b->r->nmember; k++) {
 		RowMember *m = &b->r->member[k];
@@ -71,21 +75,30 @@ read_for(RowBuild *b, unsigned phase, unsigned axis)
 			continue;
 		rows_enter(b, m);
 		collect_reads(b, m->node.body, &reads);
-		for (uint32_t n = 0; n < reads.n; n++)
-			if (may_come_early(b, reads.at[n], axis))
-				point_value(b->l, reads.at[n], true);
+		for (uint32_t n = 0; n < reads.n; n++) {
+			unsigned bits = dtype_info[expr_get(b->l->g, reads.at[n])->dtype].bits;
+			if (!may_come_early(b, reads.at[n], axis))
+				continue;
+			if (bits > *room) {
+				b->l->tir->tight = true;
+				continue;
+			}
+			point_value(b->l, reads.at[n], true);
+			*room -= bits;
+		}
 	}
 }
 
 void
 rows_read_next(RowBuild *b, unsigned phase, unsigned axis, ValId base, ValId end)
 {
+	unsigned room = held_early_bits(b->l->g, b->l->scratch, b->r, &b->kernel->plan);
 	if (!folds(b, phase))
 		return;
 	b->l->mask = point_block_mask(b->l, base, end);
 	for (unsigned f = phase + 1; f < b->r->nphase; f++) {
 		if (is_of_row(b, f, axis))
-			read_for(b, f, axis);
+			read_for(b, f, axis, &room);
 		if (folds(b, f))
 			break;
 	}

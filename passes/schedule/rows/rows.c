@@ -350,6 +350,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		kernel->tir->cluster = plan->cluster;
 		kernel->tir->columns = plan->columns;
 		kernel->tir->resident = plan->resident;
+		kernel->tir->tight = plan->columns > 0;
 	}
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
