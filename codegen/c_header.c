@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "codegen/image_write.h"
+#include "ir/gpu_facts.h"
 
 static const char about_cpu[] =
 	" * int GRAPH(arrays and scalars..., results..., dims..., workspace)\n"
@@ -169,7 +170,7 @@ put_graph(Text *out, const CSignature *s, bool cpu, bool gpu)
 	}
 	text_printf(out, ")");
 	for (DimId d = 1; d < g->dim.n; d++)
-		if (g->dim.at[d].fixed)
+		if (g->dim.at[d].fixed && dim_is_users(g, d))
 			text_printf(out, ", %s = %" PRId64, name_text(g->names, g->dim.at[d].name), g->dim.at[d].value);
 	text_printf(out, " */\n");
 	put_functions(out, s, cpu, gpu);

@@ -2,6 +2,7 @@
  * {"graph","params":[{"name","kind","dtype","shape":[…]}],"results":[…],"dims":[…]}. An axis of a
  * shape is a number, or a text over the dims. */
 #include "codegen/image_write.h"
+#include "ir/gpu_facts.h"
 #include "ir/text.h"
 
 #include <string.h>
@@ -117,7 +118,7 @@ signature_json(Arena *a, const Graph *g)
 		first = false;
 	}
 	text_printf(&out, "],\"dims\":[");
-	for (DimId d = 1; d < g->dim.n; d++) {
+	for (DimId d = 1; d < g->dim.n && dim_is_users(g, d); d++) {
 		text_printf(&out, d > 1 ? "," : "");
 		put_name(g, g->dim.at[d].name, &out);
 	}

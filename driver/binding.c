@@ -6,6 +6,7 @@
 #include "driver/npy_cast.h"
 #include "driver/random_fill.h"
 #include "ir/eval.h"
+#include "ir/gpu_facts.h"
 
 #include <string.h>
 
@@ -372,7 +373,7 @@ binding_chosen_text(const Binding *b, Arena *a)
 {
 	const Graph *g = b->graph;
 	const char *s = NULL;
-	for (DimId d = 1; d < g->dim.n; d++)
+	for (DimId d = 1; d < g->dim.n && dim_is_users(g, d); d++)
 		if (b->chosen.dim[d])
 			s = arena_text(a, "%s%s%s = %lld", s ? s : "", s ? ", " : "", name_text(g->names, g->dim.at[d].name),
 			               (long long)b->env.dim[d]);
@@ -388,7 +389,7 @@ binding_dims_text(const Binding *b, Arena *a, bool mark)
 {
 	const Graph *g = b->graph;
 	const char *s = "";
-	for (DimId d = 1; d < g->dim.n; d++)
+	for (DimId d = 1; d < g->dim.n && dim_is_users(g, d); d++)
 		s = arena_text(a, "%s, %s = %lld%s", s, name_text(g->names, g->dim.at[d].name), (long long)b->env.dim[d],
 		               mark && b->chosen.dim[d] ? " (chosen)" : "");
 	return s;
@@ -398,8 +399,8 @@ void
 binding_dims_json(const Binding *b, Text *out)
 {
 	const Graph *g = b->graph;
-	for (DimId d = 1; d < g->dim.n; d++)
+	for (DimId d = 1; d < g->dim.n && dim_is_users(g, d); d++)
 		text_printf(out, "%s\"%s\":%lld", d > 1 ? "," : "{", name_text(g->names, g->dim.at[d].name),
 		            (long long)b->env.dim[d]);
-	text_printf(out, g->dim.n > 1 ? "}" : "{}");
+	text_printf(out, g->dim.n > 1 && dim_is_users(g, 1) ? "}" : "{}");
 }

@@ -5,6 +5,7 @@
 #include "driver/compile.h"
 #include "driver/inspection.h"
 #include "driver/source.h"
+#include "ir/gpu_facts.h"
 
 #include <string.h>
 
@@ -26,7 +27,7 @@ add_param(Session *s, const Graph *g, Name name, const char *kind, TensorId id, 
 static void
 add_dims(Session *s, const Graph *g, InspectGraph *to)
 {
-	for (DimId k = 1; k < g->dim.n; k++) {
+	for (DimId k = 1; k < g->dim.n && dim_is_users(g, k); k++) {
 		const Dim *d = &g->dim.at[k];
 		InspectDim dim = {name_text(g->names, d->name), NULL, d->axis, d->scale, d->offset, d->value, d->hint,
 		                  d->turn > 0};

@@ -118,6 +118,8 @@ describe(Arena *a, const Image *im, const ImageGraph *g, InspectGraph *to)
 		add_param(a, im, g, &im->param[g->param0 + k], to);
 	for (uint32_t k = 0; k < g->ndim; k++) {
 		const ImageDim *d = &im->dim[g->dim0 + k];
+		if (d->param < 0 && d->axis <= GPU_FACT_AXIS)
+			continue;
 		InspectDim dim = {im->text + d->name, NULL, d->axis, d->scale, d->offset, d->value, 0, d->turn > 0};
 		if (d->param >= 0)
 			dim.param = im->text + im->param[g->param0 + (uint32_t)d->param].name;

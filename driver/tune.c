@@ -5,6 +5,7 @@
 #include "driver/output_file.h"
 #include "driver/source.h"
 #include "driver/tune.h"
+#include "ir/gpu_facts.h"
 #include "runtime/cuda.h"
 
 #include <errno.h>
@@ -138,7 +139,7 @@ begin_entry(Tune *t)
 	e->target = tune_target(&s->arena, cpu);
 	e->build = build_id;
 	e->threads = t->device == DEVICE_CPU ? cpu_threads(s) : 0;
-	for (DimId d = 1; d < g->dim.n; d++) {
+	for (DimId d = 1; d < g->dim.n && dim_is_users(g, d); d++) {
 		const char *name = name_text(g->names, g->dim.at[d].name);
 		int64_t v = t->binding.env.dim[d];
 		vec_push(&s->arena, &e->dim, ((TuneDim){name, v}));

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 13, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 14, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -76,7 +76,8 @@ typedef struct {
 
 typedef struct {
 	uint32_t name;
-	int32_t param, axis;              /* as Dim in ir/tg.h; axis -1: the scalar itself; param -1: fixed */
+	int32_t param, axis;              /* as Dim in ir/tg.h; axis -1: the scalar itself; param -1: fixed, or with axis GPU_FACT_AXIS - n
+	                                   * figure n of the GPU (ir/gpu_rows.h), value where there is none */
 	uint32_t turn;
 	int64_t scale, offset, value;
 } ImageDim;

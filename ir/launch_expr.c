@@ -3,6 +3,8 @@
  * takes more than MAX_STEPS (shared parts count each time) stays undecided. */
 #include "ir/launch_expr.h"
 
+#include "ir/gpu_facts.h"
+
 enum { MAX_DEPTH = 1000, MAX_STEPS = 100 * 1000 };
 
 typedef struct {
@@ -21,6 +23,7 @@ launch_env_init(LaunchEnv *env, const Graph *g, Arena *a)
 	env->dim_known = ARENA_ARRAY(a, bool, g->dim.n + 1);
 	env->scalar = ARENA_ARRAY(a, int64_t, g->tensor.n + 1);
 	env->scalar_known = ARENA_ARRAY(a, bool, g->tensor.n + 1);
+	env->fact = gpu_row_usual()->fact;
 }
 
 static int64_t
@@ -125,6 +128,14 @@ logic(Evaluation *s, ExprId e, int64_t *out, unsigned depth)
 }
 
 static bool
+dim_value(const LaunchEnv *env, DimId d, int64_t *out)
+{
+	int fact = gpu_fact_of(&env->graph->dim.at[d]);
+	*out = fact >= 0 ? env->fact[fact] : env->dim[d]; /* a figure's dim may be newer than the environment */
+	return fact >= 0 || env->dim_known[d];
+}
+
+static bool
 leaf(const LaunchEnv *env, const Expr *x, int64_t *out)
 {
 	switch (x->op) {
@@ -132,8 +143,7 @@ leaf(const LaunchEnv *env, const Expr *x, int64_t *out)
 		*out = x->imm.i;
 		return true;
 	case OP_DIM:
-		*out = env->dim[x->ref];
-		return env->dim_known[x->ref];
+		return dim_value(env, x->ref, out);
 	case OP_AXIS:
 		*out = x->ref < env->naxis ? env->axis[x->ref] : 0;
 		return x->ref < env->naxis;

@@ -13,6 +13,7 @@ typedef struct {
 	bool *scalar_known;
 	const int64_t *axis; /* values of AXIS 0..naxis-1, where an estimate wants them; else NULL */
 	unsigned naxis;
+	const int64_t *fact; /* of the GPU (gpus.def) */
 } LaunchEnv;
 
 void launch_env_init(LaunchEnv *env, const Graph *g, Arena *a);

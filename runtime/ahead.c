@@ -117,7 +117,7 @@ take_dims(Call *c, const uint64_t *word, const int64_t *dim)
 	}
 	for (uint32_t d = 0; d < g->ndim; d++) {
 		const ImageDim *x = &im->dim[g->dim0 + d];
-		f->dim[d] = x->param < 0 ? x->value : x->axis < 0 ? f->param[x->param] : dim[d];
+		f->dim[d] = x->param < 0 ? dim_fixed(x, c->program.rt->fact) : x->axis < 0 ? f->param[x->param] : dim[d];
 		if (f->dim[d] < 0)
 			return rt_fail(TEXO_INVALID, "the dim %s is %lld", im->text + x->name, (long long)f->dim[d]);
 	}

@@ -44,6 +44,7 @@ new_gpu(void *context, Gpu **out)
 		texo_rt_destroy(rt);
 		return rt_fail(TEXO_NO_MEMORY, "out of memory");
 	}
+	rt->usual_room = true; /* GRAPH_workspace knows no device */
 	*g = (Gpu){gpus, context, rt};
 	*out = gpus = g;
 	return TEXO_OK;

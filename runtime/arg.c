@@ -189,7 +189,7 @@ solve_dim(Fill *x, uint32_t n)
 	const ImageDim *d = &x->im->dim[x->g->dim0 + n];
 	int64_t *out = &x->f->dim[n];
 	if (d->param < 0) {
-		*out = d->value;
+		*out = dim_fixed(d, x->k->program->rt->fact);
 		return TEXO_OK;
 	}
 	uint32_t p = (uint32_t)d->param;

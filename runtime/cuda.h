@@ -36,6 +36,8 @@ typedef struct Cuda {
 	void *context;
 	bool borrowed; /* the context is the host's */
 	int device, ordinal, sm, processors; /* sm: compute capability, 90 for 9.0 */
+	const GpuRow *row;                   /* of ir/gpus.def, for this device */
+	int64_t fact[GPU_FACTS];             /* its figures: the row's, or measured ones */
 	char name[96];
 	char assembler[192];                 /* the driver's, and the device, as a key may name them; "": not known */
 	atomic_int lost;                     /* the result that ended the context, or 0 */
@@ -65,6 +67,13 @@ texo_status cuda_find_function(Cuda *c, void *module, const char *name, void **f
 texo_status cuda_enter(Cuda *c);
 texo_status cuda_leave(Cuda *c, texo_status s);
 
+/* --- cuda_facts.c --- */
+/* The row of a device of this name and capability, and its figures where it has so many processors. */
+const GpuRow *cuda_row(const char *name, int sm);
+void cuda_row_facts(const GpuRow *row, int processors, int64_t fact[GPU_FACTS]);
+/* Whether they can be a device's: all above 0, and so small that no product of some overflows. */
+bool cuda_facts_possible(const int64_t fact[GPU_FACTS]);
+
 /* --- cuda_memory.c: for programs that have no CUDA of their own, such as the command --- */
 texo_status cuda_memory_alloc(Rt *rt, size_t bytes, void **out);
 void cuda_memory_free(Rt *rt, void *at);
@@ -91,6 +100,8 @@ texo_status cuda_fill(Rt *rt, void *at, unsigned char byte, size_t bytes, void *
 texo_status cuda_copy_inside(Rt *rt, void *to, const void *from, size_t bytes, void *stream);
 /* A module of PTX that a NUL ends, and its function of this name. */
 texo_status cuda_function_new(Rt *rt, const char *ptx, const char *name, void **module, void **function);
+/* Another one of the module. */
+texo_status cuda_function_of(Rt *rt, void *module, const char *name, void **function);
 void cuda_function_free(Rt *rt, void *module);
 /* A grid of one dimension, with parameters as cuLaunchKernel has them. */
 texo_status cuda_launch_function(Rt *rt, void *function, unsigned blocks, unsigned threads, void **parameter, void *stream);

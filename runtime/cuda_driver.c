@@ -101,6 +101,8 @@ find_device(Cuda *c, int ordinal)
 		                "count the device's processors");
 	c->sm = major * 10 + minor;
 	c->ordinal = ordinal;
+	c->row = cuda_row(c->name, c->sm);
+	cuda_row_facts(c->row, c->processors, c->fact);
 	return s;
 }
 

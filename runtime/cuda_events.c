@@ -96,6 +96,13 @@ cuda_function_new(Rt *rt, const char *ptx, const char *name, void **module, void
 	return cuda_leave(c, s);
 }
 
+texo_status
+cuda_function_of(Rt *rt, void *module, const char *name, void **function)
+{
+	texo_status s = cuda_enter(rt->cuda);
+	return s ? s : cuda_leave(rt->cuda, cuda_find_function(rt->cuda, module, name, function));
+}
+
 void
 cuda_function_free(Rt *rt, void *module)
 {

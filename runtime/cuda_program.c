@@ -128,6 +128,7 @@ cuda_attach(Rt *rt, const char *device, void *context)
 	}
 	rt->device = &cuda_device;
 	rt->ordinal = (int32_t)ordinal;
+	rt->fact = rt->cuda->fact;
 	rt->calls = 1;
 	return TEXO_OK;
 }

@@ -113,7 +113,7 @@ dim_ok(const GraphCheck *c, const ImageDim *d)
 	if (!text_ok(c, d->name))
 		return false;
 	if (d->param < 0)
-		return d->param == -1 && d->turn == 0;
+		return d->param == -1 && d->turn == 0 && d->axis > GPU_FACT_AXIS - GPU_FACTS;
 	if ((uint32_t)d->param >= c->g->nparam || (d->scale == 0) != (d->turn != 0) || d->turn > c->g->ndim ||
 	    (d->turn && d->axis < 0))
 		return false;

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 
 #include "include/texo_rt.h"
+#include "ir/gpu_rows.h"
 #include "ir/image.h"
 #include "runtime/pool.h"
 #include "runtime/private.h"
@@ -147,6 +148,8 @@ struct texo_rt {
 	const Device *device; /* NULL: the processor */
 	struct Cuda *cuda;    /* runtime/cuda.h */
 	int32_t ordinal;      /* of the device */
+	const int64_t *fact;  /* the device's figures (ir/gpu_rows.h); NULL: it has none */
+	bool usual_room;      /* launches have as much workspace as they need where there are none */
 };
 void *rt_alloc(Rt *rt, size_t count, size_t size); /* zeroed; NULL when out of memory */
 void rt_release(Rt *rt, void *p);
@@ -215,6 +218,13 @@ struct texo_program {
 	texo_private_maker maker;   /* make NULL: none */
 	struct texo_kernel *kernel; /* one per graph */
 };
+
+/* The value of a fixed dim. */
+static inline int64_t
+dim_fixed(const ImageDim *d, const int64_t *fact)
+{
+	return fact && d->axis <= GPU_FACT_AXIS ? fact[GPU_FACT_AXIS - d->axis] : d->value;
+}
 
 /* --- frame.c --- */
 enum { FRAME_ALIGN = 16 };

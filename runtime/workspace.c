@@ -193,8 +193,8 @@ lay_out(texo_kernel *k, int64_t *end)
 	return checked_add(*end, most, end);
 }
 
-texo_status
-frame_lay_out(texo_kernel *k)
+static texo_status
+lay_out_pieces(texo_kernel *k)
 {
 	int64_t end;
 	if (!lay_out(k, &end))
@@ -202,6 +202,36 @@ frame_lay_out(texo_kernel *k)
 		               k->program->image.text + k->graph->name);
 	k->frame.workspace = (uint64_t)end;
 	return TEXO_OK;
+}
+
+/* Whether there is a figure of the GPU among the dims. */
+static bool
+take_facts(texo_kernel *k, const int64_t *fact)
+{
+	bool any = false;
+	for (uint32_t n = 0; n < k->graph->ndim; n++) {
+		const ImageDim *d = &k->program->image.dim[k->graph->dim0 + n];
+		if (d->param < 0)
+			k->frame.dim[n] = dim_fixed(d, fact);
+		any = any || (d->param < 0 && d->axis <= GPU_FACT_AXIS);
+	}
+	return any;
+}
+
+/* With the usual room a launch chooses as its GPU wants where it does not need more for that. */
+texo_status
+frame_lay_out(texo_kernel *k)
+{
+	const Rt *rt = k->program->rt;
+	texo_status s = lay_out_pieces(k);
+	uint64_t own = k->frame.workspace;
+	if (s || !rt->usual_room || !take_facts(k, NULL))
+		return s;
+	s = lay_out_pieces(k);
+	if (s || own > k->frame.workspace)
+		return s;
+	take_facts(k, rt->fact);
+	return lay_out_pieces(k);
 }
 
 /* --- a kernel's arguments --- */

@@ -64,6 +64,20 @@ def test_results_come_from_the_device():
     expect(texo("run", AXPY, "N=8", "--device=cuda", "--target=cpu"), 4, "for another kind of device")
 
 
+def test_a_tile_is_chosen_for_the_device():
+    """By its own number of processors, which the same code asks for."""
+    product = str(ROOT / "bench" / "gpu" / "product.tex")
+
+    def taken(**env):
+        with tempfile.TemporaryDirectory(prefix="texo-cuda-") as folder:
+            expect(texo("run", product, "--graph=product", "M=512", "N=512", "K=512", "--device=cuda", FAKE_CUDA_DUMP=folder, **env), 0)
+            return sorted(p.name for p in pathlib.Path(folder).glob("*.ptx"))
+
+    usual = taken()
+    assert len(usual) == 1 and usual == taken(FAKE_CUDA_PROCESSORS="132", FAKE_CUDA_NAME="NVIDIA H100 80GB HBM3"), usual
+    assert len(taken(FAKE_CUDA_PROCESSORS="7")) == 1 and usual != taken(FAKE_CUDA_PROCESSORS="7")
+
+
 def test_a_device_is_taken_where_there_is_one():
     def device(*args, **env):
         return json.loads(expect(texo("run", AXPY, "N=8", "--json", *args, **env), 0))["device"]

@@ -241,9 +241,17 @@ def test_refuses(folder):
     assert {f.name for f in folder.iterdir()} == {"p.tex", "bad.tex", "f.tex"}
 
 
+def usual_figures():
+    """Of a GPU, as launch expressions ask for them: the first row's."""
+    table = (pathlib.Path(__file__).resolve().parents[2] / "ir" / "gpus.def").read_text()
+    names = re.findall(r'^FACT\( *\w+, *"(\w+)"', table, re.M)
+    row = re.search(r'^GPU\( *"[^"]*", *\d+, *(.*?) *\)$', table, re.M).group(1)
+    return {f"gpu.{name}": int(v) for name, v in zip(names, row.split(","), strict=True)}
+
+
 def tasks_of(text, dims):
     """A printed launch expression at these sizes."""
-    stack = [[]]
+    stack, dims = [[]], {**usual_figures(), **dims}
     for word in text.replace("(", " ( ").replace(")", " ) ").split():
         if word == "(":
             stack.append([])

@@ -1,4 +1,5 @@
 #include "interp_program.h"
+#include "ir/gpu_facts.h"
 
 #include <string.h>
 
@@ -54,7 +55,7 @@ launch_value(const Interp *r, ExprId e)
 	if (p->op == OP_CONST)
 		return p->imm.i;
 	if (p->op == OP_DIM)
-		return r->dim[p->ref];
+		return dim_is_users(r->g, p->ref) ? r->dim[p->ref] : r->g->dim.at[p->ref].value;
 	if (p->op == OP_READ)
 		return eval_load((DType)p->dtype, parameter(r, p->ref), 0).i;
 	if (p->op == OP_CAST)

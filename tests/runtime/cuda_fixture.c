@@ -192,7 +192,7 @@ image_seal(void *copy)
 {
 	ImageHeader *h = copy;
 	size_t from = offsetof(ImageHeader, digest) + sizeof h->digest;
-	h->digest = image_digest((const uint8_t *)copy + from, image_size - from);
+	h->digest = image_digest((const uint8_t *)copy + from, h->bytes - from);
 }
 
 /* An artefact whose kernels take the rows of x, acc and y to be contiguous. */

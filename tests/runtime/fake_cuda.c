@@ -1,6 +1,6 @@
 /* fake_cuda.c: see fake_cuda.h. With FAKE_OLD defined it lacks a function, as an old driver would, with FAKE_11
  * what CUDA 12 has brought. In a process that only has an environment, FAKE_CUDA_DEVICES is how many devices there are, FAKE_CUDA_MAJOR
- * what they are, FAKE_CUDA_CUBINS=1 that they take machine code (=only: and nothing else), and
+ * what they are, FAKE_CUDA_NAME their name, FAKE_CUDA_PROCESSORS how many each has, FAKE_CUDA_CUBINS=1 that they take machine code (=only: and nothing else), and
  * FAKE_CUDA_FAIL=CALL:RESULT makes a call fail. FAKE_CUDA_DUMP is a folder for the texts of modules, by
  * their first entry. */
 #include "tests/runtime/fake_cuda.h"
@@ -47,10 +47,12 @@ static void
 read_environment(void)
 {
 	const char *devices = getenv("FAKE_CUDA_DEVICES"), *major = getenv("FAKE_CUDA_MAJOR"), *fail = getenv("FAKE_CUDA_FAIL");
-	const char *cubins = getenv("FAKE_CUDA_CUBINS");
+	const char *cubins = getenv("FAKE_CUDA_CUBINS"), *processors = getenv("FAKE_CUDA_PROCESSORS"), *name = getenv("FAKE_CUDA_NAME");
 	fake.cubins = !cubins ? fake.cubins : strcmp(cubins, "only") == 0 ? 2 : 1;
 	fake.devices = devices ? atoi(devices) : fake.devices;
 	fake.major = major ? atoi(major) : fake.major;
+	fake.processors = processors ? atoi(processors) : fake.processors;
+	fake.name = name ? name : fake.name;
 	if (fail) {
 		fake.fail_at = atoi(fail);
 		fake.fail_with = atoi(strchr(fail, ':') + 1);
@@ -151,7 +153,7 @@ int
 cuDeviceGetName(char *name, int bytes, int device)
 {
 	BEGIN();
-	strncpy(name, "Fake", (size_t)bytes);
+	strncpy(name, fake.name ? fake.name : "Fake", (size_t)bytes);
 	return device >= 7 ? 0 : misused(NO_DEVICE);
 }
 

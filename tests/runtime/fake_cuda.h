@@ -17,6 +17,7 @@ typedef struct {
 
 typedef struct {
 	int devices, major, minor, processors;
+	const char *name;          /* NULL: "Fake" */
 	int fail_at, fail_with;    /* call fail_at (from 1) gives fail_with; those that are never back give it ever after */
 	int fail_on;               /* and so do all calls after it */
 	int null_at;               /* call null_at succeeds and gives nothing */

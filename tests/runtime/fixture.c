@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "ir/gpu_facts.h"
+
 /* --- tile IR --- */
 
 static const char scale_text[] =
@@ -299,8 +301,20 @@ fixture_programs(Arena *a, Program *out[FIXTURE_GRAPHS])
 	out[3] = second_program(a);
 }
 
+/* Has as many rows of `t` stored as one of 132 processors would be of the GPU's. */
+static void
+measure_rows(Program *p)
+{
+	Graph *g = p->graph;
+	TensorId t = 1;
+	while (strcmp(name_text(g->names, g->tensor.at[t].name), "t") != 0)
+		t++;
+	ExprId rows = expr_binary(g, OP_MUL, g->tensor.at[t].extent[0], gpu_fact(g, GPU_PROCESSORS));
+	g->tensor.at[t].extent[0] = expr_binary(g, OP_IDIV, rows, constant(g, 132));
+}
+
 static void *
-image_of(const char *cpu, bool scratch, bool late, Assemble *assemble, size_t *n)
+image_of(const char *cpu, bool scratch, bool late, bool measured, Assemble *assemble, size_t *n)
 {
 	Arena *a = calloc(1, sizeof *a);
 	Unwind *u = calloc(1, sizeof *u);
@@ -312,6 +326,8 @@ image_of(const char *cpu, bool scratch, bool late, Assemble *assemble, size_t *n
 	if (setjmp(u->env))
 		fail_msg("unwound: %s", u->text);
 	fixture_programs(a, program);
+	if (measured)
+		measure_rows(program[0]);
 	if (!scratch)
 		program[1] = program[FIXTURE_GRAPHS - 1];
 	if (codegen_cpu(a, (const Program *const *)program, scratch ? FIXTURE_GRAPHS : 2, &o, &r) != CODEGEN_OK)
@@ -328,13 +344,13 @@ image_of(const char *cpu, bool scratch, bool late, Assemble *assemble, size_t *n
 void *
 fixture_image(size_t *n)
 {
-	return image_of("x86-64-v3", true, false, NULL, n);
+	return image_of("x86-64-v3", true, false, false, NULL, n);
 }
 
 void *
 fixture_image_without_scratch(const char *cpu, size_t *n)
 {
-	return image_of(cpu, false, false, NULL, n);
+	return image_of(cpu, false, false, false, NULL, n);
 }
 
 /* What begins as machine code does. */
@@ -351,13 +367,19 @@ pretend(void *user, Arena *a, const char *ptx, const char *sm, const void **byte
 void *
 fixture_image_assembled(const char *sm, size_t *n)
 {
-	return image_of(sm, false, false, pretend, n);
+	return image_of(sm, false, false, false, pretend, n);
+}
+
+void *
+fixture_image_measured(const char *sm, size_t *n)
+{
+	return image_of(sm, false, false, true, NULL, n);
 }
 
 void *
 fixture_image_late(const char *sm, size_t *n)
 {
-	return image_of(sm, false, true, NULL, n);
+	return image_of(sm, false, true, false, NULL, n);
 }
 
 /* --- arguments --- */

@@ -31,6 +31,9 @@ void *fixture_image_without_scratch(const char *cpu, size_t *n);
 /* The same for a GPU with machine code beside the text, of which a driver for tests needs only the first bytes. */
 void *fixture_image_assembled(const char *sm, size_t *n);
 
+/* The same where `t` is stored N * processors of the GPU / 132 rows: what a launch needs is known on the device alone. */
+void *fixture_image_measured(const char *sm, size_t *n);
+
 /* The same with tile IR in place of code, for a host that makes it. */
 void *fixture_image_late(const char *sm, size_t *n);
 

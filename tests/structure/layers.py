@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "codegen": {"include", "ir", "codegen", "llvm-c"},
     # tables of plain data beside the artefact's layout: one list of types and of CPU features
     "runtime": {"include", "runtime", "ir/image.h", "ir/dtype.def", "ir/cpu_features.def", "ir/cpu_state.h",
-                "ir/image_imports.def", "ir/image_ops.def", "ir/bugs.h"},
+                "ir/image_imports.def", "ir/image_ops.def", "ir/gpus.def", "ir/gpu_rows.h", "ir/bugs.h"},
     "driver": {"include", "ir", "frontend", "passes", "codegen", "runtime", "driver"},
 }
 PUBLIC = {"texo.h", "texo_rt.h"}

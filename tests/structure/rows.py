@@ -29,6 +29,7 @@ WALKED = {
     "ir/image_ops.def": "the writer and the reader of launch expressions expand every row",
     "ir/image_imports.def": "codegen allows and the loader resolves every row",
     "ir/cpu_features.def": "detection and target selection expand every row",
+    "ir/gpus.def": "the figures and the rows are arrays over it; a device's name is looked up in it",
     "ir/tir_lanes.def": "the verifier expands every row",
     "codegen/c_words.def": "names are looked up in it",
     "codegen/link_imports.def": "imports are looked up in it",

@@ -3,7 +3,7 @@
  *
  * Tiles come in waves of one on each processor. A tile's step takes what was measured on an H200, in cycles of 1.4 GHz, to
  * which large products bring it: the largest is at the rate of the multipliers, the others are at that of the L2 cache, or
- * wait. Elements are finished at the instructions of a group's four warps, which wait more than they compute; other sums
+ * wait. On other GPUs it takes longer by what that one's cache, or its multipliers, are slower (gpu_time.c). Elements are finished at the instructions of a group's four warps, which wait more than they compute; other sums
  * go on meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how
  * long memory takes to answer: the rings that are as long as there is memory for ask for most at once.
  *
@@ -14,10 +14,10 @@
  * Rows of factors that begin at no multiples of 16 bytes are copied to where they do, whatever the sizes: any other kernel
  * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are, and are copied
  * where that is predicted to take less than what is lost by reading two sectors for one. */
+#include "passes/schedule/contract/gpu_time.h"
 #include "passes/schedule/contract/roles_build.h"
 
 enum {
-	PROCESSORS = 132,     /* of an H100 or H200 with all that they are sold with */
 	LANES_A_CYCLE = 128,
 	WIDE_PANEL = 64,
 	WAIT = 17, LONG_WAIT = 36, ALONE_WAIT = 48, /* cycles that those of an element wait: in wide panels, in others, one by one */
@@ -26,8 +26,6 @@ enum {
 	SECTOR_BYTES = 32,    /* of the cache */
 	LEAST_BYTES = 16,     /* at multiples of which rows have to begin */
 	OFF_SECTORS = 7,      /* sixteenths that products take longer where rows do not begin with sectors */
-	COPIED_A_CYCLE = 700, /* elements: 4 TB/s, read and written */
-	COPY_START = 3200,
 	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
 };
 
@@ -93,6 +91,13 @@ roles_tile_count(Roles *r, const RolesTile *t)
 	return count;
 }
 
+/* Over dims: of a step, rows and columns of all sums together. */
+static ExprId
+step_of(Roles *r, const RolesTile *t)
+{
+	return gpu_step(r->l.g, t->rows, (unsigned)t->columns * (t->sums ? t->sums : 1u), t->step);
+}
+
 /* Over dims: cycles, about. */
 static ExprId
 cycles(Roles *r, const RolesTile *t)
@@ -103,8 +108,8 @@ cycles(Roles *r, const RolesTile *t)
 	unsigned finish = lane * ((r->members ? members_cost(&r->l, r->members) : side_cost(&r->l)) + wait);
 	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
 	finish = t->parts ? finish / parts + MEET : finish;
-	ExprId waves = launch_ceil_div(g, roles_tile_count(r, t), t->parts ? t->clusters : PROCESSORS);
-	ExprId each = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nterm, (int64_t)parts * TIR_PART_TERMS), expr_int(g, DT_I64, t->step));
+	ExprId waves = gpu_waves(g, roles_tile_count(r, t), t->parts ? t->clusters : GPU_ALL);
+	ExprId each = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nterm, (int64_t)parts * TIR_PART_TERMS), step_of(r, t));
 	ExprId both = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, each, expr_int(g, DT_I64, finish)), expr_int(g, DT_I64, at_once));
 	ExprId all = expr_binary(g, OP_MUL, waves, expr_binary(g, OP_MAX, each, both));
 	return expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + START));
@@ -144,7 +149,7 @@ roles_apart_cycles(Roles *r, unsigned side)
 	Graph *g = r->l.g;
 	const Members *m = r->members;
 	const Node *entered = r->l.node;
-	ExprId all = expr_binary(g, OP_IDIV, members_saved(g, r->l.scratch, m), expr_int(g, DT_I64, COPIED_A_CYCLE * 2 * 2));
+	ExprId all = gpu_moving(g, members_saved(g, r->l.scratch, m));
 	r->members = NULL;
 	for (unsigned k = 0; k < m->n; k++) {
 		r->l.node = tensor_node(g, m->node[k]);
@@ -189,6 +194,7 @@ roles_pitch(Roles *r)
 	ExprId off = expr_binary(g, OP_ADD, elements_off(r, &r->of.row), elements_off(r, &r->of.column));
 	for (unsigned k = 0; k < r->of.beside; k++)
 		off = expr_binary(g, OP_ADD, off, elements_off(r, &r->of.own[k]));
-	ExprId copy = expr_binary(g, OP_ADD, expr_binary(g, OP_IDIV, off, expr_int(g, DT_I64, COPIED_A_CYCLE)), expr_int(g, DT_I64, COPY_START));
+	ExprId bytes = expr_binary(g, OP_MUL, off, expr_int(g, DT_I64, 2 * 2)); /* each read and written */
+	ExprId copy = expr_binary(g, OP_ADD, gpu_moving(g, bytes), gpu_launch(g));
 	return expr_select(g, expr_binary(g, OP_LT, copy, lost), expr_int(g, DT_I64, SECTOR_BYTES), expr_int(g, DT_I64, LEAST_BYTES));
 }

@@ -24,7 +24,7 @@
 #include "passes/schedule/contract/warps.h"
 
 #include "ir/bugs.h"
-#include "passes/cost/cost.h"
+#include "passes/schedule/contract/gpu_time.h"
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/contract/side.h"
 
@@ -185,7 +185,7 @@ static ExprId
 cycles(Warps *x, const Tile *t)
 {
 	Graph *g = x->l.g;
-	ExprId each = launch_ceil_div(g, tile_count(x, t), cost_machine(true, 0)->threads);
+	ExprId each = gpu_waves(g, tile_count(x, t), GPU_ALL);
 	ExprId full = expr_binary(g, OP_MUL, each, expr_int(g, DT_I64, t->step));
 	ExprId waves = expr_binary(g, OP_MUL, launch_ceil_div(g, each, t->resident), expr_int(g, DT_I64, t->alone));
 	return expr_binary(g, OP_MAX, full, waves);

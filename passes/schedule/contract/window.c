@@ -15,6 +15,7 @@
 #include "passes/schedule/contract/window.h"
 
 #include "passes/schedule/point/affine.h"
+#include "passes/schedule/contract/gpu_time.h"
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/contract/roles_build.h"
 
@@ -23,7 +24,6 @@ enum {
 	LEAST_ROWS = 64, /* that are worth a tile, */
 	LEAST_COLUMNS = 16,
 	LEAST_TERMS = 16, /* of the last axis */
-	PROCESSORS = 132, /* of an H200 */
 	LANES_A_CYCLE = 128,
 	WAITING = 7,      /* quarters of the cycles in which elements could be finished */
 	TILE_START = 250,
@@ -249,8 +249,8 @@ cycles(Roles *r, const Extents *e, const RolesTile *t)
 	ExprId count = launch_ceil_div(g, extents(r, e->rows), t->rows);
 	count = expr_binary(g, OP_MUL, count, launch_ceil_div(g, r->ncolumn, t->columns));
 	count = expr_binary(g, OP_MUL, count, extents(r, e->batch));
-	ExprId each = expr_binary(g, OP_MAX, expr_binary(g, OP_MUL, e->nstep, expr_int(g, DT_I64, t->step)), finish);
-	ExprId all = expr_binary(g, OP_MUL, launch_ceil_div(g, count, PROCESSORS), each);
+	ExprId each = expr_binary(g, OP_MAX, expr_binary(g, OP_MUL, e->nstep, gpu_step(g, t->rows, t->columns, t->step)), finish);
+	ExprId all = expr_binary(g, OP_MUL, gpu_waves(g, count, GPU_ALL), each);
 	return expr_binary(g, OP_ADD, expr_binary(g, OP_ADD, all, finish), expr_int(g, DT_I64, START));
 }
 

@@ -1,0 +1,47 @@
+/* cuda_facts.c: what is known of a GPU where one plan of several is chosen, by its name and capability: ir/gpus.def. */
+#include <string.h>
+
+#include "runtime/cuda.h"
+
+enum { MOST = 1 << 30, MOST_PROCESSORS = 1 << 16 };
+
+static const GpuRow row[] = {
+#define GPU(name, sm, ...) {name, sm, {__VA_ARGS__}},
+#include "ir/gpus.def"
+};
+
+static int
+apart(int a, int b)
+{
+	return a < b ? b - a : a - b;
+}
+
+const GpuRow *
+cuda_row(const char *name, int sm)
+{
+	const GpuRow *best = &row[0];
+	for (unsigned k = 0; k < sizeof row / sizeof *row; k++) {
+		if (row[k].sm == sm && strstr(name, row[k].name))
+			return &row[k];
+		if (apart(row[k].sm, sm) < apart(best->sm, sm))
+			best = &row[k];
+	}
+	return best;
+}
+
+void
+cuda_row_facts(const GpuRow *of, int processors, int64_t fact[GPU_FACTS])
+{
+	memcpy(fact, of->fact, sizeof of->fact);
+	if (processors > 0)
+		fact[GPU_PROCESSORS] = processors;
+}
+
+bool
+cuda_facts_possible(const int64_t fact[GPU_FACTS])
+{
+	for (unsigned k = 0; k < GPU_FACTS; k++)
+		if (fact[k] < 1 || fact[k] > MOST)
+			return false;
+	return fact[GPU_PROCESSORS] <= MOST_PROCESSORS;
+}
