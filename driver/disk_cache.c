@@ -1,6 +1,7 @@
 /* disk_cache.c: see disk_cache.h. A cache that can't be used is no error: the code is made anew. What is wrong is
  * said with -v, and by texo doctor. */
 #include "driver/disk_cache.h"
+#include "driver/cache/figures.h"
 #include "driver/cache/key.h"
 #include "driver/tune_file.h"
 
@@ -85,4 +86,18 @@ disk_cache_put(Session *s, const DiskCache *c, const CodegenResult *code)
 	const char *why = NULL;
 	if (c->used && !store_put(&c->store, &s->arena, c->key, c->key_bytes, ENTRY_IMAGE, code->image, code->image_size, &why) && why)
 		say_detail(s, "%s", why);
+}
+
+/* A broken entry is said: it is another choice than the one that was measured for. */
+void
+disk_cache_figures(Session *s, texo_rt *rt)
+{
+	Store store;
+	const char *why = NULL;
+	if (option_on(s->options, OPT_NO_CACHE) || !disk_cache_place(s, &store))
+		return;
+	if (figures_take(&store, &s->arena, rt, &why))
+		say_detail(s, "plans are chosen by what was measured of the GPU");
+	else if (why)
+		say_note(s, "the GPU's built-in figures are taken: %s", why);
 }

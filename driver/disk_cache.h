@@ -5,6 +5,7 @@
 
 #include "driver/cache/store.h"
 #include "driver/compile.h"
+#include "texo_rt.h"
 
 /* --cache-dir (TEXO_CACHE), else $XDG_CACHE_HOME/texo, else $HOME/.cache/texo; false: there is no such place. */
 bool disk_cache_place(Session *s, Store *out);
@@ -21,5 +22,8 @@ typedef struct {
 void disk_cache_open(Session *s, const SourceUnit *u, const Graph *g, const PassOptions *o, DiskCache *out);
 bool disk_cache_get(Session *s, const DiskCache *c, CodegenResult *code);
 void disk_cache_put(Session *s, const DiskCache *c, const CodegenResult *code);
+
+/* Has choices on the runtime's device go by what texo calibrate measured of it, if it has. */
+void disk_cache_figures(Session *s, texo_rt *rt);
 
 #endif

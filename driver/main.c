@@ -18,7 +18,7 @@ static SessionFn *const command_table[CMD_END] = {
 	[CMD_EXPLAIN] = command_explain, [CMD_BUILD] = command_build,     [CMD_TARGETS] = command_targets,
 	[CMD_DOCTOR] = command_doctor,   [CMD_BENCH] = command_bench,
 	[CMD_FMT] = command_fmt,         [CMD_INSPECT] = command_inspect, [CMD_CACHE] = command_cache,
-	[CMD_COMPLETION] = command_completion, [CMD_TUNE] = command_tune,
+	[CMD_COMPLETION] = command_completion, [CMD_TUNE] = command_tune, [CMD_CALIBRATE] = command_calibrate,
 };
 
 /* Only unlink and _exit, which a handler may call. */

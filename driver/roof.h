@@ -4,6 +4,7 @@
 #define TEXO_DRIVER_ROOF_H
 
 #include "driver/session.h"
+#include "ir/gpu_rows.h"
 #include "texo_rt.h"
 
 typedef struct {
@@ -15,6 +16,9 @@ bool roof_measure(Session *s, uint32_t threads, Roof *out);
 /* --- roof_cuda.c --- */
 /* The same of a GPU: a copy, its bytes counted read and written. */
 texo_status roof_measure_cuda(texo_rt *rt, Roof *out);
+/* --- figures_cuda.c --- */
+/* What is known of a GPU where one plan of several is chosen (ir/gpus.def), in a few seconds. */
+texo_status figures_measure_cuda(texo_rt *rt, int64_t fact[GPU_FACTS]);
 /* --- roof.c --- */
 
 /* --- roof_x86.c --- */

@@ -3,6 +3,7 @@
 #include "driver/assembler.h"
 #include "driver/compile.h"
 #include "driver/cpu_launch.h"
+#include "driver/disk_cache.h"
 #include "driver/isolation.h"
 #include "runtime/cuda.h"
 #include "runtime/pool.h"
@@ -246,6 +247,8 @@ load(Session *s, const LaunchCode *code, CpuLaunch *l)
 		maker = late_maker(late);
 	int64_t start = s->host->clock.now_ns(s->host->clock.user);
 	texo_status st = texo_rt_create(&ro, &l->rt);
+	if (st == TEXO_OK && s->device)
+		disk_cache_figures(s, l->rt);
 	if (st == TEXO_OK)
 		st = texo_private_load(l->rt, code->code->image, code->code->image_size, &maker, &l->program);
 	if (st == TEXO_OK)

@@ -47,6 +47,7 @@ bool session_colour(const Session *s);
 
 /* The commands. */
 SessionFn command_check, command_run, command_test, command_explain, command_build, command_bench, command_targets,
-	command_doctor, command_fmt, command_inspect, command_cache, command_completion, command_tune;
+	command_doctor, command_fmt, command_inspect, command_cache, command_completion, command_tune,
+	command_calibrate;
 
 #endif

@@ -1,4 +1,5 @@
 /* cuda_facts.c: what is known of a GPU where one plan of several is chosen, by its name and capability: ir/gpus.def. */
+#include <stdio.h>
 #include <string.h>
 
 #include "runtime/cuda.h"
@@ -44,4 +45,22 @@ cuda_facts_possible(const int64_t fact[GPU_FACTS])
 		if (fact[k] < 1 || fact[k] > MOST)
 			return false;
 	return fact[GPU_PROCESSORS] <= MOST_PROCESSORS;
+}
+
+void
+texo_private_device(const texo_rt *rt, char *text, size_t n)
+{
+	const Cuda *c = rt->cuda;
+	text[0] = 0;
+	if (c)
+		snprintf(text, n, "%s, %d.%d, %d processors, %s", c->name, c->sm / 10, c->sm % 10, c->processors, c->assembler);
+}
+
+texo_status
+texo_private_take_figures(texo_rt *rt, const int64_t *fact, size_t n)
+{
+	if (!rt->cuda || n != GPU_FACTS || !cuda_facts_possible(fact) || fact[GPU_PROCESSORS] != rt->cuda->processors)
+		return rt_fail(TEXO_INVALID, "the figures are no such device's");
+	memcpy(rt->cuda->fact, fact, sizeof rt->cuda->fact);
+	return TEXO_OK;
 }

@@ -48,4 +48,11 @@ typedef struct {
 TEXO_API texo_status texo_private_load(texo_rt *rt, const void *artefact, size_t n, const texo_private_maker *maker,
                                        texo_program **out);
 
+/* What kind of device the runtime's is, as a key may name it: also its driver. "" for a processor. */
+TEXO_API void texo_private_device(const texo_rt *rt, char *text, size_t n);
+
+/* Has the runtime's choices go by these n figures of its GPU (ir/gpu_rows.h); before its first kernel is asked for. TEXO_INVALID,
+ * and the built-in ones stay, where they can be no such device's. */
+TEXO_API texo_status texo_private_take_figures(texo_rt *rt, const int64_t *fact, size_t n);
+
 #endif

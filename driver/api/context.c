@@ -1,7 +1,9 @@
 /* context.c: what compilations share. Counted: the caller's hold, and one for each module. */
 #include "driver/api/objects.h"
 #include "driver/api/worker.h"
+#include "driver/cache/figures.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -71,6 +73,19 @@ runtime_options(const texo_ctx *ctx, const char *device)
 	return o;
 }
 
+/* What texo calibrate measured of the device, where there is a cache that has it. */
+static void
+take_figures(texo_ctx *ctx)
+{
+	Arena a;
+	Unwind u;
+	const char *why;
+	arena_init(&a, &ctx->host.memory, &u);
+	if (ctx->store.path && setjmp(u.env) == 0)
+		figures_take(&ctx->store, &a, ctx->gpu, &why);
+	arena_free(&a);
+}
+
 texo_status
 ctx_gpu(texo_ctx *ctx, texo_rt **out)
 {
@@ -78,8 +93,11 @@ ctx_gpu(texo_ctx *ctx, texo_rt **out)
 	texo_status s = TEXO_OK;
 	o.context = ctx->context;
 	pthread_mutex_lock(&ctx->gpu_lock);
-	if (!ctx->gpu)
+	if (!ctx->gpu) {
 		s = texo_rt_create(&o, &ctx->gpu);
+		if (!s)
+			take_figures(ctx);
+	}
 	*out = ctx->gpu;
 	pthread_mutex_unlock(&ctx->gpu_lock);
 	return s;
