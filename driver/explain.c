@@ -6,8 +6,11 @@
 #include "driver/binding.h"
 #include "driver/run_parts.h"
 #include "driver/tune_file.h"
-#include "passes/cost/cost.h"
+#include "passes/cost/predict.h"
+#include "passes/schedule/alternatives.h"
+#include "runtime/cuda.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const UnfusedEdge copied = {0, 0, "result_copied", "is a copy, made when everything has run"};
@@ -18,6 +21,7 @@ typedef struct {
 	Graph *graph;
 	const char *target;
 	PassOptions options;
+	Machine gpu;
 	const Machine *machine; /* NULL: one that the cost model does not know */
 	double bytes_unfused, us_unfused;
 	Binding binding;
@@ -26,7 +30,7 @@ typedef struct {
 	uint32_t *kernel_of; /* by tensor: kernel index + 1 */
 	double bytes_fused, us_fused;
 	Work *work;          /* by kernel */
-	double *us;
+	Predicted *predicted;
 } Explain;
 
 /* What each definition costs as a kernel of its own: before the passes. */
@@ -55,7 +59,8 @@ count_kernels(Explain *x)
 	cost_note_plans(&x->uses, p);
 	x->kernel_of = ARENA_ARRAY(a, uint32_t, p->graph->tensor.n);
 	x->work = ARENA_ARRAY(a, Work, p->kernel.n + 1);
-	x->us = ARENA_ARRAY(a, double, p->kernel.n + 1);
+	x->predicted = ARENA_ARRAY(a, Predicted, p->kernel.n + 1);
+	Predict predict = {x->machine, p, &x->binding.env, &x->uses, graph_may_fault(p->graph, a), a, 1};
 	for (uint32_t k = 0; k < p->kernel.n; k++) {
 		const KernelPlan *kp = &p->kernel.at[k].plan;
 		if (kernel_is_spare(&p->kernel.at[k]))
@@ -64,9 +69,9 @@ count_kernels(Explain *x)
 			x->kernel_of[kp->node[i]] = k + 1;
 		x->work[k] = work_count(&x->binding.env, &x->uses, kp->node, kp->nnode);
 		if (x->machine)
-			x->us[k] = cost_kernel_us(x->machine, kp, &x->work[k], 1);
+			x->predicted[k] = predict_unit(&predict, k);
 		x->bytes_fused += x->work[k].bytes;
-		x->us_fused += x->us[k];
+		x->us_fused += x->predicted[k].us;
 	}
 }
 
@@ -224,6 +229,20 @@ us_text(const Explain *x, double us, const char *what)
 	return x->machine ? arena_text(&x->s->arena, ", %.3g us%s", us, what) : "";
 }
 
+/* ", 1.5 us, memory": what it waits for, and the plan that runs. */
+static const char *
+bound_text(const Explain *x, uint32_t k)
+{
+	const Predicted *is = &x->predicted[k];
+	return x->machine ? arena_text(&x->s->arena, ", %.3g us: %s", is->us, cost_bound_text[is->bound]) : "";
+}
+
+static uint32_t
+running(const Explain *x, uint32_t k)
+{
+	return x->machine ? x->predicted[k].kernel : k;
+}
+
 static const char *
 us_json(const Explain *x, double us)
 {
@@ -276,6 +295,16 @@ json_choice(Explain *x, const TuneChoice *c, bool here, uint32_t n)
 }
 
 static void
+print_plan(Explain *x, uint32_t k)
+{
+	uint32_t runs = running(x, k);
+	text_printf(&x->s->out, "       k%u %s", runs, plan_text(&x->s->arena, &x->program->kernel.at[runs].plan));
+	if (x->machine && x->predicted[k].more)
+		text_printf(&x->s->out, "; %u more, each on its own", x->predicted[k].more);
+	text_printf(&x->s->out, "\n");
+}
+
+static void
 print_text(Explain *x)
 {
 	const Program *p = x->program;
@@ -292,8 +321,9 @@ print_text(Explain *x)
 		text_printf(out, "  k%-3u %-5s", k, template_info[kernel->plan.tmpl].text);
 		for (unsigned i = 0; i < kernel->plan.nnode; i++)
 			text_printf(out, "%s %s", i ? "," : "", tensor_name(x, kernel->plan.node[i]));
-		text_printf(out, ": %s, %s%s\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"),
-		            us_text(x, x->us[k], ""));
+		text_printf(out, ": %s, %s%s\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"), bound_text(x, k));
+		if (x->options.blocks) /* elsewhere there is one */
+			print_plan(x, k);
 	}
 	each_choice(x, print_choice);
 	each_edge(x, print_edge);
@@ -329,8 +359,10 @@ json_kernel(Explain *x, uint32_t k)
 		text_printf(out, "%s", i ? "," : "");
 		text_json(out, def, strlen(def));
 	}
-	text_printf(out, "],\"bytes\":%.0f,\"flops\":%.0f,\"predicted_us\":%s}", x->work[k].bytes, x->work[k].flops,
-	            us_json(x, x->us[k]));
+	text_printf(out, "],\"bytes\":%.0f,\"flops\":%.0f,\"predicted_us\":%s,\"bound\":", x->work[k].bytes, x->work[k].flops,
+	            us_json(x, x->predicted[k].us));
+	text_printf(out, x->machine ? "\"%s\"" : "null", x->machine ? cost_bound_text[x->predicted[k].bound] : "");
+	text_printf(out, ",\"plan\":\"%s\"}", plan_text(&x->s->arena, &x->program->kernel.at[running(x, k)].plan));
 }
 
 static void
@@ -359,6 +391,19 @@ print_json(Explain *x)
 	text_printf(out, "]}\n");
 }
 
+/* Of the GPUs that the code is for the one that is meant where none is known. */
+static void
+find_machine(Explain *x)
+{
+	const char *cpu = compile_cpu_name(x->s);
+	x->machine = cost_machine(x->options.blocks, x->options.lanes);
+	if (!x->options.blocks || !cpu || strncmp(cpu, "sm_", 3) != 0)
+		return;
+	x->binding.env.fact = cuda_row("", atoi(cpu + 3))->fact;
+	x->gpu = cost_gpu(x->binding.env.fact);
+	x->machine = &x->gpu;
+}
+
 static bool
 plan(Explain *x)
 {
@@ -373,7 +418,7 @@ plan(Explain *x)
 	    !session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
 	    !bind_inputs(x->graph, spec, o->operand.n - 1, &bo, &x->binding, &s->problem))
 		return false;
-	x->machine = cost_machine(x->options.blocks, x->options.lanes);
+	find_machine(x);
 	count_unfused(x, &x->options);
 	x->program = compile_program(s, x->graph, &x->options);
 	if (x->program)

@@ -3,6 +3,8 @@
  * thread touches fits there. */
 #include "passes/cost/cost.h"
 
+#include "ir/gpu_rows.h"
+#include "passes/cost/predict.h"
 #include "passes/schedule/op_cost.h"
 #include "passes/schedule/rows/prefixes.h"
 #include "passes/schedule/schedule.h"
@@ -24,6 +26,25 @@ cost_machine(bool gpu, uint16_t lanes)
 	return best;
 }
 
+const char *const cost_bound_text[COST_BOUNDS] = {
+	[COST_START] = "starting", [COST_MEMORY] = "memory", [COST_CACHE] = "the cache", [COST_ARITHMETIC] = "arithmetic",
+	[COST_PRODUCTS] = "tensor cores"};
+
+/* What lies beside the figures is of no device. */
+Machine
+cost_gpu(const int64_t *fact)
+{
+	Machine m = *cost_machine(true, 0);
+	m.threads = (unsigned)fact[GPU_PROCESSORS];
+	m.products = (double)fact[GPU_PRODUCTS];
+	m.gflops = (double)fact[GPU_ARITHMETIC];
+	m.near = (double)fact[GPU_CACHE] / 1000;
+	m.most = (double)fact[GPU_MEMORY];
+	m.far = m.most / m.threads;
+	m.launch_ns = (double)fact[GPU_LAUNCH];
+	return m;
+}
+
 static double
 least(double a, double b)
 {
@@ -32,39 +53,53 @@ least(double a, double b)
 
 /* Nanoseconds of one thread's instructions. */
 static double
-busy_ns(const Machine *m, Template t, bool vectors, const Work *w)
+busy_ns(const Machine *m, const KernelShape *shape, const Work *w)
 {
-	if (t == TMPL_CONTRACT || t == TMPL_STREAM) /* their terms are multiply-adds of the tile */
-		return (w->flops - w->panel_flops) / m->gflops + w->panel_ns * m->slower;
-	return vectors ? w->vector_ns * m->slower : w->scalar_ns;
+	if (shape->tmpl == TMPL_CONTRACT || shape->tmpl == TMPL_STREAM) /* their terms are multiply-adds of the tile */
+		return (w->flops - w->panel_flops) / (shape->products ? m->products : m->gflops) + w->panel_ns * m->slower;
+	return shape->vectors ? w->vector_ns * m->slower : w->scalar_ns;
 }
 
 static double
-parts_us(const Machine *m, const KernelShape *shape, const Work *w, double busy, double parts)
+parts_us(const Machine *m, const KernelShape *shape, const Work *w, double busy, double parts, CostBound *bound)
 {
 	bool fits = w->bytes <= m->cache * parts;
 	double moving = (w->bytes + w->again) / (fits ? m->near * parts : least(m->far * parts, m->most));
 	if (shape->kept > m->cache) /* written and read again for each task, far away */
 		moving += 2 * shape->kept * shape->tasks / least(m->far * parts, m->most);
-	double working = busy / parts;
-	return (m->launch_ns + (parts > 1 ? m->split_ns : 0) + (moving > working ? moving : working)) / 1000;
+	double working = busy / parts, start = m->launch_ns + (parts > 1 ? m->split_ns : 0);
+	*bound = working >= moving ? (shape->products ? COST_PRODUCTS : COST_ARITHMETIC) : fits ? COST_CACHE : COST_MEMORY;
+	if (start > moving && start > working)
+		*bound = COST_START;
+	return (start + (moving > working ? moving : working)) / 1000;
 }
 
 /* Work is split where that is faster. */
-double
-cost_shape_us(const Machine *m, const KernelShape *shape, const Work *w, unsigned threads)
+static double
+shape_bound(const Machine *m, const KernelShape *shape, const Work *w, unsigned threads, CostBound *bound)
 {
-	double busy = busy_ns(m, shape->tmpl, shape->vectors, w), far = w->bytes / m->far;
+	CostBound split;
+	double busy = busy_ns(m, shape, w), far = w->bytes / m->far;
 	double most = least(m->gpu ? m->threads : threads, shape->tasks > 1 ? shape->tasks : 1);
 	double parts = least(most, 1 + (busy > far ? busy : far) / m->part_ns);
-	return least(parts_us(m, shape, w, busy, 1), parts_us(m, shape, w, busy, parts));
+	double one = parts_us(m, shape, w, busy, 1, bound), all = parts_us(m, shape, w, busy, parts, &split);
+	*bound = all < one ? split : *bound;
+	return least(one, all);
 }
 
 double
-cost_kernel_us(const Machine *m, const KernelPlan *plan, const Work *w, unsigned threads)
+cost_shape_us(const Machine *m, const KernelShape *shape, const Work *w, unsigned threads)
 {
-	KernelShape shape = {.tmpl = (Template)plan->tmpl, .vectors = m->gpu || plan->lanes > 1, .tasks = INFINITY};
-	return cost_shape_us(m, &shape, w, threads);
+	CostBound bound;
+	return shape_bound(m, shape, w, threads, &bound);
+}
+
+double
+cost_kernel_bound(const Machine *m, const KernelPlan *plan, const Work *w, unsigned threads, CostBound *bound)
+{
+	KernelShape shape = {.tmpl = (Template)plan->tmpl, .vectors = m->gpu || plan->lanes > 1, .tasks = INFINITY,
+	                     .products = m->gpu && plan->threads && (!plan->lanes || plan->pairs)};
+	return shape_bound(m, &shape, w, threads, bound);
 }
 
 double
@@ -122,15 +157,12 @@ double
 cost_program_us(const Machine *m, const Program *p, const LaunchEnv *env, Arena *scratch, unsigned threads)
 {
 	UseTable uses;
+	Predict x = {m, p, env, &uses, graph_may_fault(p->graph, scratch), scratch, threads};
 	double us = 0;
 	use_table_init(&uses, p->graph, scratch);
 	cost_note_plans(&uses, p);
-	for (uint32_t k = 0; k < p->kernel.n; k++) {
-		const KernelPlan *plan = &p->kernel.at[k].plan;
-		if (kernel_is_spare(&p->kernel.at[k]))
-			continue;
-		Work w = work_count(env, &uses, plan->node, plan->nnode);
-		us += cost_kernel_us(m, plan, &w, p->kernel.at[k].serial ? 1 : threads);
-	}
+	for (uint32_t k = 0; k < p->kernel.n; k++)
+		if (!kernel_is_spare(&p->kernel.at[k]))
+			us += predict_unit(&x, k).us;
 	return us;
 }

@@ -134,8 +134,7 @@ plan_variants(const KernelPlan *plan, KernelPlan variant[PLAN_VARIANTS])
 	return n;
 }
 
-/* Without its nodes. */
-static const char *
+const char *
 plan_text(Arena *a, const KernelPlan *plan)
 {
 	static const char nodes[] = " nodes=";

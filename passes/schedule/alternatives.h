@@ -15,6 +15,8 @@
 
 enum { PLAN_VARIANTS = 6 };
 
+/* As a line, without its nodes. */
+const char *plan_text(Arena *a, const KernelPlan *plan);
 uint64_t unit_digest(const Graph *g, Arena *scratch, const TensorId *node, uint32_t n);
 /* Other plans for a processor, as far as there are any; how many. */
 unsigned plan_variants(const KernelPlan *plan, KernelPlan variant[PLAN_VARIANTS]);

@@ -13,6 +13,13 @@ enum { ROLES_MOST_PLANS = 16 };
 unsigned contract_roles_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);
 void contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o);
 
+/* How long the plan's kernel is predicted to take, over dims, in cycles of 1.4 GHz: all; the steps that a processor goes through,
+ * and a step, of which `products` is what the multipliers need. False: it is no kernel of roles, or one with a window. */
+typedef struct {
+	ExprId cycles, steps, step, products;
+} RolesTime;
+bool contract_roles_time(Graph *g, Arena *scratch, const bool *faulty, const KernelPlan *plan, RolesTime *to);
+
 /* --- several sums in one kernel (roles_siblings.c) --- */
 /* Whether these sums, 2 at least, can have kernels of roles together, else why not. */
 bool contract_siblings_could(const Graph *g, Arena *scratch, const bool *faulty, const TensorId *sum, unsigned n, const PassOptions *o,

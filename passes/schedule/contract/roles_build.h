@@ -101,6 +101,8 @@ bool roles_possible(const Graph *g, Arena *scratch, const bool *faulty, TensorId
 bool roles_find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r);
 /* The same of several sums that share a factor (roles_siblings.c). */
 bool roles_find_siblings(const Graph *g, Arena *scratch, const bool *faulty, const TensorId *sum, unsigned n, RolesProduct *r, RemarkId *why);
+/* Of these nodes, what tiles are chosen by: nothing of a kernel. False: they are no such sums. */
+bool roles_begin_siblings(Roles *r, Graph *g, Arena *scratch, const bool *faulty, const TensorId *node, unsigned n, Members *m);
 /* Sets nrow, ncolumn and nterm, of the node entered. */
 void roles_find_sizes(Roles *r);
 /* The plan of this tile for these nodes. */
@@ -141,6 +143,10 @@ unsigned roles_tile_of(const KernelPlan *p);
 /* Over dims: 1 where the output's columns let tile n be used, and it is predicted to take no longer than those behind it
  * that finish elements in the same way, else 0. `only`: 0, or 1 + the only tile that there is. */
 ExprId roles_tile_suits(Roles *r, unsigned n, unsigned only);
+/* Over dims: cycles, about, of all tiles; the steps that one processor goes through for them, and the cycles of a step. */
+ExprId roles_cycles(Roles *r, const RolesTile *t);
+ExprId roles_steps(Roles *r, const RolesTile *t);
+ExprId roles_step(Roles *r, const RolesTile *t);
 /* Over dims: cycles, about, of the tile that takes fewest of those for so many sums (0: one) that finish as many elements side
  * by side. */
 ExprId roles_least_cycles(Roles *r, unsigned sums, unsigned side);

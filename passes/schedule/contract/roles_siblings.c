@@ -71,9 +71,8 @@ contract_siblings_could(const Graph *g, Arena *scratch, const bool *faulty, cons
 	return roles_find_siblings(g, scratch, faulty, sum, n, &p, why);
 }
 
-/* What tiles are chosen by: nothing of a kernel. */
-static bool
-begin(Roles *r, Graph *g, Arena *scratch, const bool *faulty, const TensorId *node, unsigned n, Members *m)
+bool
+roles_begin_siblings(Roles *r, Graph *g, Arena *scratch, const bool *faulty, const TensorId *node, unsigned n, Members *m)
 {
 	TensorId sum[MEMBERS_MOST_SUMS];
 	RemarkId why;
@@ -94,7 +93,7 @@ contract_siblings_cycles(Graph *g, Arena *scratch, const bool *faulty, const Ten
 {
 	Roles *r = ARENA_NEW(scratch, Roles);
 	Members m;
-	if (!begin(r, g, scratch, faulty, node, n, &m))
+	if (!roles_begin_siblings(r, g, scratch, faulty, node, n, &m))
 		return false;
 	unsigned side = members_side_possible(g, &m, r->of.column_axis) ? MOST_SIDE : 1;
 	*together = roles_least_cycles(r, m.nsum, side);
@@ -123,7 +122,7 @@ contract_siblings_take(Graph *g, Arena *scratch, const Places *places, const Ten
 	Roles *r = ARENA_NEW(scratch, Roles);
 	Members m;
 	unsigned count = 0;
-	if (!begin(r, g, scratch, places->faulty, node, n, &m) || overwrites(g, places, r))
+	if (!roles_begin_siblings(r, g, scratch, places->faulty, node, n, &m) || overwrites(g, places, r))
 		return 0;
 	bool sides = members_side_possible(g, &m, r->of.column_axis);
 	for (unsigned k = 0; k < roles_tiles(); k++) {

@@ -91,16 +91,32 @@ roles_tile_count(Roles *r, const RolesTile *t)
 	return count;
 }
 
-/* Over dims: of a step, rows and columns of all sums together. */
-static ExprId
-step_of(Roles *r, const RolesTile *t)
+ExprId
+roles_step(Roles *r, const RolesTile *t)
 {
 	return gpu_step(r->l.g, t->rows, (unsigned)t->columns * (t->sums ? t->sums : 1u), t->step);
 }
 
-/* Over dims: cycles, about. */
 static ExprId
-cycles(Roles *r, const RolesTile *t)
+waves_of(Roles *r, const RolesTile *t)
+{
+	return gpu_waves(r->l.g, roles_tile_count(r, t), t->parts ? t->clusters : GPU_ALL);
+}
+
+static ExprId
+steps_of_tile(Roles *r, const RolesTile *t)
+{
+	return launch_ceil_div(r->l.g, r->nterm, (int64_t)(t->parts ? t->parts : 1) * TIR_PART_TERMS);
+}
+
+ExprId
+roles_steps(Roles *r, const RolesTile *t)
+{
+	return expr_binary(r->l.g, OP_MUL, waves_of(r, t), steps_of_tile(r, t));
+}
+
+ExprId
+roles_cycles(Roles *r, const RolesTile *t)
 {
 	Graph *g = r->l.g;
 	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
@@ -108,8 +124,7 @@ cycles(Roles *r, const RolesTile *t)
 	unsigned finish = lane * ((r->members ? members_cost(&r->l, r->members) : side_cost(&r->l)) + wait);
 	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
 	finish = t->parts ? finish / parts + MEET : finish;
-	ExprId waves = gpu_waves(g, roles_tile_count(r, t), t->parts ? t->clusters : GPU_ALL);
-	ExprId each = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nterm, (int64_t)parts * TIR_PART_TERMS), step_of(r, t));
+	ExprId waves = waves_of(r, t), each = expr_binary(g, OP_MUL, steps_of_tile(r, t), roles_step(r, t));
 	ExprId both = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, each, expr_int(g, DT_I64, finish)), expr_int(g, DT_I64, at_once));
 	ExprId all = expr_binary(g, OP_MUL, waves, expr_binary(g, OP_MAX, each, both));
 	return expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + START));
@@ -120,11 +135,11 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 {
 	Graph *g = r->l.g;
 	ExprId one = expr_int(g, DT_I64, 1), rest = expr_binary(g, OP_IMOD, r->ncolumn, expr_int(g, DT_I64, tile[n].side));
-	ExprId suits = expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest)), own = only ? 0 : expr_binary(g, OP_ADD, cycles(r, &tile[n]), one);
+	ExprId suits = expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest)), own = only ? 0 : expr_binary(g, OP_ADD, roles_cycles(r, &tile[n]), one);
 	for (unsigned k = n + 1; k < roles_tiles() && !only; k++) {
 		if (tile[k].side != tile[n].side || tile[k].sums != tile[n].sums)
 			continue;
-		ExprId other = expr_binary(g, OP_ADD, cycles(r, &tile[k]), one);
+		ExprId other = expr_binary(g, OP_ADD, roles_cycles(r, &tile[k]), one);
 		suits = expr_binary(g, OP_MIN, suits, expr_binary(g, OP_IDIV, other, own));
 	}
 	return suits;
@@ -137,7 +152,7 @@ roles_least_cycles(Roles *r, unsigned sums, unsigned side)
 	for (unsigned n = 0; n < roles_tiles(); n++) {
 		if (tile[n].sums != sums || tile[n].side != side)
 			continue;
-		ExprId own = cycles(r, &tile[n]);
+		ExprId own = roles_cycles(r, &tile[n]);
 		least = least ? expr_binary(r->l.g, OP_MIN, least, own) : own;
 	}
 	return least;
@@ -164,7 +179,7 @@ ExprId
 roles_together_suits(Roles *r)
 {
 	Graph *g = r->l.g;
-	ExprId one = expr_int(g, DT_I64, 1), more = expr_binary(g, OP_ADD, cycles(r, &r->tile), one);
+	ExprId one = expr_int(g, DT_I64, 1), more = expr_binary(g, OP_ADD, roles_cycles(r, &r->tile), one);
 	ExprId suits = expr_binary(g, OP_MIN, one, expr_binary(g, OP_IDIV, roles_apart_cycles(r, r->tile.side), more));
 	if (r->tile.side > 1 || !members_side_possible(g, r->members, r->of.column_axis))
 		return suits;
@@ -190,7 +205,7 @@ ExprId
 roles_pitch(Roles *r)
 {
 	Graph *g = r->l.g;
-	ExprId lost = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, cycles(r, &r->tile), expr_int(g, DT_I64, OFF_SECTORS)), expr_int(g, DT_I64, 16));
+	ExprId lost = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, roles_cycles(r, &r->tile), expr_int(g, DT_I64, OFF_SECTORS)), expr_int(g, DT_I64, 16));
 	ExprId off = expr_binary(g, OP_ADD, elements_off(r, &r->of.row), elements_off(r, &r->of.column));
 	for (unsigned k = 0; k < r->of.beside; k++)
 		off = expr_binary(g, OP_ADD, off, elements_off(r, &r->of.own[k]));
