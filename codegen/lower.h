@@ -33,6 +33,10 @@ typedef struct {
 	ValId last;     /* of a GPU's kernel: a barrier that its body ends with, which parts a task from the next; 0: none */
 	struct LowerRoles *roles; /* lower_roles.c */
 	struct LowerApart *apart; /* lower_apart.c */
+	struct {                  /* the last quotient and remainder of nvptx_divide.c, and the block that knows them */
+		Val a, b, quotient, remainder;
+		LLVMBasicBlockRef known;
+	} divided;
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
 		unsigned n, bytes, align;
 		uint32_t buffer;
@@ -159,7 +163,12 @@ bool lower_waits(Lower *l, const TirRegion *r, uint32_t at, bool waits);
 void lower_now(Lower *l, const TirRegion *r, ValId v);
 /* Whether v has a value, or waits, and all that it wants does too, and that is at most so much work. */
 bool lower_only_waits(const Lower *l, ValId v, unsigned *work);
+/* nvptx_divide.c: whether IDIV or IMOD v divides what no data tells; it, and the other of the two for nothing */
+bool lower_divides_indices(const Lower *l, ValId v);
+Val lower_divide_indices(Lower *l, ValId v, bool want_quotient);
 /* nvptx_quotients.c */
+/* Says that a conditional branch mostly goes to its first block. */
+void lower_expect_first(Lower *l, Val branch);
 /* Whether v is a quotient or a root that lower_quotients takes. */
 bool lower_is_quotient(const Lower *l, ValId v);
 /* Lowers v, whose operands have values, together with others of the region; false: there are none. */
@@ -191,6 +200,7 @@ Val lower_of_block(Lower *l, Val at, Val rank);
 Val lower_shuffle(Lower *l, ValId v);
 /* lower_warp.c */
 Val lower_warp_mma(Lower *l, ValId v);
+void lower_rolled(Lower *l, Val back); /* the loop of that branch stays one */
 void lower_keep_rolled(Lower *l, const TirRegion *body, Val back);
 /* lower_async.c */
 Val lower_meanwhile(Lower *l, ValId v); /* LOAD_MATRIX, ASYNC_COPY, ASYNC_WAIT */

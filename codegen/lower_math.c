@@ -256,7 +256,7 @@ Val
 lower_divide(Lower *l, ValId v, bool want_quotient)
 {
 	Pair p = operands(l, v);
-	return divide(l, &p, want_quotient);
+	return lower_divides_indices(l, v) ? lower_divide_indices(l, v, want_quotient) : divide(l, &p, want_quotient);
 }
 
 Val

@@ -136,19 +136,24 @@ lower_warp_mma(Lower *l, ValId v)
 	return all;
 }
 
+void
+lower_rolled(Lower *l, Val back)
+{
+	static const char name[] = "llvm.loop.unroll.disable", loop[] = "llvm.loop";
+	LLVMMetadataRef text = LLVMMDStringInContext2(l->ctx, name, sizeof name - 1), own = LLVMTemporaryMDNode(l->ctx, NULL, 0);
+	LLVMMetadataRef disable = LLVMMDNodeInContext2(l->ctx, &text, 1), node = LLVMMDNodeInContext2(l->ctx, (LLVMMetadataRef[]){own, disable}, 2);
+	LLVMMetadataReplaceAllUsesWith(own, node);
+	LLVMSetMetadata(back, LLVMGetMDKindIDInContext(l->ctx, loop, sizeof loop - 1), LLVMMetadataAsValue(l->ctx, node));
+}
+
 /* Of a loop whose turns have matrix instructions the assembler makes several, and keeps in memory what it then has no
  * registers for; and the loads of one turn are enough to wait for. */
 void
 lower_keep_rolled(Lower *l, const TirRegion *body, Val back)
 {
-	static const char name[] = "llvm.loop.unroll.disable", loop[] = "llvm.loop";
 	bool multiplies = false;
 	for (uint32_t i = 0; i < body->inst.n; i++)
 		multiplies |= lower_inst(l, body->inst.at[i])->op == OP_WARP_MMA;
-	if (!multiplies)
-		return;
-	LLVMMetadataRef text = LLVMMDStringInContext2(l->ctx, name, sizeof name - 1), own = LLVMTemporaryMDNode(l->ctx, NULL, 0);
-	LLVMMetadataRef disable = LLVMMDNodeInContext2(l->ctx, &text, 1), node = LLVMMDNodeInContext2(l->ctx, (LLVMMetadataRef[]){own, disable}, 2);
-	LLVMMetadataReplaceAllUsesWith(own, node);
-	LLVMSetMetadata(back, LLVMGetMDKindIDInContext(l->ctx, loop, sizeof loop - 1), LLVMMetadataAsValue(l->ctx, node));
+	if (multiplies)
+		lower_rolled(l, back);
 }

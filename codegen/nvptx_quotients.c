@@ -84,8 +84,8 @@ slow_value(Lower *l, ValId v)
 }
 
 /* Without this LLVM takes a root for something to compute in advance. */
-static void
-expect_first(Lower *l, Val branch)
+void
+lower_expect_first(Lower *l, Val branch)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
 	LLVMMetadataRef weights[3] = {LLVMMDStringInContext2(l->ctx, "branch_weights", 14),
@@ -118,7 +118,7 @@ lower_together(Lower *l, const ValId *v, unsigned n)
 	Val fine = LLVMBuildFCmp(l->b, LLVMRealOGE, low, LLVMConstReal(LLVMTypeOf(low), 0x1p-100), "");
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), exit = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
 	LLVMBasicBlockRef again = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
-	expect_first(l, LLVMBuildCondBr(l->b, fine, exit, again));
+	lower_expect_first(l, LLVMBuildCondBr(l->b, fine, exit, again));
 	LLVMPositionBuilderAtEnd(l->b, again);
 	for (unsigned k = 0; k < n; k++)
 		slow[k] = slow_value(l, v[k]);
