@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One kernel object for all sizes: each graph is compiled once and launched on shapes of 0, of 1, of primes and of more than
-2^31 elements, on an NVIDIA GPU. Whole numbers, so results are torch's to the bit, but for softmax. Prints a line a graph: the
+2^31 elements, on an NVIDIA GPU. And graphs of known sizes, where rows lie close, as far apart
+as offsets of 31 and 32 bits go, and further. Whole numbers, so results are torch's to the bit, but for softmax. Prints a line a graph: the
 shapes, what the first launch took to be ready and what the slowest of the others did.
 
     gpu-sizes.py [TEXO] [--device=cpu] [--seed=N] [--only=REGEX] [--show]
@@ -132,4 +133,38 @@ def run(name):
     return len(wrong)
 
 
-sys.exit(sum([run(name) for name in GRAPHS if re.search(ARGS.only, name)]) != 0)
+ROWS, COLUMNS = 5, 512
+STRIDES = (COLUMNS, COLUMNS + 1, COLUMNS + 16, *(((1 << bits) - COLUMNS) // (ROWS - 1) + more for bits in (31, 32) for more in (0, 1)),
+           1 << 30, (1 << 31) + 16)  # from where on the last element's offset, or a byte's, needs another bit
+KNOWN = {
+    "known map": ("(x: i8[5, 512]) -> (y: i8[5, 512]) { y[i, j] = 3 * x[i, j] }", lambda x: 3 * x),
+    "known around": ("(x: i8[5, 512]) -> (y: i8[3, 508]) { y[i, j] = x[i, j] - x[i + 2, j + 4] }", lambda x: x[:3, :508] - x[2:, 4:]),
+    "known transpose": ("(x: i8[5, 512]) -> (y: i8[512, 5]) { y[j, i] = 3 * x[i, j] }", lambda x: (3 * x).t()),
+    "known rows": ("(x: i8[5, 512]) -> (s: i32[5]) { s[i] = sum[j](i32(x[i, j])) }", lambda x: x.sum(1, dtype=torch.int32)),
+    "known columns": ("(x: i8[5, 512]) -> (s: i32[512]) { s[j] = sum[i](i32(x[i, j])) }", lambda x: x.sum(0, dtype=torch.int32)),
+    "known prefix": ("(x: i8[5, 512]) -> (s: i32[5, 512]) { s[i, j] = sum[k where k <= j](i32(x[i, k])) }", cumulative),
+}
+
+
+def run_known(name):
+    """Rows so far apart, of a memory of a byte an element."""
+    text, reference = KNOWN[name]
+    kernel = texo.compile(f"graph g{text}\n", target=ARGS.device, cache=False).kernel()
+    wrong, strides = [], STRIDES if ARGS.device == "cuda" else STRIDES[:3]
+    for stride in strides:
+        memory = torch.empty((ROWS - 1) * stride + COLUMNS, dtype=torch.int8, device=ARGS.device)
+        x = memory.as_strided((ROWS, COLUMNS), (stride, 1))
+        x.copy_(some(ROWS, COLUMNS))
+        launch = kernel.bind(x)
+        launch()
+        wait()
+        what = differs(launch.results[0], reference(x))
+        if what:
+            wrong.append(f"  {name}, rows {stride} apart: {what}")
+        del launch, x, memory
+    print(f"{name:16} {len(strides)} strides of one kernel, {len(wrong)} wrong", *wrong, sep="\n", flush=True)
+    return len(wrong)
+
+
+FAILED = [run(name) for name in GRAPHS if re.search(ARGS.only, name)] + [run_known(name) for name in KNOWN if re.search(ARGS.only, name)]
+sys.exit(sum(FAILED) != 0)
