@@ -290,11 +290,18 @@ has_spare_registers(const TirKernel *k)
 }
 
 static Val
-load_whole(Lower *l, const MemAccess *x, LLVMTypeRef type, Val p, unsigned bytes)
+load_once(Lower *l, const MemAccess *x, LLVMTypeRef type, Val p, unsigned bytes)
 {
 	Val once = x->once && !x->ahead ? lower_load_once(l, p, bytes) : NULL;
+	return once ? LLVMBuildBitCast(l->b, once, type, "") : NULL;
+}
+
+static Val
+load_whole(Lower *l, const MemAccess *x, LLVMTypeRef type, Val p, unsigned bytes)
+{
+	Val once = load_once(l, x, type, p, bytes);
 	if (once)
-		return LLVMBuildBitCast(l->b, once, type, "");
+		return once;
 	Val r = LLVMBuildLoad2(l->b, type, p, "");
 	LLVMSetAlignment(r, bytes);
 	return r;
@@ -456,8 +463,13 @@ load_scalar(Lower *l, const MemAccess *x)
 	else if (x->posted)
 		r = load_posted(l, x);
 	else {
-		r = aligned(LLVMBuildLoad2(l->b, memory_type(l, x->dtype, 0), address(l, x->dtype, x->base, x->offset), ""), x->dtype);
-		LLVMSetVolatile(r, x->wide && !l->k->channel.n); /* roles meet at barriers alone */
+		LLVMTypeRef type = memory_type(l, x->dtype, 0);
+		Val p = address(l, x->dtype, x->base, x->offset);
+		r = load_once(l, x, type, p, element_bytes(x->dtype));
+		if (!r) {
+			r = aligned(LLVMBuildLoad2(l->b, type, p, ""), x->dtype);
+			LLVMSetVolatile(r, x->wide && !l->k->channel.n); /* roles meet at barriers alone */
+		}
 	}
 	return x->mask ? guard_close(l, g, r) : r;
 }

@@ -13,7 +13,8 @@
 
 #include <string.h>
 
-enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64, PREFETCH_SM = 90 /* LLVM's */, HINT_SM = 90 };
+enum { LARGE_BYTES = 4 << 20, LINE_BYTES = 64, PREFETCH_SM = 90 /* LLVM's */, HINT_SM = 90,
+       CACHE_A_THREAD = 64 /* half of a GPU's first cache, by the most threads of a multiprocessor */ };
 
 static bool
 streams(const TirInst *p)
@@ -171,8 +172,16 @@ lower_is_stored(const Lower *l, uint32_t b)
 	return false;
 }
 
-/* On a GPU, so many bytes at p as words, past its first cache, which keeps what is read again; nobody stores there. NULL
- * for a number that no access has, and for GPUs whose text is of a version of PTX that has no such load. */
+/* Whether shared memory takes most of a GPU's first cache: the lines that are on their way have no room in the rest. */
+static bool
+has_little_cache(const TirKernel *k)
+{
+	return tir_shared_at(k, k->buffer.n) > CACHE_A_THREAD * k->threads;
+}
+
+/* On a GPU, so many bytes at p as words, past its first cache, which keeps what is read again; nobody stores there. Where that
+ * has room, lines stay until all of them is read; else they have no place in it. NULL for a number that no access has, and
+ * for GPUs whose text is of a version of PTX that has no such load. */
 Val
 lower_load_once(Lower *l, Val p, unsigned bytes)
 {
@@ -182,7 +191,7 @@ lower_load_once(Lower *l, Val p, unsigned bytes)
 	unsigned words = bytes / 4;
 	if (l->target->arch != ARCH_NVPTX || l->target->sm < HINT_SM || bytes % 4 || (words != 1 && words != 2 && words != 4))
 		return NULL;
-	const char *text = arena_text(l->arena, "ld.global.nc.L1::no_allocate.L2::128B.%s", code[words]);
+	const char *text = arena_text(l->arena, has_little_cache(l->k) ? "ld.global.cg.%s" : "ld.global.nc.L1::no_allocate.L2::128B.%s", code[words]);
 	LLVMTypeRef f = LLVMFunctionType(words > 1 ? LLVMStructTypeInContext(l->ctx, part, words, 0) : i32, &at, 1, 0);
 	Val call = LLVMBuildCall2(l->b, f, LLVMGetInlineAsm(f, text, strlen(text), constraints[words], strlen(constraints[words]), 0, 0, LLVMInlineAsmDialectATT, 0), &p, 1, "");
 	if (words == 1)

@@ -122,7 +122,7 @@ typedef struct {
 enum {
 	TIR_MASKED = 1, /* the last operand of LOAD or STORE is a mask */
 	TIR_STREAM = 2  /* STORE of a vector along an axis: nothing reads it soon, so a large view may go past
-	                 * the caches. LOAD of one: nothing reads it again soon */
+	                 * the caches. LOAD, of a scalar as well: nothing reads it again soon */
 };
 /* LOAD of a vector along an axis: the one with the next index along axis a follows soon, or with the n-th from here */
 #define TIR_AHEAD(a) (((a) + 1) << 4)

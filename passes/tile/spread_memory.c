@@ -384,7 +384,7 @@ access_of(const Spread *s, ValId v, unsigned lanes)
 	a.rank = (unsigned)view->imm.i;
 	a.buffer = (unsigned)tir_inst(k, tir_arg(k, a.view, 0))->imm.i;
 	a.dtype = (DType)view->type.dtype;
-	a.flags = p->imm.i & ~(TIR_MASKED | TIR_STREAM);
+	a.flags = p->imm.i & ~(TIR_MASKED | (p->op == OP_STORE ? TIR_STREAM : 0));
 	for (unsigned n = 0; n < a.rank; n++)
 		a.index[n] = tir_arg(k, v, first + n);
 	a.mask = p->imm.i & TIR_MASKED ? tir_arg(k, v, first + a.rank) : 0;
@@ -480,7 +480,7 @@ spread_load(Spread *s, ValId v)
 			continue;
 		}
 		index_at(s, &a, r, index);
-		ValId x = tir_load(s->to, view, index, mask_at(s, &a, r), n > 1 ? a.flags : 0, n > 1 ? n : 0);
+		ValId x = tir_load(s->to, view, index, mask_at(s, &a, r), n > 1 ? a.flags : a.flags & TIR_STREAM, n > 1 ? n : 0);
 		for (unsigned i = 0; i < n; i++)
 			out.reg[r + i] = n > 1 ? tir_emit(s->to, OP_LANE, tir_scalar(a.dtype), i, &x, 1) : x;
 	}

@@ -1,6 +1,6 @@
 /* group_ptx_test.c: groups of narrow elements on a GPU: two 8-bit floats come of one conversion, four make a word; what a
- * loop carries stays a group. Offsets into shared memory have 32 bits, as far as
- * the constants that the access adds leave them so. */
+ * loop carries stays a group; what is not read again goes past the first cache, where it is words. Offsets into shared
+ * memory have 32 bits, as far as the constants that the access adds leave them so. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -85,6 +85,26 @@ build_far(Rig *r, const Far *f)
 	tir_end_for(k, NULL, 0);
 }
 
+/* z[i] = what x has at i, or z, neither of which is read again. */
+static void
+build_once(Rig *r, DType t, unsigned shared)
+{
+	TirKernel *k = r->k;
+	ValId one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, 64);
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = 1;
+	tir_add_buffer(k, name_cstr(r->names, "x"), t, false);
+	tir_add_buffer(k, name_cstr(r->names, "z"), t, true);
+	if (shared)
+		k->buffer.at[tir_add_buffer(k, 0, DT_F32, true)].shared = shared;
+	ValId from = tir_view(k, 0, 1, &n, &one), to = tir_view(k, 1, 1, &n, &one);
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId i = tir_for(k, lo, hi, one, NULL, 0), x = tir_load(k, from, &i, 0, TIR_STREAM, 0), z = tir_load(k, to, &i, 0, TIR_STREAM, 0);
+	tir_store(k, to, tir_select(k, tir_binary(k, OP_LT, i, one), x, z), &i, 0, 0);
+	tir_end_for(k, NULL, 0);
+}
+
 static unsigned
 count(const char *text, const char *word)
 {
@@ -148,6 +168,37 @@ far_constants(void **state)
 		rig_run("k", is_added, &row[n]);
 }
 
+typedef struct {
+	DType t;
+	unsigned shared; /* floats of shared memory */
+	const char *past, *plain;
+} Once;
+
+static void
+loads_once(Rig *r, const void *arg)
+{
+	const Once *x = arg;
+	build_once(r, x->t, x->shared);
+	assemble(r);
+	unsigned past = count(r->out.assembly, "ld.global.nc.L1::no_allocate") + count(r->out.assembly, "ld.global.cg");
+	assert_int_equal(past, x->past != NULL);
+	assert_int_equal(x->past ? count(r->out.assembly, x->past) : 1, 1);
+	assert_int_equal(count(r->out.assembly, x->plain), 1); /* of halves both are one, of the address that is wanted */
+}
+
+static void
+once(void **state)
+{
+	static const Once words = {DT_F32, 512, "ld.global.nc.L1::no_allocate.L2::128B.b32", "ld.global.b32"};
+	static const Once two = {DT_F64, 0, "ld.global.nc.L1::no_allocate.L2::128B.v2.b32", "ld.global.b64"};
+	static const Once crowded = {DT_F32, 513, "ld.global.cg.b32", "ld.global.b32"}, halves = {DT_F16, 513, NULL, "ld.global.b16"};
+	(void)state;
+	rig_run("k", loads_once, &words);
+	rig_run("k", loads_once, &two);
+	rig_run("k", loads_once, &crowded);
+	rig_run("k", loads_once, &halves);
+}
+
 static void
 groups(void **state)
 {
@@ -165,6 +216,7 @@ carried(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(carried), cmocka_unit_test(far_constants)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(carried), cmocka_unit_test(far_constants),
+	                                   cmocka_unit_test(once)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,6 +323,15 @@ compare_status(const Case *c, const EvalOutputs *want, const InterpRun *got, Cas
 }
 
 static unsigned
+loads_past(const TirKernel *k)
+{
+	unsigned n = 0;
+	for (uint32_t v = 1; v < k->inst.n; v++)
+		n += k->inst.at[v].op == OP_LOAD && (k->inst.at[v].imm.i & TIR_STREAM);
+	return n;
+}
+
+static unsigned
 fetched_views(const TirKernel *k)
 {
 	uint64_t seen = 0;
@@ -396,6 +405,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->strips = tiles && got.ran->plan.pairs && got.ran->plan.lanes;
 	out->warps = tiles && got.ran->plan.pairs && !got.ran->plan.lanes;
 	out->ahead = fetched_views(p->kernel.at[0].tir);
+	out->past = loads_past(p->kernel.at[0].tir);
 	for (uint32_t k = 0; k < p->kernel.n; k++)
 		out->roles |= p->kernel.at[k].tir->channel.n > 0;
 	out->map = p->kernel.at[0].plan.tmpl == TMPL_MAP;

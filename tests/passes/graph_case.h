@@ -59,6 +59,7 @@ typedef struct {
 	unsigned tile, group;      /* of the kernel that ran first: rows of a tile of threads, elements read at once; 0: none */
 	unsigned columns, cluster; /* of the kernel that ran first: of rows of lanes, and blocks that take a task together */
 	unsigned ahead;            /* how many of its views are fetched some turns before they are read */
+	unsigned past;             /* how many loads of its first kernel's are of what is not read again */
 	AccessId fault, cut;       /* the same in all */
 	int64_t compared, mismatches;
 	double ratio;              /* the largest distance from the oracle, as a part of what it allows */

@@ -62,6 +62,42 @@ transposes(void **state)
 	}
 }
 
+/* What is read once goes past the first cache: a whole tile's 16 rows at once, and the row of another tile; of a row or a column
+ * that is read for all of the others nothing, nor of rows that come twice. */
+static void
+half_rows(Case *c)
+{
+	ExprId n = case_dim(c, "N", 70), m = case_dim(c, "M", 66), two = case_int(c, 2);
+	TensorId x = case_input(c, TENSOR_INPUT, "x", DT_F32, 2, (ExprId[]){m, n});
+	Node y = case_node(2, read_at(c, x, 2, BIN(IDIV, ax(c, 1), two), ax(c, 0)));
+	case_result(c, "y", case_add(c, &y, "y", DT_F32, (ExprId[]){n, m}), 0);
+}
+
+static void
+with_bias(Case *c)
+{
+	ExprId n = case_dim(c, "N", 70), m = case_dim(c, "M", 66);
+	TensorId x = case_input(c, TENSOR_INPUT, "x", DT_F32, 2, (ExprId[]){m, n}), r = case_input(c, TENSOR_INPUT, "r", DT_F32, 1, &m);
+	Node y = case_node(2, BIN(ADD, read_at(c, x, 2, ax(c, 1), ax(c, 0)), read_at(c, r, 1, ax(c, 1))));
+	case_result(c, "y", case_add(c, &y, "y", DT_F32, (ExprId[]){n, m}), 0);
+}
+
+static void
+past_the_cache(void **state)
+{
+	static const Shape one = {DT_F32, DT_NONE, 64, 96, false}, two = {DT_BF16, DT_BF16, 64, 66, true};
+	static const Shape both = {DT_BF16, DT_F32, 64, 67, false};
+	(void)state;
+	now = &one;
+	assert_int_equal(case_try_blocks(transpose).past, 17);
+	now = &two;
+	assert_int_equal(case_try_blocks(transpose).past, 2 * 17);
+	now = &both;
+	assert_int_equal(case_try_blocks(transpose).past, 2 * 17);
+	assert_int_equal(case_try_blocks(with_bias).past, 17);
+	assert_int_equal(case_try_blocks(half_rows).past, 0);
+}
+
 /* A matrix and its own transpose. */
 static void
 symmetric(Case *c)
@@ -164,6 +200,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(transposes, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(past_the_cache, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(forms, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(kept, case_setup, case_teardown),
 	};

@@ -10,6 +10,9 @@
  * bytes; of a column it takes V rows, and the next thread the next ones: V (n + 1) elements further on, n + 1 words
  * of 4 bytes. That is odd, so 32 threads meet 32 banks; those that write a row meet them as well.
  *
+ * What comes once, each element of it, goes past the first level's cache, of which tiles leave too little for the lines that
+ * all warps have on their way.
+ *
  * What is read here is read whether the result wants it or not, so only what can't fault is: a read without an
  * access, of a tensor without faults, each under the test of its own bounds. */
 #include "passes/schedule/rows/build.h"
@@ -204,6 +207,34 @@ iota(RowBuild *b)
 	return tir_emit(b->l->tir, OP_IOTA, tir_vector(DT_I64, b->l->lanes), 0, NULL, 0);
 }
 
+/* Whether a tile's points are that many elements of what e reads, in rows along this axis: it is in the last subscript
+ * alone, and the other one in those before alone. */
+static bool
+comes_once(const RowBuild *b, ExprId e, unsigned along, unsigned other)
+{
+	Graph *g = b->l->g;
+	const Expr read = *expr_get(g, e);
+	int64_t coef[TG_MAX_AXES];
+	ExprId rest;
+	bool row = false;
+	if (!read.narg || !index_affine(g, expr_arg(g, e, read.narg - 1u), b->r->nrow, coef, &rest) || coef[along] != 1 || coef[other])
+		return false;
+	for (unsigned k = 0; k + 1u < read.narg; k++) {
+		if (!index_affine(g, expr_arg(g, e, k), b->r->nrow, coef, &rest) || coef[along])
+			return false;
+		row |= coef[other] != 0;
+	}
+	return row;
+}
+
+static ValId
+past_the_cache(RowBuild *b, ValId v, bool once)
+{
+	if (once && tir_inst(b->l->tir, v)->op == OP_LOAD)
+		b->l->tir->inst.at[v].imm.i |= TIR_STREAM;
+	return v;
+}
+
 /* Some rows of tile k, from `row` on: loaded, then put where they are looked for. */
 static void
 fill_rows(RowBuild *b, const Tile *t, unsigned k, ValId row, ValId mask)
@@ -211,12 +242,13 @@ fill_rows(RowBuild *b, const Tile *t, unsigned k, ValId row, ValId mask)
 	Point *l = b->l;
 	TirKernel *to = l->tir;
 	ValId value[TILE_LOADS], exists[TILE_LOADS], *at = &l->axis[rows_lane_axis(b)];
+	bool once = comes_once(b, b->r->tile[k], b->r->block - 1u, rows_lane_axis(b));
 	ValId place = tir_binary(to, OP_MUL, tir_binary(to, OP_SUB, row, t->begin), rows_int(b, l->lanes + 1));
 	for (unsigned u = 0; u < t->loads; u++) {
 		uint32_t mark = point_mark(l);
 		*at = u ? tir_binary(to, OP_ADD, row, rows_int(b, u)) : row;
 		l->mask = exists[u] = row_mask(b, t, mask, *at, t->end);
-		value[u] = point_value(l, b->r->tile[k], false).re;
+		value[u] = past_the_cache(b, point_value(l, b->r->tile[k], false).re, once);
 		point_release(l, mark);
 	}
 	for (unsigned u = 0; u < t->loads; u++) {
@@ -274,11 +306,14 @@ run_tile_rows(RowBuild *b, const Tile *t, ValId row, ValId mask, ValId hi)
 	Point *l = b->l;
 	Rows *r = b->r;
 	ValId other[TILE_ROWS][ROWS_MAX_KEPT];
+	bool once[ROWS_MAX_KEPT];
+	for (unsigned n = 0; n < r->nkept; n++)
+		once[n] = comes_once(b, r->kept[n], rows_lane_axis(b), r->block - 1u);
 	for (unsigned u = 0; r->nkept && u < t->rows; u++) {
 		uint32_t mark = point_mark(l);
 		enter_row(b, t, row, u, mask, hi);
 		for (unsigned n = 0; n < r->nkept; n++)
-			other[u][n] = point_widen(l, point_value(l, r->kept[n], false).re);
+			other[u][n] = point_widen(l, past_the_cache(b, point_value(l, r->kept[n], false).re, once[n]));
 		point_release(l, mark);
 	}
 	for (unsigned u = 0; u < t->rows; u++) {
