@@ -1,12 +1,11 @@
 /* lower_memory.c: loads, stores and the fault words.
  *
  * An address is the buffer's start plus sum(index[a] * stride[a]) elements, computed in wrapping
- * i64, by GEPs that promise nothing. The memory that a GPU's block shares has a size that the code knows, so that offsets
- * there are summed in wrapping i32 and widened, but for constants, which the access itself adds; what a launch hands over
- * has any size. (For sizes known to be small, offsets of 32 bits into global memory made instructions fewer by up to a fifth,
- * no kernel that waits for memory faster, and some that need all registers slower by a tenth.) Vectors whose lane axis has
- * the constant stride 1 are one (masked) vector access; all other vectors are gathers and scatters, which LLVM splits where
- * the processor has none. Memory is never touched where the mask is false. Lanes that store to one
+ * i64, by GEPs that promise nothing: what all sizes have, so that no size needs another kernel. (On a GPU 32 bits
+ * were tried where they are known to be enough, in shared memory and in tensors of known sizes: up to a fifth of the
+ * instructions, spills in kernels that need all registers, and kernels that wait for memory took .96 to 1.11 of the time.)
+ * Vectors whose lane axis has the constant stride 1 are one (masked) vector access; all other vectors are gathers and
+ * scatters, which LLVM splits where the processor has none. Memory is never touched where the mask is false. Lanes that store to one
  * element do so in ascending order. Two 4-bit elements share a byte: their stores go lane by lane. */
 #include "codegen/lower.h"
 #include "ir/bugs.h"
@@ -79,47 +78,20 @@ address(Lower *l, DType t, Val base, Val offset)
 	return LLVMBuildGEP2(l->b, memory_type(l, t, 0), base, &offset, 1, "");
 }
 
-enum { SHORT_OFFSETS = 1 << 30 }; /* elements that are small enough a buffer for sums with constants of either sign */
-
-static bool
-has_short_offsets(const Lower *l, uint32_t buffer)
-{
-	uint32_t elements = l->k->buffer.at[buffer].shared;
-	return l->target->arch == ARCH_NVPTX && elements && elements <= SHORT_OFFSETS;
-}
-
-/* Moves c elements by a constant stride to *known, of short offsets only as far as the rest, less than SHORT_OFFSETS + |*known|,
- * is one of 32 bits as well. */
-static bool
-take_constant(int64_t c, int64_t stride, bool is_short, uint64_t *known)
-{
-	int64_t by, all;
-	if (is_short && (__builtin_mul_overflow(c, stride, &by) || __builtin_add_overflow((int64_t)*known, by, &all) ||
-	                 all <= -SHORT_OFFSETS || all >= SHORT_OFFSETS))
-		return false;
-	*known += (uint64_t)c * (uint64_t)stride;
-	return true;
-}
-
 /* The index of an axis of this stride, without the constant of i + c or i + (j + c), which is added to known in elements: so
- * that many addresses share the rest. LLVM's passes for a GPU find that out themselves, but for short offsets. */
+ * that many addresses share the rest. LLVM's passes for a GPU find that out themselves. */
 static Val
-without_constant(Lower *l, ValId index, ValId stride, bool is_short, uint64_t *known)
+without_constant(Lower *l, ValId index, ValId stride, uint64_t *known)
 {
 	const TirInst *x = lower_inst(l, index);
-	if ((l->target->arch == ARCH_NVPTX && !is_short) || lower_inst(l, stride)->op != OP_CONST || x->op != OP_ADD)
+	if (l->target->arch == ARCH_NVPTX || lower_inst(l, stride)->op != OP_CONST || x->op != OP_ADD)
 		return l->val[index];
 	ValId a = lower_arg_id(l, index, 0), b = lower_arg_id(l, index, 1);
 	const TirInst *y = lower_inst(l, b), *c = y->op == OP_ADD ? lower_inst(l, lower_arg_id(l, b, 1)) : y;
-	if (c->op != OP_CONST || !take_constant(c->imm.i, lower_inst(l, stride)->imm.i, is_short, known))
+	if (c->op != OP_CONST)
 		return l->val[index];
+	*known += (uint64_t)c->imm.i * (uint64_t)lower_inst(l, stride)->imm.i;
 	return y->op == OP_ADD ? LLVMBuildAdd(l->b, l->val[a], lower_arg(l, b, 0), "") : l->val[a];
-}
-
-static Val
-low_half(Lower *l, Val v)
-{
-	return LLVMBuildTrunc(l->b, v, LLVMInt32TypeInContext(l->ctx), "");
 }
 
 /* The offset of indices id[0..rank) into a view; those with lanes are summed apart. The index along
@@ -129,9 +101,6 @@ set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 {
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
 	uint64_t known = 0;
-	bool is_short = has_short_offsets(l, x->buffer);
-	for (unsigned a = 0; a < rank; a++)
-		is_short = is_short && !has_lanes(l, id[a]);
 	Val same = NULL, varying = NULL;
 	for (unsigned a = 0; a < rank; a++) {
 		Val stride = l->val[lower_arg_id(l, view, 1 + rank + a)];
@@ -139,16 +108,14 @@ set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 			varying = add(l, varying, LLVMBuildMul(l->b, l->val[id[a]], lower_splat(l, stride, x->lanes), ""));
 			continue;
 		}
-		Val index = without_constant(l, id[a], lower_arg_id(l, view, 1 + rank + a), is_short, &known);
-		Val steps = is_short ? LLVMBuildMul(l->b, low_half(l, index), low_half(l, stride), "") : LLVMBuildMul(l->b, index, stride, "");
-		if (!is_short && same && dtype_info[x->dtype].bits >= 8) { /* so that the outer axes leave the inner ones' loops */
+		Val index = without_constant(l, id[a], lower_arg_id(l, view, 1 + rank + a), &known);
+		Val steps = LLVMBuildMul(l->b, index, stride, "");
+		if (same && dtype_info[x->dtype].bits >= 8) { /* so that the outer axes leave the inner ones' loops */
 			x->base = address(l, x->dtype, x->base, same);
 			same = steps;
 		} else
 			same = add(l, same, steps);
 	}
-	if (same && is_short) /* what was not added to anything has all its bits still */
-		same = LLVMIsATruncInst(same) ? LLVMGetOperand(same, 0) : LLVMBuildSExt(l->b, same, lower_i64(l), "");
 	same = same ? same : LLVMConstInt(lower_i64(l), 0, 0);
 	if (known && dtype_info[x->dtype].bits >= 8) {
 		x->base = address(l, x->dtype, x->base, same);
@@ -216,7 +183,7 @@ Val
 lower_address(Lower *l, ValId view, const ValId *index)
 {
 	uint32_t k = (uint32_t)lower_inst(l, lower_arg_id(l, view, 0))->imm.i;
-	MemAccess x = {.dtype = l->k->buffer.at[k].dtype, .buffer = k, .base = l->buffer[k]};
+	MemAccess x = {.dtype = l->k->buffer.at[k].dtype, .base = l->buffer[k]};
 	set_offset(l, &x, view, index, -1);
 	return address(l, x.dtype, x.base, x.offset);
 }

@@ -11,9 +11,9 @@
  * time; fewer threads at once cost less.
  *
  * A value is held from where it stands to its last use, one that a loop finds from outside to the loop's end; what is made
- * of one value alone, such as a cast, stands where it is first used. The assembler finds a better order still, by which
- * SPARED words more than the share fit. It finds none where values have 64 bits: they lie in pairs, and what is computed with
- * them is as wide, for which a quarter more is counted. */
+ * of one value alone, such as a cast, stands where it is first used; a constant that accesses add to an index is theirs. The
+ * assembler finds a better order still, by which SPARED words more than the share fit. It finds none where values have 64
+ * bits: they lie in pairs, and what is computed with them is as wide, for which a quarter more is counted. */
 #include "passes/tile/tile.h"
 
 #include "ir/channel.h"
@@ -33,6 +33,7 @@ typedef struct {
 	uint32_t *begin, *end; /* by region: its places */
 	ValId *owner;          /* by region: the loop or condition whose it is */
 	bool *same;            /* by value: whether it is one integer for all threads */
+	bool *wanted;          /* by value: whether anything but an access takes it for an index */
 } Held;
 
 /* Whether v is an integer that does not depend on the thread: those have registers of their own. */
@@ -69,6 +70,27 @@ number(Held *h, uint32_t region, uint32_t place)
 	return h->end[region] = ++place;
 }
 
+static void
+note_wanted(Held *h)
+{
+	for (ValId v = 1; v < h->k->inst.n; v++) {
+		const TirInst *p = tir_inst(h->k, v);
+		unsigned value = p->op == OP_LOAD ? p->narg : p->op == OP_STORE ? 1 : 0; /* which operand is no index */
+		for (unsigned n = 0; n < p->narg; n++)
+			if ((p->op != OP_LOAD && p->op != OP_STORE) || n == value)
+				h->wanted[tir_arg(h->k, v, n)] = true;
+	}
+}
+
+/* Whether v is an index and a constant beside it, which accesses have in themselves, and for nothing else. */
+static bool
+is_offset(const Held *h, ValId v)
+{
+	const TirInst *p = tir_inst(h->k, v);
+	return p->op == OP_ADD && p->type.dtype == DT_I64 && !p->type.lanes && !h->wanted[v] &&
+	       (tir_inst(h->k, tir_arg(h->k, v, 0))->op == OP_CONST || tir_inst(h->k, tir_arg(h->k, v, 1))->op == OP_CONST);
+}
+
 /* v is used at `place`, in this region. */
 static void
 note_use(Held *h, ValId v, uint32_t region, uint32_t place)
@@ -82,7 +104,7 @@ note_use(Held *h, ValId v, uint32_t region, uint32_t place)
 	}
 	h->first[v] = h->first[v] && h->first[v] < first ? h->first[v] : first;
 	h->last[v] = place > h->last[v] ? place : h->last[v];
-	if (p->op == OP_SPLAT || p->op == OP_VIEW) /* these are their operands */
+	if (p->op == OP_SPLAT || p->op == OP_VIEW || is_offset(h, v)) /* these are their operands */
 		for (unsigned n = 0; n < p->narg; n++)
 			note_use(h, tir_arg(h->k, v, n), h->home[v], place);
 }
@@ -122,7 +144,7 @@ quarters_of(const Held *h, ValId v)
 	const TirInst *p = tir_inst(h->k, v);
 	unsigned bits = dtype_info[p->type.dtype].bits, lanes = p->type.lanes ? p->type.lanes : 1;
 	if (p->type.dtype == DT_NONE || p->type.dtype == DT_BOOL || h->same[v] || p->op == OP_CONST || p->op == OP_VIEW ||
-	    p->op == OP_SPLAT || p->op == OP_IOTA || p->op == OP_THREAD)
+	    p->op == OP_SPLAT || p->op == OP_IOTA || p->op == OP_THREAD || is_offset(h, v))
 		return 0;
 	if (bits > 32)
 		return WIDE_QUARTERS * lanes * (bits / 32);
@@ -140,8 +162,10 @@ words_held(const TirKernel *k, Arena *a)
 	h.home = ARENA_ARRAY(a, uint32_t, k->inst.n);
 	h.owner = ARENA_ARRAY(a, ValId, k->region.n);
 	h.same = ARENA_ARRAY(a, bool, k->inst.n);
+	h.wanted = ARENA_ARRAY(a, bool, k->inst.n);
 	h.begin = ARENA_ARRAY(a, uint32_t, k->region.n);
 	h.end = ARENA_ARRAY(a, uint32_t, k->region.n);
+	note_wanted(&h);
 	uint32_t places = number(&h, 0, 0) + 1;
 	walk(&h, 0);
 	int64_t *change = ARENA_ARRAY(a, int64_t, places), now = 0, most = 0;

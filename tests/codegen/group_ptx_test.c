@@ -1,7 +1,5 @@
 /* group_ptx_test.c: groups of narrow elements on a GPU: two 8-bit floats come of one conversion, four make a word; what a
- * loop carries stays a group; what is not read again goes past the first cache, where it is words. Offsets into shared
- * memory have 32 bits, as far as the constants that the access adds leave them so. */
-#include <inttypes.h>
+ * loop carries stays a group; what is not read again goes past the first cache, where it is words. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -58,31 +56,6 @@ build_carried(Rig *r)
 	tir_store(k, to, x, &at, 0, TIR_LANES_ALONG(0));
 	x = tir_load(k, from, &at, 0, TIR_LANES_ALONG(0), 4);
 	tir_end_for(k, &x, 1);
-}
-
-typedef struct {
-	int64_t by, stride; /* x[i + by, 0] = y[i], of rows so far apart */
-	const char *moved;  /* what the access adds to the address */
-} Far;
-
-static void
-build_far(Rig *r, const Far *f)
-{
-	TirKernel *k = r->k;
-	ValId one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, INT64_MAX), extent[2] = {n, one};
-	ValId stride[2] = {tir_int(k, DT_I64, f->stride), one}, at[2] = {0, tir_int(k, DT_I64, 0)};
-	k->form = TIR_SPREAD;
-	k->threads = TIR_WARP;
-	k->group = 4;
-	tir_add_buffer(k, name_cstr(r->names, "y"), DT_F32, false);
-	k->buffer.at[tir_add_buffer(k, name_cstr(r->names, "x"), DT_F32, true)].shared = 1024;
-	ValId from = tir_view(k, 0, 1, &n, &one), to = tir_view(k, 1, 2, extent, stride);
-	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
-	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
-	ValId i = tir_for(k, lo, hi, one, NULL, 0);
-	at[0] = tir_binary(k, OP_ADD, i, tir_int(k, DT_I64, f->by));
-	tir_store(k, to, tir_load(k, from, &i, 0, 0, 0), at, 0, 0);
-	tir_end_for(k, NULL, 0);
 }
 
 /* z[i] = what x has at i, or z, neither of which is read again. */
@@ -144,30 +117,6 @@ carries(Rig *r, const void *arg)
 	assert_int_equal(count(r->out.assembly, ".b16"), 0);
 }
 
-/* Whatever is not added by the access is part of what has 32 bits. */
-static void
-is_added(Rig *r, const void *arg)
-{
-	const Far *f = arg;
-	build_far(r, f);
-	assemble(r);
-	const char *store = strstr(r->out.assembly, "st.shared");
-	assert_non_null(store);
-	if (count(r->out.assembly, "mul.wide.s32") != 1)
-		fail_msg("rows %" PRId64 " apart, %" PRId64 " further: %s", f->stride, f->by, r->out.assembly);
-	assert_int_equal(strncmp(strpbrk(store, "+]"), f->moved, strlen(f->moved)), 0);
-}
-
-static void
-far_constants(void **state)
-{
-	static const Far row[] = {{3, 4, "+48]"}, {-3, 4, "+-48]"}, {(1 << 28) - 1, 2, "+2147483640]"}, {1 << 29, 2, "]"},
-	                          {-(1 << 28), 4, "]"}, {INT64_C(1) << 61, 8, "]"}, {INT64_C(1) << 60, 16, "]"}};
-	(void)state;
-	for (unsigned n = 0; n < sizeof row / sizeof *row; n++)
-		rig_run("k", is_added, &row[n]);
-}
-
 typedef struct {
 	DType t;
 	unsigned shared; /* floats of shared memory */
@@ -216,7 +165,6 @@ carried(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(carried), cmocka_unit_test(far_constants),
-	                                   cmocka_unit_test(once)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(carried), cmocka_unit_test(once)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -158,6 +158,28 @@ loops_hold(void **state)
 	}
 }
 
+/* What accesses alone add to an index takes no register, however long they are apart; what is compared does. */
+static void
+offsets_are_free(void **state)
+{
+	enum { N = 30 };
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned compared = 0; compared < 2; compared++) {
+		ValId v[N], index[N];
+		TirKernel *k = of_block(f, 4);
+		ValId from = view(k, 0), to = view(k, 1), i = thread(k), end = tir_int(k, DT_I64, BLOCK), sum = tir_float(k, DT_F32, 0);
+		for (unsigned n = 0; n < N; n++) {
+			index[n] = tir_binary(k, OP_ADD, i, tir_int(k, DT_I64, (int64_t)n * BLOCK));
+			v[n] = tir_load(k, from, &index[n], 0, 0, 0);
+			sum = tir_binary(k, OP_ADD, compared ? tir_select(k, tir_binary(k, OP_LT, index[n], end), v[n], sum) : v[n], sum);
+		}
+		for (unsigned n = 0; n < N; n++)
+			tir_store(k, to, tir_binary(k, OP_MUL, v[n], sum), &index[n], 0, 0);
+		assert_int_equal(fitted(f, k), compared ? 2 : 4);
+	}
+}
+
 /* Kernels of tasks have no blocks, and a template of matrices counts for itself. */
 static void
 others_stay(void **state)
@@ -186,6 +208,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(blocks_leave_room), TEST(nothing_for_nothing), TEST(casts_come_late),
-	                                   TEST(loops_hold), TEST(others_stay)};
+	                                   TEST(loops_hold), TEST(offsets_are_free), TEST(others_stay)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
