@@ -85,7 +85,7 @@ def declared(header):
 def check_libraries(prefix):
     rt, texo = prefix / "lib/libtexo-rt.so.0", prefix / "lib/libtexo.so.0"
     functions = declared(prefix / "include/texo_rt.h")
-    private = {"texo_private_fail", "texo_private_load", "texo_private_take_struct"}
+    private = {f"texo_private_{name}" for name in ("device", "fail", "load", "take_figures", "take_struct")}
     assert exports(rt) == functions | private, exports(rt) ^ (functions | private)
     functions = declared(prefix / "include/texo.h")
     assert exports(texo) == functions and len(functions) > 8, exports(texo) ^ functions
