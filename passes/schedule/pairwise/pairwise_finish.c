@@ -42,6 +42,20 @@ touched(PairwiseBuild *b, const PairwiseMember *m, unsigned c, ValId sum)
 	return some;
 }
 
+/* Whether the short axis may end before c in a launch: what is read for that value may not exist either. */
+static bool
+may_lack(const PairwiseBuild *b, const PairwiseMember *m, unsigned c)
+{
+	return m->beyond && c >= b->w->least;
+}
+
+/* Whether all that value c reads exists, in every row. */
+static bool
+reads_exist(const PairwiseBuild *b, const PairwiseMember *m, unsigned c)
+{
+	return !m->domain[c] && !may_lack(b, m, c);
+}
+
 static ValId
 folded(PairwiseBuild *b, const PairwiseMember *m, unsigned c, unsigned f, ValId row)
 {
@@ -59,7 +73,7 @@ folded(PairwiseBuild *b, const PairwiseMember *m, unsigned c, unsigned f, ValId 
 	l->acc = (PointVal){.re = v};
 	l->acc_type = m->type;
 	uint32_t mark = point_mark(l);
-	v = point_value(l, m->finish[c], !m->domain[c]).re;
+	v = point_value(l, m->finish[c], reads_exist(b, m, c)).re;
 	point_release(l, mark);
 	return v;
 }
@@ -73,11 +87,11 @@ store_value(PairwiseBuild *b, const PairwiseMember *m, unsigned c, ValId v)
 		return;
 	for (unsigned a = 0; a < l->g->tensor.at[m->t].rank; a++)
 		at[a] = m->axis[a] < 0 ? pw_int(b, c) : l->axis[m->axis[a]];
-	bool may_lack = m->beyond && c >= b->w->least;
-	if (may_lack)
+	bool asked = may_lack(b, m, c);
+	if (asked)
 		tir_if(l->tir, pw_op(b, OP_LT, pw_int(b, c), point_launch_expr(l, m->beyond)));
 	point_store(l, m->t, (PointVal){.re = v}, at, -1);
-	if (may_lack) {
+	if (asked) {
 		tir_else(l->tir, NULL, 0);
 		tir_end_if(l->tir, NULL, 0);
 	}
@@ -92,11 +106,11 @@ finish_row(PairwiseBuild *b, ValId row)
 		const PairwiseMember *x = &b->w->member[m];
 		const Tensor t = l->g->tensor.at[x->t];
 		for (unsigned c = 0; c < x->count; c++) {
-			ValId v = x->monoid ? folded(b, x, c, f, row) : point_value(l, x->body[c], !x->domain[c]).re;
+			ValId v = x->monoid ? folded(b, x, c, f, row) : point_value(l, x->body[c], reads_exist(b, x, c)).re;
 			f += x->monoid != MON_NONE;
 			v = tir_cast(l->tir, t.dtype, v);
 			if (x->domain[c])
-				v = tir_select(l->tir, point_value(l, x->domain[c], true).re, v, point_zero(l, t.dtype).re);
+				v = tir_select(l->tir, point_value(l, x->domain[c], !may_lack(b, x, c)).re, v, point_zero(l, t.dtype).re);
 			point_place(l, pairwise_ivar(l->g, PAIRWISE_RESULT, m * PAIRWISE_SHORT + c, t.dtype), v);
 			store_value(b, x, c, v);
 		}
