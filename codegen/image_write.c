@@ -41,6 +41,7 @@ typedef struct {
 	int32_t *data;   /* by TensorId: index among the graph's workspace tensors, or -1 */
 	int32_t *fault;
 	uint32_t tensor0;
+	ExprId room;     /* of the kernel at work */
 } GraphWriter;
 
 /* The offset of s in the string table. */
@@ -162,6 +163,8 @@ put_workspace(GraphWriter *x, TensorId id, DType dtype)
 	ImageTensor to = {.dtype = dtype, .rank = t->rank};
 	for (unsigned k = 0; k < t->rank; k++)
 		to.extent[k] = image_expr(&x->expr, t->extent[k]);
+	if (x->room && t->rank)
+		to.extent[0] = image_product(&x->expr, (ExprId[]){t->extent[0], x->room}, 2);
 	vec_push(w->arena, &w->tensor, to);
 	return w->tensor.n - 1 - x->tensor0;
 }
@@ -300,6 +303,7 @@ put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 	if (k->buffer.n != handed * tir_sets(k->tir) || k->scalar.n != tir_launch_scalars(k->tir))
 		refuse(w, arena_text(w->arena, "kernel %s has other buffers or scalars than its code",
 		                     name_text(k->tir->names, k->tir->name)));
+	x->room = k->room;
 	for (uint32_t b = 0; b < k->buffer.n; b++) {
 		ImageBind bind = bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b % handed].dtype);
 		bind.group = k->aligned && in_groups(k->tir, b % handed);
@@ -325,7 +329,7 @@ put_graph(Writer *w, const Program *p, const char *const *symbol)
 {
 	const Graph *g = p->graph;
 	ImageGraph out = {.tensor0 = w->tensor.n, .kernel0 = w->kernel.n};
-	GraphWriter x = {w, p, g, &out, {0}, no_slots(w, g), no_slots(w, g), no_slots(w, g), w->tensor.n};
+	GraphWriter x = {w, p, g, &out, {0}, no_slots(w, g), no_slots(w, g), no_slots(w, g), w->tensor.n, 0};
 	for (uint32_t k = 0; k < g->param.n; k++)
 		x.param[g->param.at[k]] = (int32_t)k;
 	x.expr = (ExprWriter){w->arena, g, &w->words, ARENA_ARRAY(w->arena, uint32_t, g->expr.n), x.param,

@@ -6,6 +6,7 @@
 #include "driver/binding.h"
 #include "driver/run_parts.h"
 #include "driver/tune_file.h"
+#include "ir/launch_expr.h"
 #include "passes/cost/predict.h"
 #include "passes/schedule/alternatives.h"
 #include "runtime/cuda.h"
@@ -90,7 +91,7 @@ each_edge(Explain *x, void (*f)(Explain *, TensorId from, TensorId to, uint32_t 
 	for (uint32_t i = 0; i < x->uses.use.n; i++) {
 		TensorUse u = x->uses.use.at[i];
 		bool again = false;
-		if (!x->kernel_of[u.read] || x->kernel_of[u.read] == x->kernel_of[u.reader])
+		if (!x->kernel_of[u.read] || !x->kernel_of[u.reader] || x->kernel_of[u.read] == x->kernel_of[u.reader])
 			continue;
 		for (uint32_t j = i; j-- > 0 && x->uses.use.at[j].reader == u.reader;)
 			again |= x->uses.use.at[j].read == u.read;
@@ -249,6 +250,39 @@ us_json(const Explain *x, double us)
 	return x->machine ? arena_text(&x->s->arena, "%.4g", us) : "null";
 }
 
+/* --- what is streamed, in parts --- */
+
+/* Of a kernel that computes parts of what another one does whole: how many there are at these sizes; 0: it is none such. */
+static int64_t
+parts_of(const Explain *x, const Kernel *k)
+{
+	const Graph *g = x->program->graph;
+	int64_t n = 0;
+	for (unsigned i = 0; k->room && i < k->plan.nnode; i++)
+		if (tensor_node(g, k->plan.node[i])->parts && !launch_value(&x->binding.env, g->tensor.at[k->plan.node[i]].extent[0], &n))
+			n = 0;
+	return n;
+}
+
+static void
+print_parts(Explain *x)
+{
+	const Program *p = x->program;
+	Text *out = &x->s->out;
+	uint32_t whole = 0, n = 0;
+	for (uint32_t k = 0; k < p->kernel.n; k++) {
+		const Kernel *kernel = &p->kernel.at[k];
+		if (!kernel_is_spare(kernel))
+			whole = k;
+		if (kernel->alternative || !parts_of(x, kernel))
+			continue;
+		text_printf(out, "%s  k%u: %s\n", n++ ? "" : "in parts, where there are few rows:\n", whole,
+		            parts_of(x, kernel) > 1 ? arena_text(&x->s->arena, "%lld parts of what it folds, by k%u, and others that join them",
+		                                                 (long long)parts_of(x, kernel), k)
+		                                    : "whole at these sizes, whose rows are enough, or whose elements too few");
+	}
+}
+
 /* --- what a tuning file chose --- */
 
 /* Whether the sizes are in the bucket of the choice. */
@@ -325,6 +359,7 @@ print_text(Explain *x)
 		if (x->options.blocks) /* elsewhere there is one */
 			print_plan(x, k);
 	}
+	print_parts(x);
 	each_choice(x, print_choice);
 	each_edge(x, print_edge);
 	each_read_again(x, print_read_again);

@@ -128,6 +128,9 @@ typedef struct {
 	/* It, with all that are so and follow one another, does what the alternatives before them do: of several nodes, each on
 	 * its own. They run where none of those does. They are no kernels more. */
 	bool covered;
+	/* Of one that is covered, over dims: 0 where it does not run whatever is launched, so what only it and others such have in the
+	 * workspace takes none; else 1. 0: not known */
+	ExprId room;
 	/* Of a kernel that copies boxes, over dims: rows of a tensor that begin at no multiples of so many bytes are brought to
 	 * memory where they do, first. 0: such rows are not, and those that boxes can't be copied of are another kernel's */
 	ExprId pitch;

@@ -20,6 +20,7 @@ typedef struct {
 	bool *tensor;  /* needed */
 	uint8_t *expr; /* seen already */
 	bool all;      /* of what is walked */
+	bool more;     /* there is news */
 } Need;
 
 /* Marks what e and its operands mention; each expression once. */
@@ -91,19 +92,48 @@ find_needed(Need *n, Graph *g)
 
 /* --- folds as they were before they were split --- */
 
+static const Node *
+whole_of(const Graph *g, TensorId t)
+{
+	for (uint32_t k = 0; k < g->whole.n; k++)
+		if (g->whole.at[k].out == t)
+			return &g->whole.at[k];
+	return NULL;
+}
+
 static void
 ask_needed(void *user, ExprId e)
 {
 	Need *n = user;
 	const Expr *p = expr_get(n->g, e);
-	n->all &= p->op != OP_READ || n->tensor[p->ref];
+	n->all &= p->op != OP_READ || n->tensor[p->ref] || whole_of(n->g, p->ref);
 }
 
-/* They stay where all that they read does anyway. */
+static void
+need_read(void *user, ExprId e)
+{
+	Need *n = user;
+	const Expr *p = expr_get(n->g, e);
+	if (p->op == OP_READ && !n->tensor[p->ref])
+		n->tensor[p->ref] = n->more = true;
+}
+
+/* They stay where all that they read does anyway, or was split as well. */
 static void
 keep_whole(Graph *g, Need *n)
 {
 	uint32_t kept = 0;
+	do {
+		n->more = false;
+		for (uint32_t k = 0; k < g->whole.n; k++) {
+			n->all = n->tensor[g->whole.at[k].out];
+			node_walk(g, n->scratch, &g->whole.at[k], ask_needed, n);
+			if (n->all)
+				node_walk(g, n->scratch, &g->whole.at[k], need_read, n);
+		}
+		if (n->more)
+			find_needed(n, g);
+	} while (n->more);
 	for (uint32_t k = 0; k < g->whole.n; k++) {
 		Node w = g->whole.at[k];
 		n->all = n->tensor[w.out];
@@ -221,7 +251,7 @@ compact(Graph *g, const Need *n)
 void
 graph_mark_reports(Graph *g, Arena *scratch)
 {
-	Need n = {g, scratch, ARENA_ARRAY(scratch, bool, g->tensor.n), ARENA_ARRAY(scratch, uint8_t, g->expr.n), true};
+	Need n = {g, scratch, ARENA_ARRAY(scratch, bool, g->tensor.n), ARENA_ARRAY(scratch, uint8_t, g->expr.n), .all = true};
 	const bool *faulty = graph_may_fault(g, scratch);
 	find_needed(&n, g);
 	for (uint32_t i = 0; i < g->node.n; i++) {
@@ -234,7 +264,7 @@ graph_mark_reports(Graph *g, Arena *scratch)
 uint32_t
 pass_dce(Graph *g, PassCtx *cx)
 {
-	Need n = {g, cx->scratch, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n), true};
+	Need n = {g, cx->scratch, ARENA_ARRAY(cx->scratch, bool, g->tensor.n), ARENA_ARRAY(cx->scratch, uint8_t, g->expr.n), .all = true};
 	uint32_t done = 0, dead = 0;
 	find_needed(&n, g);
 	for (uint32_t i = 0; i < g->node.n; i++)

@@ -61,9 +61,8 @@ is_contraction(const Node *n, uint32_t x, uint32_t y)
 	return (x & red) && (y & red) && ((x ^ y) & par);
 }
 
-/* The rounded body, or 0 when the rule does not speak of this node. */
-static ExprId
-narrowed(Graph *g, PassCtx *cx, const Node *n)
+ExprId
+narrowed_contraction(Graph *g, Arena *scratch, const Node *n)
 {
 	Factors f = {0};
 	unsigned narrow = 0, which = 0;
@@ -79,7 +78,7 @@ narrowed(Graph *g, PassCtx *cx, const Node *n)
 		return 0;
 	ExprId x = f.at[which], y = product_of(g, &f, which);
 	DType t = widened(g, x);
-	if (!is_contraction(n, expr_axes(g, cx->scratch, x), expr_axes(g, cx->scratch, y)))
+	if (!is_contraction(n, expr_axes(g, scratch, x), expr_axes(g, scratch, y)))
 		return 0;
 	y = expr_cast(g, DT_F32, expr_cast_free(g, t, y));
 	return which == 0 ? expr_binary(g, OP_MUL, x, y) : expr_binary(g, OP_MUL, y, x);
@@ -91,7 +90,7 @@ pass_narrow_contract(Graph *g, PassCtx *cx)
 	uint32_t done = 0;
 	for (uint32_t i = 0; i < g->node.n && g->fp != FP_STRICT && !BUG(narrow_contract_missing); i++) {
 		Node n = g->node.at[i];
-		ExprId body = narrowed(g, cx, &n);
+		ExprId body = narrowed_contraction(g, cx->scratch, &n);
 		if (!body)
 			continue;
 		if (!spend(cx))

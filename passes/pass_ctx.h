@@ -51,6 +51,10 @@ typedef TirKernel *TilePassFn(const TirKernel *k, Arena *a);
 /* Sets Node.reports; once, before the first pass. */
 void graph_mark_reports(Graph *g, Arena *scratch);
 
+/* The body of a sum of products of a narrow float, widened, and of what may then be rounded to it, which it says; 0: of anything
+ * else (narrow_contract.c). */
+ExprId narrowed_contraction(Graph *g, Arena *scratch, const Node *n);
+
 /* Asks for leave to do one rewrite; false: out of fuel, change nothing more. */
 bool spend(PassCtx *cx);
 /* Says why, about t (0: the graph), when remarks were asked for. */

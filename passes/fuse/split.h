@@ -41,7 +41,10 @@ TensorId split_add_node(Split *s, const Node *n, const char *what, DType t, cons
 typedef struct {
 	uint32_t at[MAX_MEMBERS]; /* nodes, ascending */
 	unsigned n;
-	Cascade cascade;          /* of one pass, in the axes of the nodes themselves, whose terms all are there */
+	Cascade cascade;          /* of one pass, along one range, the same for all rows */
+	uint32_t base;            /* axes that everything of it has, as bits */
+	ExprId lo, hi;            /* in its axes: which terms a row has of that range; 0: all */
+	bool always;              /* in parts; else a launch may have the folds whole */
 } SplitChain;
 
 /* The same for the members of such a cascade. */

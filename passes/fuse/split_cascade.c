@@ -7,22 +7,37 @@
  *
  * So parts of a sum of exp(x - max) take the part's maximum, and need not wait for the maximum of all: all parts
  * are one kernel, in which a later fold finds in the cache what an earlier one brought, and what joins them is another.
- * Parts have terms, all of them, and there is a part if there is a term at all: whether there was an element is
- * known of parts and needs no accumulator. */
+ * Parts have terms, all of them, and there is a part if there is a term at all; or a row has those between two ends, and a join
+ * takes the parts that have some. So whether there was an element is known of parts and needs no accumulator.
+ *
+ * Accumulators may have an axis more than others, as the columns of a sum of vectors do. Then what such members need is joined at
+ * each column anew: all of it is folds of columns, which are one kernel, whose threads each have theirs. */
 #include "passes/fuse/split.h"
 
 #include "passes/fuse/formula.h"
 #include "ir/bugs.h"
+#include "passes/expr_map.h"
 
 enum { MAX_SWAPS = MAX_ACCS + 2 * MAX_ANCHORS };
+
+/* The axes of a tensor, as those of the cascade. */
+typedef struct {
+	unsigned n;
+	uint8_t axis[TG_MAX_RANK];
+} Axes;
+
+/* Joins for members of rows; for those of columns. */
+enum { OF_ROWS, OF_COLUMNS, NSET };
 
 typedef struct {
 	Split *s;
 	const SplitChain *c;
 	const CascadePass *pass;
-	bool part[MAX_ACCS], joined[MAX_ACCS];     /* are wanted */
-	TensorId part_at[MAX_ACCS], joined_at[MAX_ACCS];
+	bool part[MAX_ACCS], joined[NSET][MAX_ACCS];     /* are wanted */
+	TensorId part_at[MAX_ACCS], joined_at[NSET][MAX_ACCS];
 	TensorId own[MAX_ACCS]; /* the member that accumulator is; 0: none */
+	Axes parts_of[MAX_ACCS], joins_of[NSET][MAX_ACCS]; /* behind the axis of the parts; of all */
+	unsigned set;           /* of the joins at work */
 } Chained;
 
 /* --- which --- */
@@ -56,8 +71,26 @@ extend(Split *s, SplitChain *c, uint32_t at)
 	    more->member[c->n].policy == FOLD_PLAIN)
 		return false;
 	c->cascade = *more;
+	c->base = (1u << more->npar) - 1;
 	c->at[c->n++] = at;
 	return true;
+}
+
+/* --- axes --- */
+
+static uint32_t
+axes_in(const Graph *g, const CascadeMember *m)
+{
+	uint32_t axes = 0;
+	for (unsigned a = 0; a < g->tensor.at[m->tensor].rank; a++)
+		axes |= 1u << m->axis[a];
+	return axes;
+}
+
+static unsigned
+set_of(const Chained *x, uint32_t axes)
+{
+	return axes & ~x->c->base ? OF_COLUMNS : OF_ROWS;
 }
 
 /* --- what is wanted --- */
@@ -111,9 +144,9 @@ want_part(Chained *x, unsigned k)
 static void
 want_joined(Chained *x, unsigned k)
 {
-	if (x->joined[k] || (int)k == x->pass->seen)
+	if (x->joined[x->set][k] || (int)k == x->pass->seen)
 		return;
-	x->joined[k] = true;
+	x->joined[x->set][k] = true;
 	want_part(x, k);
 	if (!x->pass->acc[k].rebase)
 		return;
@@ -122,34 +155,103 @@ want_joined(Chained *x, unsigned k)
 	want_anchors(x, k, true);
 }
 
-/* --- expressions --- */
+/* --- expressions, in the cascade's axes; the part is one more --- */
+
+static ExprId
+part_index(const Chained *x)
+{
+	return expr_axis(x->s->g, x->c->cascade.npar + 1u);
+}
+
+/* At an element of a node with these axes from `first` on. */
+static ExprId
+over_axes(const Chained *x, ExprId e, const Axes *axes, unsigned first, ExprId element, ExprId part)
+{
+	ExprId sub[TG_MAX_AXES];
+	unsigned npar = x->c->cascade.npar;
+	for (unsigned a = 0; a < npar; a++)
+		sub[a] = expr_axis(x->s->g, a);
+	for (unsigned k = 0; k < axes->n; k++)
+		sub[axes->axis[k]] = expr_axis(x->s->g, first + k);
+	sub[npar] = element;
+	sub[npar + 1] = part;
+	return e ? expr_subst_axes(x->s->g, e, sub, npar + 2) : 0;
+}
+
+static ExprId
+read_at(const Chained *x, TensorId t, ExprId part, const Axes *axes)
+{
+	ExprId at[TG_MAX_RANK];
+	unsigned n = 0;
+	if (part)
+		at[n++] = part;
+	for (unsigned k = 0; k < axes->n; k++)
+		at[n++] = expr_axis(x->s->g, axes->axis[k]);
+	return expr_read(x->s->g, t, at, n, 0);
+}
+
+static const Axis *
+cut_of(const Chained *x)
+{
+	return &x->c->cascade.axis[x->c->cascade.npar];
+}
+
+static ExprId
+part_begin(const Chained *x, ExprId p)
+{
+	Graph *g = x->s->g;
+	ExprId from = cut_of(x)->lo, begin = expr_binary(g, OP_MUL, p, x->s->chunk);
+	return expr_get(g, from)->op != OP_CONST || expr_get(g, from)->imm.i != 0 ? expr_binary(g, OP_ADD, from, begin) : begin;
+}
+
+/* How many terms a row with ends has: in all, or in part p. */
+static ExprId
+terms_between(const Chained *x, ExprId p)
+{
+	Graph *g = x->s->g;
+	ExprId lo = x->c->lo, hi = x->c->hi;
+	if (p) {
+		ExprId begin = part_begin(x, p);
+		lo = expr_binary(g, OP_MAX, lo, begin);
+		hi = expr_binary(g, OP_MIN, hi, expr_binary(g, OP_ADD, begin, x->s->chunk));
+	}
+	return expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, hi, lo), expr_int(g, DT_I64, 0));
+}
 
 /* How many terms there are: in all, or in part p. */
 static ExprId
 terms(const Chained *x, ExprId p)
 {
 	Graph *g = x->s->g;
-	const Axis *cut = &x->s->n.axis[x->s->cut];
+	const Axis *cut = cut_of(x);
+	if (x->c->hi)
+		return terms_between(x, p);
 	ExprId all = expr_binary(g, OP_MAX, index_norm(g, expr_binary(g, OP_SUB, cut->hi, cut->lo)), expr_int(g, DT_I64, 0));
 	ExprId before = p ? expr_binary(g, OP_MUL, p, x->s->chunk) : 0;
 	return !p ? all : expr_binary(g, OP_MIN, expr_binary(g, OP_SUB, all, before), x->s->chunk);
 }
 
-/* The accumulators that there are, read at these axes, in place of a state: of part p, or of all. */
+static ExprId
+has_terms(const Chained *x, ExprId p)
+{
+	return expr_binary(x->s->g, OP_LT, expr_int(x->s->g, DT_I64, 0), terms(x, p));
+}
+
+/* The accumulators that there are, in place of a state: of part p, or of all. */
 static unsigned
-state_swaps(const Chained *x, ExprId p, const ExprId *at, unsigned nat, Swap *out)
+state_swaps(const Chained *x, ExprId p, Swap *out)
 {
 	Graph *g = x->s->g;
-	const TensorId *from = p ? x->part_at : x->joined_at;
+	const TensorId *from = p ? x->part_at : x->joined_at[x->set];
 	unsigned n = 0;
 	for (unsigned k = 0; k < x->pass->nacc; k++) {
-		ExprId state = cascade_state(g, x->pass, STATE_A, k), some = p ? 0 : terms(x, 0);
+		ExprId state = cascade_state(g, x->pass, STATE_A, k);
 		if ((int)k == x->pass->seen && x->pass->counted)
 			out[n++] = (Swap){state, terms(x, p)};
 		else if ((int)k == x->pass->seen)
-			out[n++] = (Swap){state, p ? expr_int(g, DT_BOOL, 1) : expr_binary(g, OP_LT, expr_int(g, DT_I64, 0), some)};
+			out[n++] = (Swap){state, p && !x->c->hi ? expr_int(g, DT_BOOL, 1) : has_terms(x, p)};
 		else if (from[k])
-			out[n++] = (Swap){state, expr_read(g, from[k], at, nat, 0)};
+			out[n++] = (Swap){state, read_at(x, from[k], p, p ? &x->parts_of[k] : &x->joins_of[x->set][k])};
 	}
 	return n;
 }
@@ -166,14 +268,6 @@ anchor_swaps(const Chained *x, unsigned k, uint32_t base, const Swap *state, uns
 			out[n++] = (Swap){expr_make(g, OP_IVAR, v->dtype, base + a, 0, NULL, 0),
 			                  formula_swap(g, x->s->cx->scratch, v->value, state, nstate)};
 	}
-	return n;
-}
-
-static unsigned
-axes_from(Graph *g, unsigned first, unsigned n, ExprId *out)
-{
-	for (unsigned k = 0; k < n; k++)
-		out[k] = expr_axis(g, first + k);
 	return n;
 }
 
@@ -199,11 +293,11 @@ note_after(void *user, ExprId e)
 }
 
 static void
-put_before_reader(const Chained *x, ExprId body)
+put_before_reader(const Chained *x, const Node *n)
 {
 	After a = {x->s, 0};
 	unsigned m = 0;
-	expr_walk(x->s->g, x->s->cx->scratch, body, note_after, &a);
+	node_walk(x->s->g, x->s->cx->scratch, n, note_after, &a);
 	while (m + 1 < x->c->n && x->c->at[m] < a.after)
 		m++;
 	x->s->at = x->c->at[m];
@@ -215,45 +309,69 @@ numbered(const Chained *x, const char *what, unsigned k)
 	return k ? arena_text(x->s->cx->scratch, "%s_%u", what, k) : what;
 }
 
+/* Parallel axes of a node, from `first` on, and the extents of its tensor, as a member has them. */
+static void
+take_axes(const Chained *x, const Axes *axes, unsigned first, Node *n, ExprId *extent)
+{
+	const Graph *g = x->s->g;
+	for (unsigned k = 0; k < axes->n; k++)
+		for (unsigned q = x->c->cascade.nmember; q-- > 0;) {
+			const CascadeMember *m = &x->c->cascade.member[q];
+			for (unsigned a = 0; a < g->tensor.at[m->tensor].rank; a++)
+				if (m->axis[a] == axes->axis[k]) {
+					n->axis[first + k] = tensor_node(g, m->tensor)->axis[a];
+					extent[first + k] = g->tensor.at[m->tensor].extent[a];
+				}
+		}
+}
+
 static void
 add_parts(Chained *x, unsigned k)
 {
 	Graph *g = x->s->g;
+	Arena *scratch = x->s->cx->scratch;
 	const CascadeAcc *acc = &x->pass->acc[k];
+	const Axes *axes = &x->parts_of[k];
 	Swap state[MAX_ACCS], anchor[MAX_ANCHORS];
-	ExprId at[TG_MAX_RANK];
-	unsigned nat = axes_from(g, 0, x->c->cascade.npar + 1u, at), nstate = state_swaps(x, at[0], at, nat, state);
-	unsigned nanchor = anchor_swaps(x, k, ANCHOR_NEW, state, nstate, anchor);
-	ExprId body = formula_swap(g, x->s->cx->scratch, split_moved(x->s, acc->term), anchor, nanchor);
-	put_before_reader(x, body);
-	x->part_at[k] = split_add_part(x->s, acc->monoid, body, acc->dtype, 0, numbered(x, "parts", k));
+	ExprId p = part_index(x), zero = expr_axis(g, 0), element = expr_axis(g, axes->n + 1), extent[TG_MAX_RANK];
+	unsigned nstate = state_swaps(x, p, state), nanchor = anchor_swaps(x, k, ANCHOR_NEW, state, nstate, anchor);
+	Node n = {.npar = (uint8_t)(axes->n + 1), .parts = true, .nred = 1, .monoid = acc->monoid};
+	n.body = over_axes(x, formula_swap(g, scratch, acc->term, anchor, nanchor), axes, 1, element, zero);
+	n.guard = over_axes(x, x->c->cascade.guard, axes, 1, element, zero);
+	take_axes(x, axes, 1, &n, extent);
+	extent[0] = x->s->count;
+	Axis *cut = &n.axis[axes->n + 1];
+	cut->name = cut_of(x)->name;
+	cut->lo = over_axes(x, part_begin(x, p), axes, 1, element, zero);
+	cut->hi = expr_binary(g, OP_MIN, cut_of(x)->hi, expr_binary(g, OP_ADD, cut->lo, x->s->chunk));
+	ExprId narrowed = narrowed_contraction(g, scratch, &n);
+	n.body = narrowed ? narrowed : n.body;
+	put_before_reader(x, &n);
+	x->part_at[k] = split_add_node(x->s, &n, numbered(x, "parts", k), acc->dtype, extent);
 }
 
 /* Accumulator k of all: the fold of its parts, each moved to the anchors of all. */
 static Node
-join_of(const Chained *x, unsigned k)
+join_of(const Chained *x, unsigned k, ExprId *extent)
 {
 	Graph *g = x->s->g;
 	const CascadeAcc *acc = &x->pass->acc[k];
-	unsigned npar = x->c->cascade.npar;
+	const Axes *axes = &x->joins_of[x->set][k];
 	Swap state[MAX_ACCS], all[MAX_ACCS], swap[MAX_SWAPS];
-	ExprId at[TG_MAX_RANK + 1], out[TG_MAX_RANK];
-	at[0] = expr_axis(g, npar);
-	axes_from(g, 0, npar, at + 1);
-	axes_from(g, 0, npar, out);
-	unsigned nstate = state_swaps(x, at[0], at, npar + 1, state), nall = state_swaps(x, 0, out, npar, all), n = 0;
-	Node node = {.npar = (uint8_t)npar, .nred = 1, .monoid = acc->monoid};
-	for (unsigned a = 0; a < npar; a++)
-		node.axis[a] = x->s->n.axis[a];
-	node.axis[npar] = (Axis){.name = x->s->n.axis[npar].name, .lo = expr_int(g, DT_I64, 0), .hi = x->s->count};
-	node.body = expr_read(g, x->part_at[k], at, npar + 1u, 0);
-	if (!acc->rebase || BUG(part_not_moved))
-		return node;
-	for (; n < nstate; n++)
-		swap[n] = state[n];
-	n += anchor_swaps(x, k, ANCHOR_OLD, state, nstate, swap + n);
-	n += anchor_swaps(x, k, ANCHOR_NEW, all, nall, swap + n);
-	node.body = formula_swap(g, x->s->cx->scratch, acc->rebase, swap, n);
+	ExprId p = part_index(x), at = expr_axis(g, axes->n), body = read_at(x, x->part_at[k], p, &x->parts_of[k]);
+	unsigned nstate = state_swaps(x, p, state), nall = state_swaps(x, 0, all), n = 0;
+	Node node = {.npar = (uint8_t)axes->n, .nred = 1, .monoid = acc->monoid};
+	take_axes(x, axes, 0, &node, extent);
+	node.axis[axes->n] = (Axis){.name = cut_of(x)->name, .lo = expr_int(g, DT_I64, 0), .hi = x->s->count};
+	node.guard = x->c->hi ? over_axes(x, has_terms(x, p), axes, 0, at, at) : 0;
+	if (acc->rebase && !BUG(part_not_moved)) {
+		for (; n < nstate; n++)
+			swap[n] = state[n];
+		n += anchor_swaps(x, k, ANCHOR_OLD, state, nstate, swap + n);
+		n += anchor_swaps(x, k, ANCHOR_NEW, all, nall, swap + n);
+		body = formula_swap(g, x->s->cx->scratch, acc->rebase, swap, n);
+	}
+	node.body = over_axes(x, body, axes, 0, at, at);
 	return node;
 }
 
@@ -268,15 +386,24 @@ replace(const Chained *x, TensorId t, Node n)
 static void
 add_joined(Chained *x, unsigned k)
 {
-	Node n = join_of(x, k);
-	const Tensor first = x->s->g->tensor.at[x->s->n.out];
-	if (x->own[k]) {
-		x->joined_at[k] = x->own[k];
+	ExprId extent[TG_MAX_RANK];
+	Node n = join_of(x, k, extent);
+	if (x->own[k] && x->set == set_of(x, x->pass->acc[k].axes)) {
+		x->joined_at[x->set][k] = x->own[k];
 		replace(x, x->own[k], n);
 		return;
 	}
-	put_before_reader(x, n.body);
-	x->joined_at[k] = split_add_node(x->s, &n, numbered(x, "joined", k), x->pass->acc[k].dtype, first.extent);
+	put_before_reader(x, &n);
+	x->joined_at[x->set][k] = split_add_node(x->s, &n, numbered(x, "joined", k), x->pass->acc[k].dtype, extent);
+}
+
+static Axes
+axes_of_member(const Chained *x, const CascadeMember *m)
+{
+	Axes axes = {.n = x->s->g->tensor.at[m->tensor].rank};
+	for (unsigned a = 0; a < axes.n; a++)
+		axes.axis[a] = m->axis[a];
+	return axes;
 }
 
 /* A member that is no accumulator itself. */
@@ -284,16 +411,36 @@ static void
 set_value(const Chained *x, const CascadeMember *m)
 {
 	Graph *g = x->s->g;
-	unsigned npar = x->c->cascade.npar;
 	Swap all[MAX_ACCS];
-	ExprId at[TG_MAX_RANK];
-	axes_from(g, 0, npar, at);
-	unsigned n = state_swaps(x, 0, at, npar, all);
-	Node node = {.npar = (uint8_t)npar};
-	for (unsigned a = 0; a < npar; a++)
-		node.axis[a] = x->s->n.axis[a];
-	node.body = expr_cast(g, (DType)g->tensor.at[m->tensor].dtype, formula_swap(g, x->s->cx->scratch, m->value, all, n));
+	ExprId extent[TG_MAX_RANK], zero = expr_int(g, DT_I64, 0);
+	Axes axes = axes_of_member(x, m);
+	unsigned n = state_swaps(x, 0, all);
+	Node node = {.npar = (uint8_t)axes.n};
+	take_axes(x, &axes, 0, &node, extent);
+	ExprId value = over_axes(x, formula_swap(g, x->s->cx->scratch, m->value, all, n), &axes, 0, zero, zero);
+	node.body = expr_cast(g, (DType)g->tensor.at[m->tensor].dtype, value);
 	replace(x, m->tensor, node);
+}
+
+/* Of the accumulators; joins for columns have all axes, in the order of a member with them. */
+static void
+find_axes(Chained *x)
+{
+	Axes columns = {0};
+	for (unsigned q = 0; q < x->c->cascade.nmember; q++)
+		if (set_of(x, axes_in(x->s->g, &x->c->cascade.member[q])) == OF_COLUMNS)
+			columns = axes_of_member(x, &x->c->cascade.member[q]);
+	for (unsigned k = 0; k < x->pass->nacc; k++) {
+		uint32_t bits = x->pass->acc[k].axes | x->c->base;
+		for (unsigned a = 0; a < x->c->cascade.npar; a++)
+			if (bits >> a & 1)
+				x->parts_of[k].axis[x->parts_of[k].n++] = (uint8_t)a;
+		x->joins_of[OF_COLUMNS][k] = columns;
+		x->joins_of[OF_ROWS][k] = x->parts_of[k];
+		for (unsigned q = 0; q < x->c->cascade.nmember; q++)
+			if (x->own[k] == x->c->cascade.member[q].tensor)
+				x->joins_of[set_of(x, bits)][k] = axes_of_member(x, &x->c->cascade.member[q]);
+	}
 }
 
 static bool
@@ -310,24 +457,29 @@ split_chain(Split *s, const SplitChain *c)
 {
 	Chained x = {.s = s, .c = c, .pass = &c->cascade.pass[0]};
 	const CascadePass *p = x.pass;
-	for (unsigned q = 0; q < c->n; q++)
+	for (unsigned q = 0; q < c->n && !c->always; q++)
 		split_keep_whole(s, &s->g->node.at[c->at[q]]);
 	for (unsigned q = 0; q < c->cascade.nmember; q++) {
 		const CascadeMember *m = &c->cascade.member[q];
+		x.set = set_of(&x, axes_in(s->g, m));
 		want(&x, m->value, true);
 		for (unsigned k = 0; k < p->nacc; k++)
-			if (!x.own[k] && m->value == cascade_state(s->g, p, STATE_A, k) && p->acc[k].dtype == s->g->tensor.at[m->tensor].dtype)
+			if (!x.own[k] && m->value == cascade_state(s->g, p, STATE_A, k) && p->acc[k].dtype == s->g->tensor.at[m->tensor].dtype &&
+			    axes_in(s->g, m) == (p->acc[k].axes | c->base))
 				x.own[k] = m->tensor;
 	}
+	find_axes(&x);
 	for (unsigned k = 0; k < p->nacc; k++)
 		if (x.part[k])
 			add_parts(&x, k);
-	for (unsigned k = 0; k < p->nacc; k++)
-		if (x.joined[k])
-			add_joined(&x, k);
-	for (unsigned q = 0; q < c->cascade.nmember; q++)
-		if (!is_own(&x, &c->cascade.member[q]))
-			set_value(&x, &c->cascade.member[q]);
+	for (x.set = 0; x.set < NSET; x.set++) {
+		for (unsigned k = 0; k < p->nacc; k++)
+			if (x.joined[x.set][k])
+				add_joined(&x, k);
+		for (unsigned q = 0; q < c->cascade.nmember; q++)
+			if (!is_own(&x, &c->cascade.member[q]) && set_of(&x, axes_in(s->g, &c->cascade.member[q])) == x.set)
+				set_value(&x, &c->cascade.member[q]);
+	}
 }
 
 static void

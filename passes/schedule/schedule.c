@@ -9,6 +9,7 @@
 #include "passes/schedule/schedule.h"
 
 #include "passes/schedule/alternatives.h"
+#include "passes/schedule/contract/raster.h"
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/strips.h"
 #include "passes/schedule/contract/threads.h"
@@ -416,7 +417,31 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 	unit_choose(p, s->cx, scratch, first, false);
 }
 
-/* Folds of columns and what reads them: by those who hold the columns, where these are short enough, else in parts. */
+/* A stream whose folds are whole: of many rows. */
+static void
+build_whole_stream(Schedule *s, Program *p, HeldColumns *c, Arena *scratch)
+{
+	KernelPlan plan[STREAM_ROLES_PLANS + 1];
+	uint32_t first = p->kernel.n;
+	unsigned tiles = stream_roles_take(s->g, s->cx->scratch, c->stream, c->places.stored, s->cx->options, plan);
+	plan[tiles] = c->plan;
+	for (unsigned k = 0; k <= tiles; k++) {
+		plan[k].nnode = c->plan.nnode;
+		memcpy(plan[k].node, c->plan.node, sizeof plan[k].node);
+		build_from_plan(s, p, &c->places, &plan[k], scratch);
+		Kernel *x = &p->kernel.at[p->kernel.n - 1];
+		ExprId many = expr_binary(s->g, OP_LE, expr_int(s->g, DT_I64, 2), c->parts);
+		x->ntask = expr_select(s->g, many, expr_int(s->g, DT_I64, 0), x->ntask);
+		x->aligned = k < tiles;
+		x->otherwise = tiles && k == tiles;
+		x->alternative = k > 0;
+		arena_free(scratch);
+	}
+	unit_choose(p, s->cx, scratch, first, false);
+}
+
+/* Folds of columns and what reads them: by those who hold the columns, where these are short enough, else in parts. Streams of
+ * many rows likewise. */
 static unsigned
 build_columns(Schedule *s, Program *p, const Places *places, uint32_t place, Arena *scratch)
 {
@@ -425,7 +450,9 @@ build_columns(Schedule *s, Program *p, const Places *places, uint32_t place, Are
 	if (!units)
 		return 0;
 	columns_swap(s->g, &c);
-	for (unsigned k = 0; k < c.shapes.n; k++) {
+	if (c.stream)
+		build_whole_stream(s, p, &c, scratch);
+	for (unsigned k = 0; !c.stream && k < c.shapes.n; k++) {
 		take_shape(&c.plan, &c.shapes.at[k]);
 		build_from_plan(s, p, &c.places, &c.plan, scratch);
 		p->kernel.at[p->kernel.n - 1].aligned = true;
@@ -438,8 +465,10 @@ build_columns(Schedule *s, Program *p, const Places *places, uint32_t place, Are
 		build_kernel(s, p, places, s->order.at[place + k], scratch);
 		arena_free(scratch);
 	}
-	for (uint32_t k = first; k < p->kernel.n; k++)
+	for (uint32_t k = first; k < p->kernel.n; k++) {
 		p->kernel.at[k].covered = true;
+		p->kernel.at[k].room = c.stream ? raster_reaches(s->g, c.parts, 2) : 0;
+	}
 	return units;
 }
 

@@ -407,6 +407,30 @@ goes_by_once(Graph *g, Arena *scratch, const Rows *r, const bool *faulty)
 	return !stores_row(r) && rows_once_plan(g, scratch, r, faulty, ARENA_NEW(scratch, RowsOnce));
 }
 
+typedef struct {
+	const Graph *g;
+	bool any;
+} Joins;
+
+static void
+note_parts(void *user, ExprId e)
+{
+	Joins *j = user;
+	const Expr *p = expr_get(j->g, e);
+	if (p->op == OP_READ && j->g->tensor.at[p->ref].kind == TENSOR_NODE)
+		j->any |= tensor_node(j->g, p->ref)->parts;
+}
+
+/* Whether it joins parts of a stream: a launch has them where rows are few, and so are their blocks. */
+static bool
+joins_parts(const Graph *g, Arena *scratch, const Rows *r)
+{
+	Joins j = {g, false};
+	for (unsigned m = 0; m < r->nmember; m++)
+		node_walk(g, scratch, &r->member[m].node, note_parts, &j);
+	return j.any;
+}
+
 BlockShapes
 block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty)
 {
@@ -452,6 +476,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	}
 	unsigned threads = !loops ? COLUMN_THREADS : turns ? 256 : 512, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
 	unsigned columns = r->tmpl == TMPL_COLRED ? 2 * held_threads() / COLUMN_THREADS : 0; /* registers for rows on their way */
+	columns = joins_parts(g, scratch, r) ? columns / 4 : columns;
 	if (group > 1)
 		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || apart || !stores_row(r) : columns);
 	if (long_sums_gain(g, r))

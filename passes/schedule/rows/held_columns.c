@@ -1,9 +1,10 @@
-/* held_columns.c: which kernels one that holds columns can do the work of (columns.c).
+/* held_columns.c: which kernels one that holds columns (columns.c), or that streams (stream.h), can do the work of.
  *
- * A fold of columns was split into parts, which a second kernel joins for those that read it (passes/fuse/split_folds.c). The
- * graph kept it whole as well (Graph.whole). Units that follow one another in the launch order, which compute the parts,
+ * A fold of columns was split into parts, which a second kernel joins for those that read it (passes/fuse/split_folds.c), or
+ * folds of what is streamed were (split_stream.c). The graph kept it whole as well (Graph.whole). Units that follow one another in the launch order, which compute the parts,
  * join them and read the folds, are then nodes of columns: those that are needed where the folds are whole, without the
- * parts. Where they are a plan by columns, a launch takes it for sizes that can be held.
+ * parts. Where they are a plan by columns, a launch takes it for sizes that can be held; where they are a stream, for sizes
+ * of which there is one part.
  *
  * Elements of columns that are written where they are read are left alone: who else reads them is not looked at. */
 #include "passes/schedule/rows/held_columns.h"
@@ -25,12 +26,6 @@ typedef struct {
 	HeldColumns *out;
 } Find;
 
-static bool
-is_of_units(const Find *f, TensorId t)
-{
-	return f->g->tensor.at[t].kind == TENSOR_NODE && f->unit[t] >= f->first && f->unit[t] < f->end;
-}
-
 static const Node *
 whole_of(const Graph *g, TensorId t)
 {
@@ -38,6 +33,15 @@ whole_of(const Graph *g, TensorId t)
 		if (g->whole.at[k].out == t)
 			return &g->whole.at[k];
 	return NULL;
+}
+
+/* Or of no unit: a fold that is needed by whole ones alone. */
+static bool
+is_of_units(const Find *f, TensorId t)
+{
+	if (f->g->tensor.at[t].kind != TENSOR_NODE)
+		return false;
+	return (f->unit[t] >= f->first && f->unit[t] < f->end) || (f->unit[t] == UINT32_MAX && whole_of(f->g, t));
 }
 
 static void
@@ -98,7 +102,7 @@ find_nodes(Find *f)
 	const Graph *g = f->g;
 	*f->out = (HeldColumns){.places = *f->places};
 	for (uint32_t i = 0; i < g->node.n; i++)
-		if (!is_of_units(f, g->node.at[i].out))
+		if (!is_of_units(f, g->node.at[i].out) && f->unit[g->node.at[i].out] != UINT32_MAX)
 			node_walk(g, f->cx->scratch, &g->node.at[i], note_read, f);
 	for (uint32_t i = 0; i < g->node.n; i++) {
 		TensorId t = g->node.at[i].out;
@@ -111,7 +115,7 @@ find_nodes(Find *f)
 	}
 	for (uint32_t i = 0; i < g->node.n; i++)
 		f->ok &= f->inside[g->node.at[i].out] || !f->wanted[g->node.at[i].out];
-	return f->ok && f->out->nfold > 0 && f->reads;
+	return f->ok && f->out->nfold > 0;
 }
 
 /* What it leaves in memory: results, and what others read. */
@@ -135,7 +139,7 @@ plan_held(Find *f)
 	Rows *r = ARENA_NEW(f->cx->scratch, Rows);
 	RowsFacts facts = {.stored = c->places.stored, .faulty = c->places.faulty, .streams = c->places.streams,
 	                   .lanes = f->cx->options->lanes, .blocks = true, .held = true};
-	if (!rows_plan(f->g, f->cx->scratch, &facts, c->plan.node, c->plan.nnode, TMPL_NONE, r, &why) || r->tmpl != TMPL_COLRED)
+	if (!f->reads || !rows_plan(f->g, f->cx->scratch, &facts, c->plan.node, c->plan.nnode, TMPL_NONE, r, &why) || r->tmpl != TMPL_COLRED)
 		return false;
 	for (unsigned m = 0; m < r->nmember; m++)
 		if (r->member[m].parked)
@@ -143,6 +147,23 @@ plan_held(Find *f)
 	c->plan.tmpl = TMPL_COLRED;
 	c->shapes = block_column_shapes(f->g, f->cx->scratch, f->cx->options, r);
 	return c->shapes.n > 0;
+}
+
+static bool
+plan_stream(Find *f)
+{
+	HeldColumns *c = f->out;
+	Refusal why;
+	Stream *s = ARENA_NEW(f->cx->scratch, Stream);
+	RowsFacts facts = {.stored = c->places.stored, .faulty = c->places.faulty, .lanes = f->cx->options->lanes, .blocks = true};
+	for (uint32_t i = 0; i < f->g->node.n; i++)
+		if (f->g->node.at[i].parts && is_of_units(f, f->g->node.at[i].out))
+			c->parts = f->g->tensor.at[f->g->node.at[i].out].extent[0];
+	if (!c->parts || !stream_plan(f->g, f->cx->scratch, &facts, c->plan.node, c->plan.nnode, s, &why))
+		return false;
+	c->stream = s;
+	c->plan.unroll = 1;
+	return stream_size(f->g, f->cx->scratch, s, f->cx->options, &c->plan);
 }
 
 unsigned
@@ -161,7 +182,7 @@ columns_find(Graph *g, PassCtx *cx, const Places *places, const uint32_t *unit, 
 			continue;
 		find_stored(&f);
 		columns_swap(g, out);
-		bool held = plan_held(&f);
+		bool held = plan_held(&f) || plan_stream(&f);
 		columns_swap(g, out);
 		if (held)
 			return n;

@@ -74,7 +74,7 @@ stream_bind_sizes(StreamBuild *b)
 	const Stream *s = b->s;
 	Graph *g = b->l.g;
 	b->rows = s->c.extent[s->lane];
-	b->group = s->group ? expr_binary(g, OP_MAX, expr_binary(g, OP_MIN, s->group, b->rows), number(b, 1)) : 0;
+	b->group = stream_group_rows(g, s);
 	b->columns = s->wide < 0 ? number(b, 1) : s->c.extent[s->wide];
 	b->padded = b->plan->lanes ? padded(b, b->columns) : b->columns;
 	for (unsigned k = 0; k < s->nscore; k++) {

@@ -25,7 +25,7 @@
 #include "passes/schedule/point/long_sums.h"
 
 enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24, LEAST_TERMS = 16 };
-enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, PIECES_REGISTERS = 232, PIECES_REST = 40 };
+enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces, or of parts */
 
 /* Tiles in the order in which they are asked for. Without columns: of more terms than queries can stay for. */
 static const struct {
@@ -34,7 +34,7 @@ static const struct {
 } tile[STREAM_ROLES_PLANS] = {
 	{64, 64, 128, false},
 	{128, 128, 128, false},
-	{192, 128, 64, false},
+	{SR_PARTS_TERMS, SR_PARTS_COLUMNS, 64, false},
 	{RESIDENT_TERMS, 256, 64, false},
 	{TIR_PART_TERMS, 0, 192, true}, /* where the whole sums are long (long_terms.c) */
 	{TIR_PART_TERMS, 0, 192, false},
@@ -128,6 +128,8 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *s
 	for (unsigned k = 0; k < STREAM_ROLES_PLANS; k++) {
 		int64_t least = is_pieces(k) ? RESIDENT_TERMS + 1 : least_terms(s), most = is_pieces(k) ? MOST_TERMS : tile[k].terms;
 		if (!may_be_in(g, terms, least, most) || (columns && !may_be_in(g, columns, 1, tile[k].columns)))
+			continue;
+		if (tile[k].columns > SR_PARTS_COLUMNS && stream_is_parts(g, s))
 			continue;
 		if (is_pieces(k) && (columns || (tile[k].long_sums && !stream_long_sums_gain(g, s))))
 			continue;
@@ -668,6 +670,34 @@ place_thread(StreamRoles *x)
 	x->right = sr_op(x, OP_MUL, x->right, sr_int(x, 2));
 }
 
+static bool
+is_multiple(const Graph *g, ExprId e, int64_t of)
+{
+	const Expr *p = expr_get(g, e);
+	if (p->op == OP_CONST)
+		return p->imm.i % of == 0;
+	return p->op == OP_MUL && (is_multiple(g, expr_arg(g, e, 0), of) || is_multiple(g, expr_arg(g, e, 1), of));
+}
+
+/* Whether a row's range ends where `all` elements do, or a whole tile: then tiles have no element more, but those that copies
+ * make 0. */
+static bool
+ends_with_tile(Graph *g, const Stream *s, ExprId all, unsigned elements)
+{
+	const Expr *p = expr_get(g, s->hi);
+	if (index_norm(g, all) == s->hi)
+		return true;
+	for (unsigned k = 0; k < 2 && p->op == OP_MIN; k++) {
+		ExprId end = expr_arg(g, s->hi, 1 - k);
+		if (index_norm(g, all) != expr_arg(g, s->hi, k) || expr_get(g, end)->op != OP_ADD)
+			continue;
+		for (unsigned i = 0; i < 2; i++)
+			if (expr_arg(g, end, i) == s->lo && is_multiple(g, expr_arg(g, end, 1 - i), elements))
+				return true;
+	}
+	return false;
+}
+
 void
 stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 {
@@ -698,7 +728,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	x->s.across = 3;
 	if (x->columns)
 		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
-	b->beyond = x->columns && index_norm(g, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term]) != b->s->hi;
+	b->beyond = x->columns && !ends_with_tile(g, s, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term], x->elements);
 	slots_begin(&x->s, s);
 	stream_bind_sizes(b);
 	slots_bind_tasks(b, SR_ROWS, one_strip(b));
@@ -712,7 +742,9 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	place_thread(x);
 	point_say_same_memory(&b->l);
 	sr_bind_shared(x);
-	tir_open_roles(k, x->pieces ? TIR_ROLES(SR_GROUPS, PIECES_REGISTERS, PIECES_REST) : TIR_ROLES(SR_GROUPS, REGISTERS, REST) | TIR_ROLES_ORDER);
+	bool more = x->pieces || stream_is_parts(g, b->s);
+	uint64_t roles = more ? TIR_ROLES(SR_GROUPS, MORE_REGISTERS, MORE_REST) : TIR_ROLES(SR_GROUPS, REGISTERS, REST);
+	tir_open_roles(k, x->pieces ? roles : roles | TIR_ROLES_ORDER);
 	fold(x);
 	tir_other_role(k);
 	load(x);

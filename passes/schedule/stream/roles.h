@@ -6,6 +6,9 @@
 
 enum { STREAM_ROLES_PLANS = 6 };
 
+/* Of more terms and columns a thread has no registers for where a part's state goes (fuse/split_stream.c). */
+enum { SR_PARTS_TERMS = 192, SR_PARTS_COLUMNS = 128 };
+
 /* The plans of its kernels and how many there are, in the order in which a launch asks for one that suits its sizes and
  * memory; another kernel has to take all others. plan->node says which nodes. stored: by TensorId; NULL: not known yet, which
  * changes the plans and not how many. */

@@ -63,6 +63,13 @@ typedef struct {
 	bool narrow;              /* that is bf16: DOT takes them */
 } Stream;
 
+/* Whether it leaves the states of parts (fuse/split_stream.c), which another kernel joins. */
+static inline bool
+stream_is_parts(const Graph *g, const Stream *s)
+{
+	return tensor_node(g, s->c.member[0].tensor)->parts;
+}
+
 /* Plans the kernel of these nodes, in topological order: sums of products and pointwise nodes of them that are
  * scores, reductions that read these, pointwise nodes of what is reduced; false with the reason. */
 bool stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Stream *out,
@@ -89,6 +96,10 @@ typedef struct {
 StreamScale stream_take_scale(Graph *g, Arena *scratch, Stream *s, ExprId read);
 /* Finds the divisor of a score whose node is complete. */
 void stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s);
+/* --- tasks.c --- */
+ExprId stream_group_rows(Graph *g, const Stream *s);
+/* How many blocks of a GPU its rows make, of at most so many rows each. */
+ExprId stream_blocks(Graph *g, const Stream *s, unsigned rows);
 /* --- range.c --- */
 /* Splits the cascade's range and guard into lo, hi and rest. */
 void stream_ranges(Graph *g, Arena *scratch, Stream *s);

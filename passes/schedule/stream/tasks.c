@@ -6,12 +6,44 @@
 
 /* Axes of rows but for the lanes', each value of which has blocks of its own. */
 static bool
-is_outer(const StreamBuild *b, unsigned a)
+is_outer(const Stream *s, unsigned a)
 {
-	return a != b->s->lane && b->s->base >> a & 1;
+	return a != s->lane && s->base >> a & 1;
 }
 
-/* Of a group, of which there is one at least. */
+/* Rows of a group, at least 1 and no more than there are; 0: all have the same elements. */
+ExprId
+stream_group_rows(Graph *g, const Stream *s)
+{
+	return s->group ? expr_binary(g, OP_MAX, expr_binary(g, OP_MIN, s->group, s->c.extent[s->lane]), expr_int(g, DT_I64, 1)) : 0;
+}
+
+/* Along the lanes' axis. Of a group there is one at least. */
+static ExprId
+blocks_along(Graph *g, const Stream *s, unsigned rows)
+{
+	ExprId all = s->c.extent[s->lane], group = stream_group_rows(g, s);
+	if (!group)
+		return launch_ceil_div(g, all, rows);
+	ExprId one = expr_int(g, DT_I64, 1), more = expr_binary(g, OP_SUB, expr_binary(g, OP_ADD, all, group), one);
+	return expr_binary(g, OP_MUL, expr_binary(g, OP_IDIV, more, group), launch_ceil_div(g, group, rows));
+}
+
+static ExprId
+times_outer(Graph *g, const Stream *s, ExprId n)
+{
+	for (unsigned a = 0; a < s->c.npar; a++)
+		if (is_outer(s, a))
+			n = expr_binary(g, OP_MUL, n, s->c.extent[a]);
+	return n;
+}
+
+ExprId
+stream_blocks(Graph *g, const Stream *s, unsigned rows)
+{
+	return times_outer(g, s, blocks_along(g, s, rows));
+}
+
 static ExprId
 blocks_of_group(StreamBuild *b, unsigned rows)
 {
@@ -21,11 +53,7 @@ blocks_of_group(StreamBuild *b, unsigned rows)
 ExprId
 slots_blocks(StreamBuild *b, unsigned rows)
 {
-	Graph *g = b->l.g;
-	if (!b->group)
-		return launch_ceil_div(g, b->rows, rows);
-	ExprId one = expr_int(g, DT_I64, 1), more = expr_binary(g, OP_SUB, expr_binary(g, OP_ADD, b->rows, b->group), one);
-	return expr_binary(g, OP_MUL, expr_binary(g, OP_IDIV, more, b->group), blocks_of_group(b, rows));
+	return blocks_along(b->l.g, b->s, rows);
 }
 
 void
@@ -44,11 +72,7 @@ ExprId
 slots_task_count(StreamBuild *b, unsigned rows, ExprId strips)
 {
 	Graph *g = b->l.g;
-	ExprId n = expr_binary(g, OP_MUL, slots_blocks(b, rows), strips);
-	for (unsigned a = 0; a < b->s->c.npar; a++)
-		if (is_outer(b, a))
-			n = expr_binary(g, OP_MUL, n, b->s->c.extent[a]);
-	return n;
+	return times_outer(g, b->s, expr_binary(g, OP_MUL, slots_blocks(b, rows), strips));
 }
 
 /* The last group may have fewer rows; a block of it that has none takes its last row once more. */
@@ -84,7 +108,7 @@ slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips)
 	if (!grow)
 		rest = raster_divide(k, rest, nblock, &block);
 	for (unsigned a = b->s->c.npar; a-- > 0;)
-		if (is_outer(b, a))
+		if (is_outer(b->s, a))
 			rest = raster_divide(k, rest, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
 	if (grow)
 		block = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, nblock, one), rest);
@@ -101,7 +125,7 @@ is_shared(const StreamBuild *b, unsigned a)
 	uint32_t axes = 0;
 	for (unsigned k = 0; k < b->s->nscore; k++)
 		axes |= expr_axes(b->l.g, b->l.scratch, b->s->score[k].query);
-	return is_outer(b, a) && !(axes >> a & 1);
+	return is_outer(b->s, a) && !(axes >> a & 1);
 }
 
 static ExprId
@@ -127,7 +151,7 @@ slots_open_raster(StreamBuild *b, ValId task, unsigned rows)
 	RasterTile t = raster_tile(l->tir, task, point_launch_expr(l, slots_blocks(b, rows)), point_launch_expr(l, shared_count(b)));
 	for (unsigned a = b->s->c.npar; a-- > 0;) {
 		ValId *of = is_shared(b, a) ? &t.column : &t.batch;
-		if (is_outer(b, a))
+		if (is_outer(b->s, a))
 			*of = raster_divide(l->tir, *of, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
 	}
 	open_rows(b, t.row, rows);

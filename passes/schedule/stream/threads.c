@@ -45,7 +45,7 @@ stream_threads_size(const Graph *g, Arena *scratch, const Stream *s, KernelPlan 
 	p->lanes = 0;
 	p->threads = ST_THREADS;
 	p->group = 1;
-	p->resident = s->factors ? 2 : 0; /* casts take registers */
+	p->resident = s->factors || stream_is_parts(g, s) ? 2 : 0; /* casts take registers, and so do addresses of states */
 	p->tile_rows = ST_THREAD_ROWS;
 	p->tile_columns = ST_THREAD_COLUMNS;
 	p->block_rows = ST_ROWS;
