@@ -53,6 +53,7 @@ def arguments():
     p.add_argument("--spills", type=int)
     p.add_argument("--spilling", type=allowed)
     p.add_argument("--in-turn", nargs="*", default=[], help="files that are assembled for one GPU each, by their names")
+    p.add_argument("--for", dest="chosen", nargs="*", default=[], help="GPU=FILE: files that are assembled for that GPU alone")
     p.add_argument("texo")
     p.add_argument("ptxas")
     p.add_argument("files", nargs="+")
@@ -157,6 +158,8 @@ def main():
     with tempfile.TemporaryDirectory(prefix="texo-ptx-") as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         cases = [(f, t, origin, folder) for t, origin in pairs for f in ARGS.files]
         cases += [(f, *pairs[zlib.crc32(name_of(f).encode()) % len(pairs)], folder) for f in ARGS.in_turn]
+        origin_of = dict(pairs)
+        cases += [(f, t, origin_of[t], folder) for t, f in (chosen.split("=", 1) for chosen in ARGS.chosen)]
         for (file, target, *_), (n, kernels, new) in zip(cases, pool.map(assemble, cases)):
             entries += n
             all_kernels += [(target, name, kernel, name_of(file)) for name, kernel in kernels.items()]
