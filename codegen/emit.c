@@ -6,6 +6,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "codegen/machines.h"
 #include "codegen/object.h"
@@ -71,6 +72,7 @@ emit_new_module(Emit *e)
 {
 	if (e->module)
 		LLVMDisposeModule(e->module);
+	e->hands = false;
 	e->module = LLVMModuleCreateWithNameInContext("texo", e->ctx);
 	LLVMTargetDataRef layout = LLVMCreateTargetDataLayout(e->machine);
 	LLVMSetModuleDataLayout(e->module, layout);
@@ -172,13 +174,33 @@ emit_file(Emit *e, LLVMModuleRef m, LLVMCodeGenFileType type, const void **bytes
 	return !e->error[0];
 }
 
+/* LLVM does not read assembly that is written in place, and gives sm_90a's text the first version that has the processor. */
+static void
+raise_version(void *text)
+{
+	static const char first[] = ".version 8.0\n";
+	char *at = strstr(text, first);
+	if (at)
+		at[sizeof first - 3] = '1';
+}
+
+static bool
+emit_text(Emit *e, LLVMModuleRef m, const void **bytes, size_t *n)
+{
+	if (!emit_file(e, m, LLVMAssemblyFile, bytes, n))
+		return false;
+	if (e->hands)
+		raise_version((void *)(uintptr_t)*bytes); /* arena_copy adds a NUL */
+	return true;
+}
+
 bool
 emit_assembly(Emit *e, const char **text)
 {
 	const void *bytes;
 	size_t n;
 	e->spare = LLVMCloneModule(e->module);
-	bool done = emit_file(e, e->spare, LLVMAssemblyFile, &bytes, &n);
+	bool done = emit_text(e, e->spare, &bytes, &n);
 	LLVMDisposeModule(e->spare);
 	e->spare = NULL;
 	if (!done)
@@ -190,7 +212,7 @@ emit_assembly(Emit *e, const char **text)
 bool
 emit_ptx(Emit *e, const void **bytes, size_t *n)
 {
-	if (!emit_file(e, e->module, LLVMAssemblyFile, bytes, n))
+	if (!emit_text(e, e->module, bytes, n))
 		return false;
 	*n += 1;
 	return true;

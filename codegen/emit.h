@@ -20,6 +20,7 @@ typedef struct {
 	char *text;
 	LLVMModuleRef spare;        /* while it is emitted */
 	bool gpu;
+	bool hands;                 /* a kernel of the module has what PTX 8.0 has not: stores that are counted where they arrive */
 	char error[512]; /* the first thing LLVM complained about, or "" */
 } Emit;
 

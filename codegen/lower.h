@@ -16,6 +16,12 @@ typedef LLVMValueRef Val;
 
 enum { LOWER_MOST_HELD = 4 };
 
+/* A buffer whose elements blocks of a cluster hand to each other: where in it the word of shared memory is that counts what
+ * comes, 0: it is none; and which bit of Lower.phases says which of the word's two phases is the next one to be waited for. */
+typedef struct {
+	uint32_t word, bit;
+} LowerHanded;
+
 typedef struct {
 	Arena *arena;
 	LLVMContextRef ctx;
@@ -29,7 +35,8 @@ typedef struct {
 	Val *val;       /* by ValId */
 	Val **result;   /* by ValId of a FOR or IF: its results */
 	const Val *block_arg; /* of the innermost open region */
-	Val turn, entered; /* of a cluster: how many of its barriers a block is at; whether it knows that all blocks are there */
+	Val entered, phases; /* of a cluster: whether the block knows that all others are there; LowerHanded */
+	LowerHanded *handed; /* of a GPU's kernel, by buffer */
 	ValId last;     /* of a GPU's kernel: a barrier that its body ends with, which parts a task from the next; 0: none */
 	struct LowerRoles *roles; /* lower_roles.c */
 	struct LowerApart *apart; /* lower_apart.c */
@@ -210,18 +217,13 @@ Val lower_load_once(Lower *l, Val p, unsigned bytes);
 void lower_barrier(Lower *l, int64_t kind);
 /* Before a block of a cluster reaches others. */
 void lower_enter_cluster(Lower *l);
-/* Whether elements of this buffer have their turn beside them, of 32 bits each, so that who looks for one knows whether
- * it has come: wide ones of at most 32 bits. */
-static inline bool
-lower_has_turns(const TirBuffer *b)
-{
-	return b->wide && dtype_info[b->dtype].bits <= 32;
-}
-/* Where element n of such a buffer is, of a block whose buffer begins at base. */
+/* Where element n of a buffer whose elements are handed over is, each a word of 32 bits, of a block whose buffer begins at base. */
 static inline Val
-lower_turn_at(Lower *l, Val base, Val n)
+lower_handed_at(Lower *l, Val base, Val n)
 {
-	return LLVMBuildGEP2(l->b, LLVMInt64TypeInContext(l->ctx), base, &n, 1, "");
+	return LLVMBuildGEP2(l->b, LLVMInt32TypeInContext(l->ctx), base, &n, 1, "");
 }
+/* lower_roles.c: code that stays where it stands. */
+Val lower_assembly(Lower *l, LLVMTypeRef result, const char *code, const char *constraints, const Val *arg, unsigned narg);
 
 #endif

@@ -18,7 +18,8 @@ typedef struct {
 	Val offset;    /* in elements: i64, or a vector of them */
 	bool in_a_row; /* lane i is at offset + i */
 	bool wide;     /* other blocks store there, which LLVM does not see */
-	bool turns;    /* lower_has_turns */
+	uint32_t handed; /* not 0: blocks hand elements to each other there, and where in it they are counted */
+	Val rank;      /* with it: of the block that is handed one */
 	bool posted;   /* by tasks to later ones */
 	Val mask;      /* NULL: all */
 	Val every;     /* with it, not NULL: what it is in every lane */
@@ -154,10 +155,12 @@ access_of(Lower *l, ValId v, unsigned lanes)
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i, first = x->op == OP_STORE ? 2 : 1;
 	uint32_t k = (uint32_t)lower_inst(l, buffer)->imm.i;
 	MemAccess at = {.dtype = l->k->buffer.at[k].dtype, .lanes = lanes, .buffer = k, .base = l->buffer[k], .wide = l->k->buffer.at[k].wide,
-	                .turns = lower_has_turns(&l->k->buffer.at[k]), .posted = l->k->buffer.at[k].posted};
+	                .handed = l->handed ? l->handed[k].word : 0, .posted = l->k->buffer.at[k].posted};
 	const ValId *index = l->k->arg.at + x->arg + first;
 	if (at.wide) {
-		at.base = lower_inst(l, index[0])->op == OP_RANK ? at.base : lower_of_block(l, at.base, l->val[index[0]]);
+		bool own = lower_inst(l, index[0])->op == OP_RANK;
+		at.rank = own ? NULL : l->val[index[0]];
+		at.base = own || at.handed ? at.base : lower_of_block(l, at.base, at.rank);
 		at.offset = l->val[index[1]];
 	} else
 		set_offset(l, &at, view, index, TIR_LANE_AXIS(x->imm.i));
@@ -375,22 +378,25 @@ store_vector(Lower *l, const MemAccess *x, Val value)
 }
 
 static Val
-load_with_turn(Lower *l, const MemAccess *x)
+load_handed(Lower *l, const MemAccess *x)
 {
 	LLVMTypeRef type = memory_type(l, x->dtype, 0), bits = LLVMIntTypeInContext(l->ctx, 8 * element_bytes(x->dtype));
-	Val both = LLVMBuildLoad2(l->b, lower_i64(l), lower_turn_at(l, x->base, x->offset), "");
-	LLVMSetVolatile(both, true);
-	return LLVMBuildBitCast(l->b, LLVMBuildTrunc(l->b, both, bits, ""), type, "");
+	Val word = LLVMBuildLoad2(l->b, LLVMInt32TypeInContext(l->ctx), lower_handed_at(l, x->base, x->offset), "");
+	LLVMSetVolatile(word, true);
+	return LLVMBuildBitCast(l->b, LLVMBuildTrunc(l->b, word, bits, ""), type, "");
 }
 
+/* The store is counted where it arrives, when it has. Where that is takes no register from turn to turn. */
 static void
-store_with_turn(Lower *l, const MemAccess *x, Val value)
+hand_over(Lower *l, const MemAccess *x, Val value)
 {
+	const char *code = arena_text(l->arena, "{ .reg .b32 there, at; mapa.shared::cluster.u32 there, $0, $3; add.u32 at, there, $1; "
+	                                        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [at], $2, [there+%u]; }", x->handed);
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), bits = LLVMIntTypeInContext(l->ctx, 8 * element_bytes(x->dtype));
-	Val low = LLVMBuildZExt(l->b, LLVMBuildBitCast(l->b, value, bits, ""), lower_i64(l), "");
-	Val turn = LLVMBuildZExt(l->b, LLVMBuildLoad2(l->b, i32, l->turn, ""), lower_i64(l), "");
-	Val both = LLVMBuildOr(l->b, LLVMBuildShl(l->b, turn, lower_int(l, lower_i64(l), 32), ""), low, "");
-	LLVMSetVolatile(LLVMBuildStore(l->b, both, lower_turn_at(l, x->base, x->offset)), true);
+	Val offset = LLVMBuildShl(l->b, LLVMBuildTrunc(l->b, x->offset, i32, ""), lower_int(l, i32, 2), "");
+	const Val arg[4] = {LLVMBuildPtrToInt(l->b, x->base, i32, ""), offset,
+	                    LLVMBuildZExt(l->b, LLVMBuildBitCast(l->b, value, bits, ""), i32, ""), LLVMBuildTrunc(l->b, x->rank, i32, "")};
+	lower_assembly(l, NULL, code, "r,r,r,r", arg, 4);
 }
 
 /* A word says by itself that it is there, and is all that it says: no other access has to be seen in order. */
@@ -425,8 +431,8 @@ load_scalar(Lower *l, const MemAccess *x)
 	if (x->mask)
 		g = guard_open(l, x->mask);
 	Val r = NULL;
-	if (x->turns)
-		r = load_with_turn(l, x);
+	if (x->handed)
+		r = load_handed(l, x);
 	else if (x->posted)
 		r = load_posted(l, x);
 	else {
@@ -449,8 +455,8 @@ store_scalar(Lower *l, const MemAccess *x, Val value)
 		lower_enter_cluster(l);
 	if (x->mask)
 		g = guard_open(l, x->mask);
-	if (x->turns)
-		store_with_turn(l, x, value);
+	if (x->handed)
+		hand_over(l, x, value);
 	else {
 		Val store = aligned(LLVMBuildStore(l->b, value, address(l, x->dtype, x->base, x->offset)), x->dtype);
 		if (x->posted)

@@ -41,8 +41,8 @@ number(Lower *l, uint64_t v)
 }
 
 /* Code that stays where it stands. */
-static Val
-assembly(Lower *l, LLVMTypeRef result, const char *code, const char *constraints, const Val *arg, unsigned narg)
+Val
+lower_assembly(Lower *l, LLVMTypeRef result, const char *code, const char *constraints, const Val *arg, unsigned narg)
 {
 	LLVMTypeRef type[8];
 	Val own[8];
@@ -199,9 +199,9 @@ make_words(Lower *l, Val thread)
 		for (unsigned s = 0; s < 2u * k->channel.at[c].slots; s++) {
 			Val at = LLVMBuildAdd(l->b, l->roles->ring, number(l, words_at(k, c) + s * WORD), "");
 			Val arg[2] = {at, number(l, s < k->channel.at[c].slots ? 1 : l->roles->shares)};
-			assembly(l, NULL, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", arg, 2);
+			lower_assembly(l, NULL, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", arg, 2);
 		}
-	assembly(l, NULL, "fence.mbarrier_init.release.cluster;", "", NULL, 0);
+	lower_assembly(l, NULL, "fence.mbarrier_init.release.cluster;", "", NULL, 0);
 	close_if(l, after);
 	lower_barrier(l, 0);
 }
@@ -214,7 +214,7 @@ static void
 first_turn(Lower *l)
 {
 	LLVMBasicBlockRef after = open_if(l, l->roles->group);
-	assembly(l, NULL, arena_text(l->arena, "barrier.cta.arrive.aligned %d, %d;", TURN_BARRIER, BOTH), "", NULL, 0);
+	lower_assembly(l, NULL, arena_text(l->arena, "barrier.cta.arrive.aligned %d, %d;", TURN_BARRIER, BOTH), "", NULL, 0);
 	close_if(l, after);
 }
 
@@ -224,7 +224,7 @@ lower_turn(Lower *l, ValId v)
 	bool gives = lower_inst(l, v)->imm.i != 0;
 	Val group = gives ? LLVMBuildXor(l->b, l->roles->group, number(l, 1), "") : l->roles->group;
 	Val id = LLVMBuildAdd(l->b, group, number(l, TURN_BARRIER), "");
-	assembly(l, NULL, arena_text(l->arena, "barrier.cta.%s.aligned $0, %d;", gives ? "arrive" : "sync", BOTH), "r", &id, 1);
+	lower_assembly(l, NULL, arena_text(l->arena, "barrier.cta.%s.aligned $0, %d;", gives ? "arrive" : "sync", BOTH), "r", &id, 1);
 }
 
 /* Accumulators, and what is kept. */
@@ -234,10 +234,10 @@ declare_registers(Lower *l)
 	for (unsigned bank = 0; bank < TIR_MAX_BANKS; bank++) {
 		unsigned n;
 		if (tir_bank_columns(l->k, bank, &n))
-			assembly(l, NULL, arena_text(l->arena, ".reg .f32 %s<%u>;", bank_name(bank), n), "", NULL, 0);
+			lower_assembly(l, NULL, arena_text(l->arena, ".reg .f32 %s<%u>;", bank_name(bank), n), "", NULL, 0);
 	}
 	if (tir_kept_terms(l->k))
-		assembly(l, NULL, arena_text(l->arena, ".reg .b32 kept<%u>;", tir_kept_terms(l->k) / 4), "", NULL, 0);
+		lower_assembly(l, NULL, arena_text(l->arena, ".reg .b32 kept<%u>;", tir_kept_terms(l->k) / 4), "", NULL, 0);
 }
 
 void
@@ -248,24 +248,24 @@ lower_roles(Lower *l, ValId v)
 	Val thread = LLVMBuildTrunc(l->b, lower_thread(l), i32(l), "");
 	r->shares = roles.shares;
 	declare_registers(l);
-	assembly(l, NULL, "griddepcontrol.launch_dependents;", "", NULL, 0);
+	lower_assembly(l, NULL, "griddepcontrol.launch_dependents;", "", NULL, 0);
 	make_words(l, thread);
-	assembly(l, NULL, "griddepcontrol.wait;", "", NULL, 0);
+	lower_assembly(l, NULL, "griddepcontrol.wait;", "", NULL, 0);
 	Val group = LLVMBuildLShr(l->b, thread, number(l, 7), "");
-	r->group = assembly(l, i32(l), "shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "=r,r", &group, 1);
+	r->group = lower_assembly(l, i32(l), "shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "=r,r", &group, 1);
 	Val in_group = LLVMBuildAnd(l->b, thread, number(l, TIR_GROUP - 1), "");
 	r->first = LLVMBuildZExt(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, in_group, number(l, 0), ""), i32(l), "");
 	LLVMBasicBlockRef multiply = new_block(l), load = new_block(l);
 	Val loads = LLVMBuildICmp(l->b, LLVMIntEQ, r->group, number(l, roles.groups), "");
 	LLVMBuildCondBr(l->b, loads, load, multiply);
 	LLVMPositionBuilderAtEnd(l->b, multiply);
-	assembly(l, NULL, arena_text(l->arena, "setmaxnreg.inc.sync.aligned.u32 %u;", roles.registers), "", NULL, 0);
+	lower_assembly(l, NULL, arena_text(l->arena, "setmaxnreg.inc.sync.aligned.u32 %u;", roles.registers), "", NULL, 0);
 	if (roles.turns || roles.order)
 		first_turn(l);
 	lower_role(l, lower_inst(l, v)->region);
 	LLVMBuildRetVoid(l->b);
 	LLVMPositionBuilderAtEnd(l->b, load);
-	assembly(l, NULL, arena_text(l->arena, "setmaxnreg.dec.sync.aligned.u32 %u;", roles.rest), "", NULL, 0);
+	lower_assembly(l, NULL, arena_text(l->arena, "setmaxnreg.dec.sync.aligned.u32 %u;", roles.rest), "", NULL, 0);
 	LLVMBasicBlockRef after = open_if(l, r->first);
 	lower_role(l, lower_inst(l, v)->region + 1);
 	close_if(l, after);
@@ -284,7 +284,7 @@ wait_for(Lower *l, const TirChannel *c, Val at, Val n, bool before)
 	LLVMBasicBlockRef poll = new_block(l), there = new_block(l);
 	LLVMBuildBr(l->b, poll);
 	LLVMPositionBuilderAtEnd(l->b, poll);
-	Val done = assembly(l, i32(l), "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
+	Val done = lower_assembly(l, i32(l), "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }",
 	                    "=r,r,r", (Val[]){at, phase}, 2);
 	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, done, number(l, 0), ""), there, poll);
 	LLVMPositionBuilderAtEnd(l->b, there);
@@ -297,7 +297,7 @@ lower_acquire(Lower *l, ValId v)
 	const TirChannel *c = channel_of(l, v);
 	Val n = lower_arg(l, v, 0);
 	wait_for(l, c, empty_word(l, v, n), n, true);
-	assembly(l, NULL, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r",
+	lower_assembly(l, NULL, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r",
 	         (Val[]){full_word(l, v, n), number(l, tir_slot_bytes(c))}, 2);
 }
 
@@ -313,7 +313,7 @@ void
 lower_release(Lower *l, ValId v)
 {
 	Val cond = LLVMBuildAnd(l->b, LLVMBuildZExt(l->b, lower_arg(l, v, 1), i32(l), ""), l->roles->first, "");
-	assembly(l, NULL, "{ .reg .pred p; setp.ne.b32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r",
+	lower_assembly(l, NULL, "{ .reg .pred p; setp.ne.b32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r",
 	         (Val[]){empty_word(l, v, lower_arg(l, v, 0)), cond}, 2);
 }
 
@@ -339,7 +339,7 @@ copy_box(Lower *l, Val to, Val map, Val word, const Val *at, unsigned rank)
 		arg[3 + n] = at[n];
 	}
 	text_printf(&code, "}], [$2];");
-	assembly(l, NULL, text_get(&code), text_get(&constraints), arg, 3 + rank);
+	lower_assembly(l, NULL, text_get(&code), text_get(&constraints), arg, 3 + rank);
 }
 
 /* Coordinates are those of the view, the last one first. */
@@ -414,7 +414,7 @@ multiply(Lower *l, const Step *x)
 	else
 		text_printf(&code, "}, {kept%u, kept%u, kept%u, kept%u}, $0, p, 1, 1, %d; }", x->kept, x->kept + 1, x->kept + 2, x->kept + 3, x->b->turned);
 	Val all[3] = {x->da, x->db, x->more};
-	assembly(l, NULL, text_get(&code), x->a ? "l,l,r" : "l,r", all + 1 - arg, 2 + arg);
+	lower_assembly(l, NULL, text_get(&code), x->a ? "l,l,r" : "l,r", all + 1 - arg, 2 + arg);
 }
 
 static Val
@@ -436,7 +436,7 @@ build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
 		da = descriptor(l, c, p.a, slots_at(l->k, p.channel), n, own);
 	more = LLVMBuildZExt(l->b, more, i32(l), "");
 	uint64_t part_units = p.kept ? 0 : tir_part_bytes(x.a) / UNIT;
-	assembly(l, NULL, "wgmma.fence.sync.aligned;", "", NULL, 0);
+	lower_assembly(l, NULL, "wgmma.fence.sync.aligned;", "", NULL, 0);
 	for (unsigned t = 0; t < TIR_PART_TERMS / (unsigned)TIR_MMA_TERMS; t++)
 		for (unsigned i = 0; i < p.na * repeats; i++) {
 			x.first = i * (x.columns / 2);
@@ -446,7 +446,7 @@ build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
 			x.more = t ? number(l, 1) : more;
 			multiply(l, &x);
 		}
-	assembly(l, NULL, "wgmma.commit_group.sync.aligned;", "", NULL, 0);
+	lower_assembly(l, NULL, "wgmma.commit_group.sync.aligned;", "", NULL, 0);
 }
 
 void
@@ -469,7 +469,7 @@ lower_keep(Lower *l, ValId v)
 	int64_t imm = lower_inst(l, v)->imm.i;
 	const char *type = dtype_info[imm >> 16].text;
 	Val arg[2] = {lower_arg(l, v, 0), lower_arg(l, v, 1)};
-	assembly(l, NULL, arena_text(l->arena, "cvt.rn.%sx2.f32 kept%d, $1, $0;", type, (int)(imm & 0xffff)), "f,f", arg, 2);
+	lower_assembly(l, NULL, arena_text(l->arena, "cvt.rn.%sx2.f32 kept%d, $1, $0;", type, (int)(imm & 0xffff)), "f,f", arg, 2);
 }
 
 static void
@@ -477,13 +477,13 @@ lower_put(Lower *l, ValId v)
 {
 	int64_t imm = lower_inst(l, v)->imm.i;
 	Val arg = lower_arg(l, v, 0);
-	assembly(l, NULL, arena_text(l->arena, "mov.f32 %s%d, $0;", bank_name((unsigned)(imm >> 16)), (int)(imm & 0xffff)), "f", &arg, 1);
+	lower_assembly(l, NULL, arena_text(l->arena, "mov.f32 %s%d, $0;", bank_name((unsigned)(imm >> 16)), (int)(imm & 0xffff)), "f", &arg, 1);
 }
 
 static void
 lower_settle(Lower *l, ValId v)
 {
-	assembly(l, NULL, arena_text(l->arena, "wgmma.wait_group.sync.aligned %d;", (int)lower_inst(l, v)->imm.i), "", NULL, 0);
+	lower_assembly(l, NULL, arena_text(l->arena, "wgmma.wait_group.sync.aligned %d;", (int)lower_inst(l, v)->imm.i), "", NULL, 0);
 }
 
 void
@@ -504,17 +504,17 @@ lower_piece(Lower *l, ValId v)
 {
 	int64_t imm = lower_inst(l, v)->imm.i;
 	const char *code = arena_text(l->arena, "mov.f32 $0, %s%d;", bank_name((unsigned)(imm >> 16)), (int)(imm & 0xffff));
-	return assembly(l, LLVMFloatTypeInContext(l->ctx), code, "=f", NULL, 0);
+	return lower_assembly(l, LLVMFloatTypeInContext(l->ctx), code, "=f", NULL, 0);
 }
 
 void
 lower_role_barrier(Lower *l, int64_t kind)
 {
 	if (kind == 1) {
-		assembly(l, NULL, "barrier.cluster.arrive.release.aligned;", "", NULL, 0);
-		assembly(l, NULL, "barrier.cluster.wait.acquire.aligned;", "", NULL, 0);
+		lower_assembly(l, NULL, "barrier.cluster.arrive.release.aligned;", "", NULL, 0);
+		lower_assembly(l, NULL, "barrier.cluster.wait.acquire.aligned;", "", NULL, 0);
 		return;
 	}
 	Val id = LLVMBuildAdd(l->b, l->roles->group, number(l, 1), "");
-	assembly(l, NULL, "barrier.sync.aligned $0, 128;", "r", &id, 1);
+	lower_assembly(l, NULL, "barrier.sync.aligned $0, 128;", "r", &id, 1);
 }

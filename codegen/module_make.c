@@ -8,6 +8,7 @@ module_make(Emit *e, const ModuleJob *j, JobMade *out)
 	emit_new_module(e);
 	for (uint32_t k = 0; k < j->kernel.n; k++) {
 		const JobKernel *x = &j->kernel.at[k];
+		e->hands |= e->gpu && tir_hands(x->tir);
 		lower_kernel(e->arena, e->module, e->builder, &e->target, x->tir, x->symbol, x->serial);
 	}
 	if (!emit_optimise(e))

@@ -21,11 +21,11 @@ special_register(Lower *l, const char *name)
 
 /* Named after the entry: the texts of several kernels may be one file. */
 static Val
-shared_memory(Lower *l, const char *symbol, const TirBuffer *b)
+shared_memory(Lower *l, const char *symbol, const TirBuffer *b, bool is_handed)
 {
 	LLVMTypeRef byte = LLVMInt8TypeInContext(l->ctx);
-	unsigned bits = dtype_info[b->dtype].bits, bytes = lower_has_turns(b) ? 8 : bits < 8 ? 1 : bits / 8;
-	LLVMTypeRef type = LLVMArrayType2(byte, (uint64_t)b->shared * bytes);
+	unsigned bits = dtype_info[b->dtype].bits, bytes = bits < 8 ? 1 : bits / 8;
+	LLVMTypeRef type = LLVMArrayType2(byte, is_handed ? tir_handed_word(b) + 8 : (uint64_t)b->shared * bytes);
 	Val at = LLVMAddGlobalInAddressSpace(l->module, type, arena_text(l->arena, "%s_shared", symbol), SHARED);
 	LLVMSetLinkage(at, LLVMInternalLinkage);
 	LLVMSetInitializer(at, LLVMGetUndef(type));
@@ -43,6 +43,27 @@ launch_memory(Lower *l)
 	return at;
 }
 
+/* Of the buffers for which it waits, the words that count what comes, which lie behind the elements. */
+static void
+find_handed(Lower *l)
+{
+	const TirKernel *k = l->k;
+	const bool *waited = tir_waited_for(k, l->arena);
+	l->handed = ARENA_ARRAY(l->arena, LowerHanded, k->buffer.n + 1);
+	unsigned n = 0; /* no more than two of each type of at most 32 bits */
+	for (uint32_t b = 0; b < k->buffer.n; b++)
+		if (waited[b])
+			l->handed[b] = (LowerHanded){.word = tir_handed_word(&k->buffer.at[b]), .bit = n++};
+}
+
+/* Where that of buffer b is. */
+static Val
+word_of(Lower *l, unsigned b)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	return LLVMBuildAdd(l->b, LLVMBuildPtrToInt(l->b, l->buffer[b], i32, ""), lower_int(l, i32, l->handed[b].word), "");
+}
+
 static void
 bind_shared(Lower *l, const char *symbol, unsigned first)
 {
@@ -51,7 +72,8 @@ bind_shared(Lower *l, const char *symbol, unsigned first)
 	for (unsigned b = first; b < k->buffer.n; b++) {
 		Val at = lower_int(l, lower_i64(l), tir_shared_at(k, b));
 		l->buffer[b] = k->channel.n ? lower_role_memory(l, b)
-		               : memory ? LLVMConstGEP2(LLVMInt8TypeInContext(l->ctx), memory, &at, 1) : shared_memory(l, symbol, &k->buffer.at[b]);
+		               : memory ? LLVMConstGEP2(LLVMInt8TypeInContext(l->ctx), memory, &at, 1)
+		                        : shared_memory(l, symbol, &k->buffer.at[b], l->handed[b].word > 0);
 	}
 }
 
@@ -93,6 +115,7 @@ new_entry(Lower *l, const char *symbol, unsigned threads)
 		lower_begin_roles(l, n);
 	for (unsigned b = 0; b < handed; b++)
 		l->buffer[b] = LLVMGetParam(l->fn, b);
+	find_handed(l);
 	bind_shared(l, symbol, handed);
 	for (unsigned s = 0; s < k->scalar.n; s++)
 		l->scalar[s] = lower_scalar(l, s, LLVMGetParam(l->fn, nbuffer + s));
@@ -113,43 +136,22 @@ new_block(Lower *l)
 	return LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
 }
 
-/* The elements of the largest buffer that blocks hand each other: no more than they have threads. */
-static unsigned
-most_handed(const TirKernel *k)
-{
-	unsigned most = 1;
-	for (unsigned b = 0; b < k->buffer.n; b++)
-		if (lower_has_turns(&k->buffer.at[b]) && k->buffer.at[b].shared > most)
-			most = k->buffer.at[b].shared;
-	return most;
-}
-
-/* The element of a buffer that this thread clears, and looks for. */
-static Val
-handed_by(Lower *l, const TirBuffer *b, Val thread)
-{
-	return LLVMBuildURem(l->b, thread, lower_int(l, lower_i64(l), b->shared), "");
-}
-
-/* No element has come. The blocks of the cluster must be there, and have said so, before others write to them. */
+/* The blocks of the cluster must be there, and have said so, and count, before others hand them elements. */
 static void
 begin_cluster(Lower *l)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i1 = LLVMInt1TypeInContext(l->ctx);
-	Val thread = lower_thread(l);
-	LLVMBasicBlockRef clear = new_block(l), ready = new_block(l);
-	l->turn = LLVMBuildAlloca(l->b, i32, "");
+	LLVMBasicBlockRef begin = new_block(l), ready = new_block(l);
 	l->entered = LLVMBuildAlloca(l->b, i1, "");
-	LLVMBuildStore(l->b, lower_int(l, i32, 1), l->turn);
 	LLVMBuildStore(l->b, lower_int(l, i1, 0), l->entered);
-	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, thread, lower_int(l, lower_i64(l), most_handed(l->k)), ""), clear, ready);
-	LLVMPositionBuilderAtEnd(l->b, clear);
+	l->phases = LLVMBuildAlloca(l->b, i32, "");
+	LLVMBuildStore(l->b, lower_int(l, i32, 0), l->phases);
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, lower_thread(l), lower_int(l, lower_i64(l), 0), ""), begin, ready);
+	LLVMPositionBuilderAtEnd(l->b, begin);
 	for (unsigned b = 0; b < l->k->buffer.n; b++)
-		if (lower_has_turns(&l->k->buffer.at[b])) {
-			Val at = handed_by(l, &l->k->buffer.at[b], thread);
-			LLVMSetVolatile(LLVMBuildStore(l->b, lower_int(l, lower_i64(l), 0), lower_turn_at(l, l->buffer[b], at)), true);
-		}
-	LLVMBuildFenceSyncScope(l->b, LLVMAtomicOrderingAcquireRelease, LLVMGetSyncScopeID(l->ctx, "cluster", 7), "");
+		if (l->handed[b].word)
+			lower_assembly(l, NULL, "mbarrier.init.shared::cta.b64 [$0], 1;", "r", (Val[]){word_of(l, b)}, 1);
+	lower_assembly(l, NULL, "fence.mbarrier_init.release.cluster;", "", NULL, 0);
 	LLVMBuildBr(l->b, ready);
 	LLVMPositionBuilderAtEnd(l->b, ready);
 	lower_call(l, "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned", NULL, 0, NULL, 0);
@@ -190,7 +192,7 @@ barrier_at_end(const TirKernel *k)
 {
 	const TirRegion *body = &k->region.at[0];
 	ValId last = body->inst.n ? body->inst.at[body->inst.n - 1] : 0;
-	return last && tir_inst(k, last)->op == OP_BARRIER ? last : 0;
+	return last && tir_inst(k, last)->op == OP_BARRIER && TIR_HANDED_BUFFER(tir_inst(k, last)->imm.i) < 0 ? last : 0;
 }
 
 /* task = thread; task < ntask; task += threads; or blocks of threads, or clusters of blocks, that take them together. A
@@ -320,33 +322,34 @@ lower_enter_cluster(Lower *l)
 	LLVMPositionBuilderAtEnd(l->b, there);
 }
 
-/* As many warps as there are elements for look until those of all blocks have this turn's number. An element and its number are stored
- * at once, so nothing else has to be seen in order. */
+/* Goes on behind what has been counted where it has, else looks on: LLVM moves nothing into a loop, nor through one that all go
+ * through, and what is wanted after it would have registers before. */
+static void
+go_where_counted(Lower *l, Val word, Val phase, LLVMBasicBlockRef look, LLVMBasicBlockRef come)
+{
+	static const char test[] = "{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [$1], $2; selp.b32 $0, 1, 0, p; }";
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	Val done = lower_assembly(l, i32, test, "=r,r,r", (Val[]){word, phase}, 2);
+	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, done, lower_int(l, i32, 0), ""), come, look);
+}
+
+/* Every thread waits for the bytes of as many elements as the buffer has, which the first one announces. */
 static void
 wait_for_elements(Lower *l, unsigned buffer)
 {
-	const TirBuffer *handed = &l->k->buffer.at[buffer];
-	unsigned lookers = handed->shared > TIR_WARP ? handed->shared : TIR_WARP;
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i64 = lower_i64(l);
-	LLVMBasicBlockRef look = new_block(l), come = new_block(l);
-	Val thread = lower_thread(l), turn = LLVMBuildLoad2(l->b, i32, l->turn, "");
-	Val from = handed_by(l, handed, thread), base = l->buffer[buffer];
-	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntULT, thread, lower_int(l, i64, lookers), ""), look, come);
-	LLVMPositionBuilderAtEnd(l->b, look);
-	Val both = LLVMBuildLoad2(l->b, i64, lower_turn_at(l, base, from), "");
-	LLVMSetVolatile(both, true);
-	Val high = LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, both, lower_int(l, i64, 32), ""), i32, "");
-	const Val vote[2] = {lower_int(l, i32, UINT32_MAX), LLVMBuildICmp(l->b, LLVMIntEQ, high, turn, "")};
-	LLVMBuildCondBr(l->b, lower_call(l, "llvm.nvvm.vote.all.sync", NULL, 0, vote, 2), come, look);
-	LLVMPositionBuilderAtEnd(l->b, come);
-}
-
-static void
-next_turn(Lower *l)
-{
+	static const char announce[] = "{ .reg .b32 own; .reg .pred first; mov.u32 own, %tid.x; setp.eq.u32 first, own, 0; "
+	                               "@first mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1; }";
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
-	Val turn = LLVMBuildLoad2(l->b, i32, l->turn, "");
-	LLVMBuildStore(l->b, LLVMBuildAdd(l->b, turn, lower_int(l, i32, 1), ""), l->turn);
+	LLVMBasicBlockRef look = new_block(l), come = new_block(l);
+	Val word = word_of(l, buffer), phases = LLVMBuildLoad2(l->b, i32, l->phases, "");
+	Val bit = lower_int(l, i32, l->handed[buffer].bit), one = lower_int(l, i32, 1);
+	Val phase = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, phases, bit, ""), one, "");
+	LLVMBuildStore(l->b, LLVMBuildXor(l->b, phases, LLVMBuildShl(l->b, one, bit, ""), ""), l->phases);
+	lower_assembly(l, NULL, announce, "r,r", (Val[]){word, lower_int(l, i32, 4 * l->k->buffer.at[buffer].shared)}, 2);
+	go_where_counted(l, word, phase, look, come);
+	LLVMPositionBuilderAtEnd(l->b, look);
+	go_where_counted(l, word, phase, look, come);
+	LLVMPositionBuilderAtEnd(l->b, come);
 }
 
 void
@@ -357,13 +360,10 @@ lower_barrier(Lower *l, int64_t kind)
 		lower_enter_cluster(l);
 		lower_call(l, "llvm.nvvm.barrier.cluster.arrive.aligned", NULL, 0, NULL, 0);
 		lower_call(l, "llvm.nvvm.barrier.cluster.wait.aligned", NULL, 0, NULL, 0);
-	} else {
-		if (kind)
-			wait_for_elements(l, (unsigned)TIR_HANDED_BUFFER(kind));
+	} else if (kind)
+		wait_for_elements(l, (unsigned)TIR_HANDED_BUFFER(kind));
+	else
 		lower_call(l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, 0, &zero, 1);
-	}
-	if (kind)
-		next_turn(l);
 }
 
 static Val

@@ -1,5 +1,5 @@
 /* target_nvptx.c: GPUs. LLVM is left the choice of the PTX version: the oldest that has the processor, so
- * that the text is understood by every driver that knows the processor. */
+ * that the text is understood by every driver that knows the processor (what LLVM does not know of: emit.c). */
 #include "codegen/target.h"
 
 #include <llvm-c/Core.h>

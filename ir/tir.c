@@ -579,9 +579,10 @@ tir_shared_at(const TirKernel *k, uint32_t b)
 {
 	uint32_t at = tir_ring_bytes(k), unit = 16;
 	for (uint32_t n = 0; n < b; n++) {
-		unsigned bits = dtype_info[k->buffer.at[n].dtype].bits;
-		uint32_t bytes = k->buffer.at[n].wide && bits <= 32 && !k->channel.n ? 8 : (bits + 7u) / 8u; /* with a turn's number */
-		at = (at + k->buffer.at[n].shared * bytes + unit - 1) / unit * unit;
+		const TirBuffer *buffer = &k->buffer.at[n];
+		unsigned bits = dtype_info[buffer->dtype].bits;
+		bool handed = buffer->wide && bits <= 32 && !k->channel.n; /* with what counts them */
+		at = (at + (handed ? tir_handed_word(buffer) + 8 : buffer->shared * ((bits + 7u) / 8u)) + unit - 1) / unit * unit;
 	}
 	return at;
 }

@@ -78,10 +78,12 @@
  *   ASYNC_WAIT  imm = k: what the thread has begun to copy since the last one is a group; waits until at most k of its groups
  *            are on their way. Other threads see what has come after a barrier
  *   BARRIER  all threads of the block, or with imm = 1 of the cluster, arrive before any goes on; what they stored
- *            before is then seen by all of them. With imm = TIR_HANDED(k) those of the block arrive, and go on when every
- *            block of the cluster has stored, since the last barrier of the cluster or such a one, its share of the elements of
- *            the wide buffer k, which have at most 32 bits: as many for each block, by rank; all of them are then there. What
- *            a block read of wide buffers before it stored those is not read later by it
+ *            before is then seen by all of them. With imm = TIR_HANDED(k) it is none: all threads meet it, and each goes on when
+ *            every block of the cluster has stored to the block, since the last such wait, its share of the elements of the wide buffer
+ *            k, which have 8 to 32 bits: as many for each block, by rank, each once. It sees them then, and nothing else.
+ *            What threads of a block read of wide buffers before a barrier of theirs, behind which it stored those, is not read
+ *            later by them. Such elements are stored by STOREs of a scalar to blocks by number, and loaded by those of RANK; who
+ *            stores them again knows by a later wait, or a barrier of the cluster, that all threads have waited for them
  * and shared buffers, which a block has for itself, with anything in them at first.
  *
  * Tasks may post words to later ones: a `posted` buffer has u64 elements that are 0 when the kernel begins. A STORE there is
@@ -289,6 +291,15 @@ bool tir_makes_map(const TirKernel *k, ValId v);
 unsigned tir_map_of(const TirKernel *k, ValId copy);
 uint32_t tir_ring_bytes(const TirKernel *k);
 uint32_t tir_shared_at(const TirKernel *k, uint32_t b);
+/* Where behind its elements, words of 32 bits, the word lies that counts those that come to a wide buffer. */
+static inline uint32_t
+tir_handed_word(const TirBuffer *b)
+{
+	return (b->shared * 4 + 7) / 8 * 8;
+}
+/* By buffer: whether a BARRIER waits for elements that blocks hand to each other there. */
+bool *tir_waited_for(const TirKernel *k, Arena *a);
+bool tir_hands(const TirKernel *k); /* whether one does anywhere */
 /* Whether a launch gives the block its shared memory: there are channels, or more of it than the code of a kernel may say. */
 enum { TIR_OWN_SHARED = 48 << 10 };
 static inline bool

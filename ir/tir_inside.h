@@ -21,6 +21,8 @@ ValId tir_result_model(const TirKernel *k, ValId v, unsigned n);
 const char *tir_broken(const TirKernel *k, Arena *a, ValId v, const char *fmt, va_list ap);
 /* What tir_verify leaves to it: roles and channels (tir_verify_roles.c). */
 bool tir_verify_roles(const TirKernel *k, Arena *scratch, const char **error);
+/* And how elements that blocks hand to each other are reached (tir_handed.c). */
+bool tir_verify_handed(const TirKernel *k, Arena *scratch, const char **error);
 
 typedef enum {
 	WALK_INST,  /* value: an instruction; its regions follow */

@@ -4,7 +4,8 @@
  *
  * Beside what tir_interp.c checks: between two barriers no thread touches what another one writes, where only
  * those of the cluster part threads of different blocks, and no one reads what nobody wrote to shared memory; barriers
- * and shuffles are met by all threads. So a race is found whatever order of threads would hide it. */
+ * and shuffles are met by all threads. So a race is found whatever order of threads would hide it. What blocks hand to
+ * each other has rules of its own (tir_handed.c). */
 #include "ir/tir_threads.h"
 
 #include <inttypes.h>
@@ -22,8 +23,8 @@ threads_violation(Block *x, const Step *s, const char *what)
 
 /* --- memory --- */
 
-static bool
-race(Block *x, const Access *c, int64_t byte, const char *which)
+bool
+threads_race(Block *x, const Access *c, int64_t byte, const char *which)
 {
 	return threads_violation(x, c->s, arena_text(x->scratch, "thread %u %s byte %" PRId64 " of %s, which %s", c->thread,
 	                                     c->writes ? "writes" : "reads", byte,
@@ -34,10 +35,10 @@ race(Block *x, const Access *c, int64_t byte, const char *which)
 static bool
 touch_of_blocks(Block *x, const Access *c, int64_t byte, const Shadow *h)
 {
-	if (h->wrote_at >= c->since && h->writer / x->k->threads != c->block)
-		return race(x, c, byte, arena_text(x->scratch, "thread %u wrote since the last barrier of the cluster", h->writer));
+	if (h->wrote_at >= x->cluster_epoch && h->writer / x->k->threads != c->block)
+		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u wrote since the last barrier of the cluster", h->writer));
 	if (c->writes && h->block_read_at >= c->since && h->reader_block != c->block)
-		return race(x, c, byte, "another block read since the last barrier of the cluster");
+		return threads_race(x, c, byte, "another block read since the last barrier of the cluster");
 	return true;
 }
 
@@ -52,7 +53,7 @@ static uint32_t
 parted_at(const Block *x, uint16_t a, uint16_t b)
 {
 	if (!x->roles_epoch)
-		return x->epoch;
+		return x->block_epoch;
 	return group_of(a) == group_of(b) && x->group_epoch[group_of(a)] > x->roles_epoch ? x->group_epoch[group_of(a)] : x->roles_epoch;
 }
 
@@ -60,14 +61,16 @@ bool
 threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 {
 	uint16_t thread = (uint16_t)c->thread, block = (uint16_t)c->block;
+	if (x->handed[c->a->buffer].waited)
+		return threads_touch_handed(x, c, byte, h);
 	if (h->coming)
-		return race(x, c, byte, arena_text(x->scratch, "thread %u copies and has not waited for", h->writer));
+		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u copies and has not waited for", h->writer));
 	if (c->shared && !c->writes && !h->filled)
-		return race(x, c, byte, "nobody wrote");
+		return threads_race(x, c, byte, "nobody wrote");
 	if (h->writer != thread && h->wrote_at >= parted_at(x, thread, h->writer))
-		return race(x, c, byte, arena_text(x->scratch, "thread %u wrote since the last barrier", h->writer));
+		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u wrote since the last barrier", h->writer));
 	if (c->writes && h->reader != thread && h->read_at >= parted_at(x, thread, h->reader))
-		return race(x, c, byte, "another one read since the last barrier");
+		return threads_race(x, c, byte, "another one read since the last barrier");
 	if (c->blocks && !touch_of_blocks(x, c, byte, h))
 		return false;
 	if (c->writes) {
@@ -234,22 +237,6 @@ all_meet(Block *x, const Step *s, const bool *active)
 	return true;
 }
 
-/* What a barrier of handed elements waits for: those of each block, in each block's memory. */
-static bool
-all_handed(Block *x, const Step *s, const TirBuffer *b, const Memory *m)
-{
-	uint32_t since = x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
-	size_t bytes = dtype_info[b->dtype].bits / 8u;
-	for (unsigned at = 0; at < tir_blocks(x->k); at++)
-		for (unsigned n = 0; n < b->shared; n++) {
-			unsigned from = n / (b->shared / tir_blocks(x->k));
-			const Shadow *h = &m->shadow[((size_t)at * b->shared + n) * bytes];
-			if (h->wrote_at < since || h->writer / x->k->threads != from)
-				return threads_violation(x, s, arena_text(x->scratch, "an element of block %u has not come to block %u", from, at));
-		}
-	return true;
-}
-
 static bool
 run_together(Block *x, const Step *s, const bool *active)
 {
@@ -258,13 +245,11 @@ run_together(Block *x, const Step *s, const bool *active)
 		return false;
 	if (s->kind == STEP_BARRIER) {
 		int64_t k = TIR_HANDED_BUFFER(by);
-		if (k >= 0 && !all_handed(x, s, &x->k->buffer.at[k], &x->memory[k]))
-			return false;
-		x->epoch++;
+		if (k >= 0)
+			return threads_wait_handed(x, s, (uint32_t)k);
+		x->block_epoch = ++x->epoch;
 		if (by == 1)
 			x->cluster_epoch = x->epoch;
-		if (k >= 0)
-			x->handed_epoch = x->epoch;
 	} else
 		for (unsigned t = 0; t < x->threads; t++)
 			at(x, s->dst)[t] = at(x, s->src[0])[t / TIR_WARP * TIR_WARP + tir_shuffle_from(by, t % TIR_WARP)];
@@ -406,7 +391,7 @@ memory_of(const Block *x, uint32_t b)
 bool
 interp_threads(const TirKernel *k, Arena *scratch, TirRun *run, const StepProgram *program, const char **error)
 {
-	Block x = {.k = k, .scratch = scratch, .run = run, .program = program, .threads = tir_all_threads(k), .epoch = 1, .cluster_epoch = 1};
+	Block x = {.k = k, .scratch = scratch, .run = run, .program = program, .threads = tir_all_threads(k), .epoch = 1, .block_epoch = 1, .cluster_epoch = 1};
 	x.to = x.threads;
 	x.left = run->max_steps ? run->max_steps : INT64_C(1) << 40;
 	x.slot = ARENA_ARRAY(scratch, uint64_t, (size_t)program->nslot * x.threads);
@@ -423,9 +408,10 @@ interp_threads(const TirKernel *k, Arena *scratch, TirRun *run, const StepProgra
 	x.memory = ARENA_ARRAY(scratch, Memory, k->buffer.n + 1);
 	for (uint32_t b = 0; b < k->buffer.n; b++)
 		x.memory[b] = memory_of(&x, b);
+	threads_handed_begin(&x);
 	bool *active = ARENA_ARRAY(scratch, bool, x.threads);
 	memset(active, true, x.threads);
-	bool ok = threads_run(&x, program->step.at, program->step.at + program->step.n - 1, active) && threads_async_end(&x);
+	bool ok = threads_run(&x, program->step.at, program->step.at + program->step.n - 1, active) && threads_async_end(&x) && threads_handed_end(&x);
 	if (!ok)
 		*error = x.error;
 	return ok;

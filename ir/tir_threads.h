@@ -22,6 +22,13 @@ typedef struct {
 	bool own; /* each block has so many bytes for itself */
 } Memory;
 
+/* Of a buffer that is waited for: when it last was, and was read; of what is stored for the next wait, how many bytes, and
+ * which epoch the last barrier of the block before the first of them began. */
+typedef struct {
+	bool waited;
+	uint32_t waited_at, read_at, stored, behind;
+} Handed;
+
 /* What a thread copies meanwhile: to these bytes, in its n-th group. */
 typedef struct {
 	const Step *s;
@@ -38,7 +45,9 @@ typedef struct {
 	uint64_t *slot;   /* of slot s: threads values from s * threads on */
 	unsigned threads; /* of all blocks */
 	Memory *memory;   /* by buffer */
-	uint32_t epoch, cluster_epoch, handed_epoch; /* handed: of wide buffers alone */
+	uint32_t epoch, block_epoch, cluster_epoch; /* the last one, and which began at the last barrier of the block, and of the cluster */
+	uint32_t handed_epoch;   /* all blocks know that what was read of wide buffers before it has been read */
+	Handed *handed;          /* by buffer */
 	uint32_t reached_epoch;  /* in which the memory of another block was reached last */
 	unsigned from, to;       /* the threads at work: values are computed for all of them */
 	uint32_t roles_epoch;    /* not 0: the roles began then, or all groups of the cluster met, and groups have barriers of their own: */
@@ -67,6 +76,8 @@ at(const Block *x, uint32_t slot)
 	return x->slot + (size_t)slot * x->threads;
 }
 bool threads_violation(Block *x, const Step *s, const char *what);
+/* What the access does to this byte, `which ...`. */
+bool threads_race(Block *x, const Access *c, int64_t byte, const char *which);
 /* Of any thread of the first block. */
 Access threads_access(const Block *x, const Step *s, const StepAccess *a, bool writes);
 /* Where lane l of the access lies, in elements. */
@@ -75,6 +86,11 @@ bool threads_locate(Block *x, const Access *c, unsigned l, int64_t *element);
 bool threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h);
 /* The steps from .. to; the threads among x->from .. x->to that are active. */
 bool threads_run(Block *x, const Step *from, const Step *to, const bool *active);
+/* tir_handed.c: the same as threads_touch of buffers that are waited for; the wait; whether all that was handed over has been. */
+void threads_handed_begin(Block *x);
+bool threads_touch_handed(Block *x, const Access *c, int64_t byte, Shadow *h);
+bool threads_wait_handed(Block *x, const Step *s, uint32_t buffer);
+bool threads_handed_end(Block *x);
 /* tir_warp.c: what all threads of each warp multiply. */
 void threads_warp_mma(Block *x, const Step *s);
 /* tir_async.c */

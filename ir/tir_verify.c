@@ -558,7 +558,8 @@ check_together(Verify *x, ValId v)
 		int64_t k = TIR_HANDED_BUFFER(p->imm.i);
 		NEED(k < (int64_t)x->k->buffer.n, "is for no buffer");
 		const TirBuffer *b = k < 0 ? NULL : &x->k->buffer.at[k];
-		NEED(!b || (b->wide && b->shared % x->k->cluster == 0 && dtype_info[b->dtype].bits <= 32), "is for no elements of blocks");
+		NEED(!b || (b->wide && b->shared % x->k->cluster == 0 && dtype_info[b->dtype].bits >= 8 && dtype_info[b->dtype].bits <= 32 && !x->k->channel.n),
+		     "is for no elements of blocks");
 		return true;
 	}
 	if (p->op == OP_WARP_MMA)
@@ -780,5 +781,5 @@ tir_verify(const TirKernel *k, Arena *scratch, const char **error)
 	}
 	if (!ok)
 		*error = x->error;
-	return ok && tir_verify_roles(k, scratch, error);
+	return ok && tir_verify_roles(k, scratch, error) && tir_verify_handed(k, scratch, error);
 }

@@ -275,7 +275,7 @@ tile_spread(const TirKernel *k, Arena *a)
 	if (k->form != TIR_BLOCK)
 		return (TirKernel *)(uintptr_t)k;
 	Spread s = {.from = k, .to = tir_new(a, k->names, k->name), .arena = a, .blocks = tir_blocks(k),
-	            .threads = tir_all_threads(k), .warps = tir_all_threads(k) / TIR_WARP, .nmemory = k->buffer.n + EXCHANGES};
+	            .threads = tir_all_threads(k), .warps = tir_all_threads(k) / TIR_WARP, .nmemory = k->buffer.n + EXCHANGES + 1};
 	s.columns = k->columns;
 	s.to->form = TIR_SPREAD;
 	s.to->threads = k->threads;

@@ -24,8 +24,8 @@ typedef struct {
 	uint32_t *way;
 } Accesses;
 
-/* Who reaches memory: the block's threads; those of the cluster; those of the cluster, in shared buffers, of which blocks
- * that have handed elements to each other have read what they did before. */
+/* Who reaches memory: the block's threads; those of the cluster; those of the cluster, in shared buffers, where blocks that
+ * have handed elements to each other know what they read before. */
 typedef enum { REACH_BLOCK, REACH_CLUSTER, REACH_HANDED, REACHES } Reach;
 
 /* The region at work, and those around it. */
@@ -36,7 +36,7 @@ typedef struct Flow {
 	struct Flow *outer;
 } Flow;
 
-enum { EXCHANGES = 4 * DT_COUNT }; /* shared buffers: two of each dtype, in turns, of a block or of its cluster */
+enum { EXCHANGES = 6 * DT_COUNT }; /* shared buffers: two of each dtype, in turns, of a block, of its cluster, or handed over in it */
 
 typedef struct {
 	const TirKernel *from;
@@ -51,7 +51,7 @@ typedef struct {
 	VEC(Way) way;
 	unsigned nmemory;
 	int exchange[EXCHANGES]; /* its buffer, or -1 */
-	uint8_t turn[2 * DT_COUNT];
+	uint8_t turn[3 * DT_COUNT];
 } Spread;
 
 /* --- which lanes a thread has (spread_lanes.c) --- */
@@ -79,12 +79,12 @@ Regs spread_load(Spread *s, ValId v);
 void spread_store(Spread *s, ValId v);
 /* A shared buffer for `elements` of type t, in turns. */
 unsigned spread_exchange(Spread *s, DType t, unsigned elements);
-/* One that the blocks of the cluster reach, with so many elements from each of them. */
-unsigned spread_cluster_exchange(Spread *s, DType t, unsigned each);
+/* One that the blocks of the cluster reach, with so many elements from each of them; handed: by spread_hand_over. */
+unsigned spread_cluster_exchange(Spread *s, DType t, unsigned each, bool handed);
 /* One element of a shared buffer; mask 0: in all threads; rank 0: of the block's own, which no other one reaches. */
 void spread_put(Spread *s, unsigned buffer, ValId rank, ValId at, ValId value, ValId mask);
-/* Where each block of the cluster has put an element for each of them into the buffer: waits for its own. */
-void spread_handed(Spread *s, unsigned buffer);
+/* The same, by each block for each of them all of its elements, once: then all that are for the own one are there. */
+void spread_hand_over(Spread *s, unsigned buffer, ValId rank, ValId at, ValId value, ValId mask);
 ValId spread_get(Spread *s, unsigned buffer, ValId rank, ValId at);
 /* All of the registers v, or so many more of them, from element `at` of the block's own on, a multiple of their number. */
 void spread_put_row(Spread *s, unsigned buffer, ValId at, const Regs *v);

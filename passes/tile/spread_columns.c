@@ -71,12 +71,11 @@ static Regs
 of_blocks(Spread *s, ValId v)
 {
 	Regs all = spread_regs(s, s->blocks);
-	unsigned buffer = spread_cluster_exchange(s, (DType)tir_inst(s->from, v)->type.dtype, s->columns);
+	unsigned buffer = spread_cluster_exchange(s, (DType)tir_inst(s->from, v)->type.dtype, s->columns, true);
 	ValId own = spread_rank(s), thread = spread_thread(s), to = tir_binary(s->to, OP_IDIV, thread, spread_int(s, s->columns));
 	ValId hands = units(s) == s->blocks * s->blocks ? 0 : tir_binary(s->to, OP_LT, to, spread_int(s, s->blocks));
 	to = tir_binary(s->to, OP_IMOD, to, spread_int(s, s->blocks));
-	spread_put(s, buffer, to, of_column(s, own), s->map[v].reg[0], hands);
-	spread_handed(s, buffer);
+	spread_hand_over(s, buffer, to, of_column(s, own), s->map[v].reg[0], hands);
 	for (unsigned r = 0; r < all.n; r++)
 		all.reg[r] = spread_get(s, buffer, own, of_column(s, spread_int(s, r)));
 	return all;

@@ -96,10 +96,9 @@ gather_blocks(Spread *s, ValId v)
 	if (s->whole[v].n)
 		return s->whole[v];
 	Regs all = spread_regs(s, s->blocks);
-	unsigned buffer = spread_cluster_exchange(s, (DType)tir_inst(s->from, v)->type.dtype, 1);
+	unsigned buffer = spread_cluster_exchange(s, (DType)tir_inst(s->from, v)->type.dtype, 1, true);
 	ValId own = spread_rank(s), hands = tir_binary(s->to, OP_LT, spread_thread(s), spread_int(s, s->blocks));
-	spread_put(s, buffer, thread_mod(s, s->blocks), own, s->map[v].reg[0], hands);
-	spread_handed(s, buffer);
+	spread_hand_over(s, buffer, thread_mod(s, s->blocks), own, s->map[v].reg[0], hands);
 	for (unsigned r = 0; r < all.n; r++)
 		all.reg[r] = spread_get(s, buffer, own, spread_int(s, r));
 	return s->whole[v] = all;
@@ -159,7 +158,7 @@ hand_out(Spread *s, ValId own, uint64_t holder)
 		spread_put(s, buffer, 0, zero, own, holds);
 		return spread_get(s, buffer, 0, zero);
 	}
-	unsigned buffer = spread_cluster_exchange(s, t, 1);
+	unsigned buffer = spread_cluster_exchange(s, t, 1, false);
 	for (unsigned b = 0; b < s->blocks; b++)
 		spread_put(s, buffer, spread_int(s, b), zero, own, holds);
 	return spread_get(s, buffer, spread_rank(s), zero);

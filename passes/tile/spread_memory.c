@@ -148,6 +148,13 @@ memory_of(const Spread *s, unsigned buffer)
 	return buffer;
 }
 
+/* In the place of a memory of the block: it is read where wide buffers are, or waited for, written where elements are handed over. */
+static unsigned
+turns_of_handing(const Spread *s)
+{
+	return s->nmemory - 1;
+}
+
 static void
 note_access(Spread *s, unsigned buffer, bool writes, uint32_t way)
 {
@@ -161,6 +168,8 @@ note_access(Spread *s, unsigned buffer, bool writes, uint32_t way)
 	add_access(&f->since, m, !writes, writes, way);
 	if (!f->closed[reach_of(s, m)])
 		add_access(&f->exposed, m, !writes, writes, way);
+	if (!writes && reach_of(s, m) == REACH_HANDED)
+		add_access(&f->since, turns_of_handing(s), true, false, 0);
 }
 
 /* Of LOAD or STORE v of from; 0: in no such way. */
@@ -208,9 +217,9 @@ spread_before_loop(Spread *s, ValId loop)
 /* --- shared buffers --- */
 
 static unsigned
-exchange(Spread *s, DType t, unsigned elements, bool wide)
+exchange(Spread *s, DType t, unsigned elements, bool wide, bool handed)
 {
-	unsigned kind = 2u * t + wide;
+	unsigned kind = 3u * t + wide + handed;
 	int *buffer = &s->exchange[2 * kind + (s->turn[kind]++ & 1)];
 	if (*buffer < 0)
 		*buffer = (int)tir_add_buffer(s->to, name_cstr(s->to->names, wide ? "cluster" : "exchange"), t, true);
@@ -225,13 +234,13 @@ exchange(Spread *s, DType t, unsigned elements, bool wide)
 unsigned
 spread_exchange(Spread *s, DType t, unsigned elements)
 {
-	return exchange(s, t, elements, false);
+	return exchange(s, t, elements, false, false);
 }
 
 unsigned
-spread_cluster_exchange(Spread *s, DType t, unsigned each)
+spread_cluster_exchange(Spread *s, DType t, unsigned each, bool handed)
 {
-	return exchange(s, t, each * s->blocks, true);
+	return exchange(s, t, each * s->blocks, true, handed);
 }
 
 static ValId
@@ -305,19 +314,30 @@ spread_get_row(Spread *s, unsigned buffer, ValId at, unsigned count)
 	return out;
 }
 
-/* Each block of the cluster has put its element for each of them. */
+/* A wait is no barrier of the block, so that the next elements are put where one comes between: who has them knows then that
+ * all threads have waited for those before, and read them. */
 void
-spread_handed(Spread *s, unsigned buffer)
+spread_hand_over(Spread *s, unsigned buffer, ValId rank, ValId at, ValId value, ValId mask)
 {
-	Flow *f = s->flow;
-	if (dtype_info[s->to->buffer.at[buffer].dtype].bits > 32)
+	unsigned turns = turns_of_handing(s), m = memory_of(s, buffer);
+	if (dtype_info[s->to->buffer.at[buffer].dtype].bits > 32) {
+		spread_put(s, buffer, rank, at, value, mask);
 		return;
+	}
+	note_access(s, buffer, true, 0);
+	if (s->flow->since.read[turns])
+		barrier(s, false);
+	if (!s->flow->closed[REACH_BLOCK])
+		add_access(&s->flow->exposed, turns, false, true, 0);
+	spread_put(s, buffer, rank, at, value, mask);
 	tir_emit(s->to, OP_BARRIER, (TirType){0}, TIR_HANDED(buffer), NULL, 0);
 	s->anew += s->anew > 0;
-	for (unsigned m = 0; m < s->nmemory; m++)
-		if (reach_of(s, m) != REACH_CLUSTER)
-			f->since.read[m] = f->since.written[m] = false;
-	f->closed[REACH_BLOCK] = f->closed[REACH_HANDED] = true;
+	for (unsigned n = 0; n < s->nmemory; n++)
+		if (reach_of(s, n) == REACH_HANDED)
+			s->flow->since.read[n] = false;
+	s->flow->since.written[m] = false;
+	s->flow->closed[REACH_HANDED] = true;
+	add_access(&s->flow->since, turns, true, false, 0);
 }
 
 /* --- loads and stores --- */

@@ -76,10 +76,15 @@ def graphs(file):
     return re.findall(r"^\s*graph\s+(\w+)", text, re.M)
 
 
+def version(text):
+    return [int(n) for n in re.search(r"^\.version (\d+)\.(\d+)", text, re.M).groups()]
+
+
 def ptx(file, target):
-    """One text: the header of the first graph, the entries of all."""
+    """One text: the header of the latest version, the entries of all."""
     texts = [run(ARGS.texo, "run", file, f"--graph={g}", f"--target=cuda:{target}", "--emit=ptx", "-q")[0]
              for g in graphs(file)]
+    texts.sort(key=version, reverse=True)
     return texts[0] + "".join(HEADER.sub("", t) for t in texts[1:]) if texts else None
 
 

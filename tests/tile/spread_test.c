@@ -313,10 +313,11 @@ cluster_barriers(void **state, const Shape *s, unsigned folds)
 static void
 barriers_of_clusters(void **state)
 {
-	static const Shape two = {128, 4, 512, 2}, eight = {64, 2, 1024, 8};
+	static const Shape two = {128, 4, 512, 2}, eight = {64, 2, 1024, 8}, warps = {32, 4, 256, 2}; /* which hand over at once what they have */
 	for (unsigned folds = 1; folds < 5; folds++) {
 		assert_int_equal(cluster_barriers(state, &two, folds) > 0, folds % 2);
 		assert_int_equal(cluster_barriers(state, &eight, folds) > 0, folds % 2);
+		assert_int_equal(cluster_barriers(state, &warps, folds) > 0, folds % 2);
 	}
 }
 
@@ -376,6 +377,12 @@ barriers(void **state)
 #define HANDED_HALF                                                                                                             \
 	"%20 = buffer 4 %21:i64 = const 4 %22:f32 = view %20, %4, %21, %21, %3 %23:bool = < %1, %4 %24:i64 = * %10, %4 %25 = store " \
 	"%22, %14, %1, %24, %23 masked "
+
+/* The same as they are waited for. */
+#define HANDED_TWO                                                                                                              \
+	"%30 = buffer 4 %31:i64 = const 4 %32:f32 = view %30, %4, %31, %31, %3 %33:i64 = * %10, %4 %34 = store %32, %14, %1, %33, "      \
+	"%22 masked %35:i64 = + %33, %3 %36 = store %32, %14, %1, %35, %22 masked %37 = barrier 6 "
+#define AGAIN "store %21, %14, %1, %10, %22 masked "
 
 #define POSTS                                                                                                         \
 	"kernel k threads 32 by 1\nbuffer 0 w : u64 written posted\n{\n  %1:i64 = thread\n  %2:i64 = const 32\n"       \
@@ -443,6 +450,43 @@ finds_posts(void **state)
 }
 
 static void
+finds_what_is_handed(void **state)
+{
+	static const Found row[] = {
+		{HANDED "%24 = barrier 5 %25:f32 = load %21, %10, %13 %26 = barrier 1 %27 = " AGAIN "%28 = barrier 5", NULL},
+		{HANDED "%24 = barrier 5 %25:f32 = load %21, %10, %13 %26 = barrier " HANDED_TWO "%38 = " AGAIN "%39 = barrier 5", NULL},
+		/* no wait */
+		{HANDED "%26 = barrier %27:f32 = load %21, %10, %13 %28 = barrier 5",
+		 "kernel k: %27 load: thread 0 reads byte 4 of h, which thread 32 handed over, and nobody has waited for"},
+		{HANDED "%27:f32 = load %21, %10, %10 %28 = barrier 5",
+		 "kernel k: %27 load: thread 0 reads byte 0 of h, which thread 0 handed over, and nobody has waited for"},
+		{HANDED "%24 = barrier 5 %26 = barrier 1 %27 = " AGAIN, "kernel k: ends before elements of h have come"},
+		{"%20 = barrier 5", "kernel k: %20 barrier: an element of block 0 has not come to block 0"},
+		/* more than are counted */
+		{HANDED "%24 = " AGAIN "%25 = barrier 5",
+		 "kernel k: %24 store: thread 0 writes byte 0 of h, which thread 0 handed over, and nobody has waited for"},
+		/* before what was there has been read, as all know, and waited for */
+		{HANDED "%24 = barrier 5 %25 = barrier %26 = " AGAIN "%27 = barrier 5",
+		 "kernel k: %26 store: thread 0 writes byte 0 of h, which another block may still wait for or read"},
+		{HANDED "%24 = barrier 5 %25:f32 = load %21, %10, %13 " HANDED_TWO "%38 = " AGAIN "%39 = barrier 5",
+		 "kernel k: %38 store: thread 0 writes byte 0 of h, which another block may still wait for or read"},
+		{HANDED "%24 = barrier 5 %25 = barrier %26:f32 = load %21, %10, %13 " HANDED_TWO "%38 = " AGAIN "%39 = barrier 5",
+		 "kernel k: %38 store: thread 0 writes byte 0 of h, which another block may still wait for or read"},
+		/* a wait shows nothing else */
+		{"%19 = store %16, %14, %1 " HANDED "%24 = barrier 5 %25:f32 = load %16, %18",
+		 "kernel k: %25 load: thread 0 reads byte 124 of o, which thread 31 wrote since the last barrier"},
+		{"%19 = store %9, %14, %13, %1 " HANDED "%24 = barrier 5 %25 = barrier %26:f32 = load %9, %10, %18",
+		 "kernel k: %26 load: thread 0 reads byte 124 of s, which thread 63 wrote since the last barrier of the cluster"},
+		/* how they are reached */
+		{HANDED "%24 = barrier 5 %25:f32 = load %21, %13, %13", "kernel k: %25 load: is handed to another block"},
+		{HANDED "%24 = store %21, %14, %10, %10 %25 = barrier 5", "kernel k: %24 store: hands an element to the own block alone"},
+		{HANDED "%24 = barrier 5 %25:f32x2 = load %21, %10, %13 along 1", "kernel k: %25 load: is of no single element that blocks hand to each other"},
+		{HANDED "%24 = barrier 5 %25 = fetch %21, %10, %13", "kernel k: %25 fetch: reaches elements that blocks hand to each other"},
+	};
+	find_each(state, CLUSTER, row, sizeof row / sizeof *row);
+}
+
+static void
 finds_in_clusters(void **state)
 {
 	static const Found row[] = {
@@ -457,14 +501,11 @@ finds_in_clusters(void **state)
 		{"%20 = store %7, %14, %1", "kernel k: %20 store: thread 32 writes byte 0 of y, which thread 0 wrote since the last barrier"},
 		{"%20:f32 = load %9, %13, %1", "kernel k: %20 load: thread 0 reads byte 128 of s, which nobody wrote"},
 		{HANDED "%24 = barrier 5 %25:f32 = load %21, %10, %13 %26 = store %7, %25, %12", NULL},
-		{HANDED "%24 = barrier %25:f32 = load %21, %10, %13",
-		 "kernel k: %25 load: thread 0 reads byte 4 of h, which thread 32 wrote since the last barrier of the cluster"},
 		{HANDED "%24 = barrier 5 %25 = barrier 5", "kernel k: %25 barrier: an element of block 0 has not come to block 0"},
-		{"%20 = barrier 5", "kernel k: %20 barrier: an element of block 0 has not come to block 0"},
 		{HANDED_HALF "%26 = barrier 6", "kernel k: %26 barrier: an element of block 0 has not come to block 0"},
 		{HANDED_HALF "%26:i64 = + %24, %3 %27 = store %22, %14, %1, %26, %23 masked %28 = barrier 6", NULL},
 		{"%20 = store %7, %14, %12 " HANDED_AFTER "%25 = barrier 5 %26:i64 = * %13, %2 %27:i64 = + %26, %1 %28:f32 = load %7, %27",
-		 "kernel k: %28 load: thread 0 reads byte 128 of y, which thread 32 wrote since the last barrier of the cluster"},
+		 "kernel k: %28 load: thread 0 reads byte 128 of y, which thread 32 wrote since the last barrier"},
 		{"%20 = barrier 2", "kernel k: %20 barrier: is for no elements of blocks"},
 		{"%20 = barrier 7", "kernel k: %20 barrier: is for no buffer"},
 		{"%20:f32 = view %8, %6, %3", "kernel k: %20 view: is not by rank and element"},
@@ -476,6 +517,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(columns), TEST(barriers),
-	                                   TEST(barriers_of_clusters), TEST(finds), TEST(finds_in_clusters), TEST(finds_posts)};
+	                                   TEST(barriers_of_clusters), TEST(finds), TEST(finds_in_clusters), TEST(finds_what_is_handed), TEST(finds_posts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
