@@ -1,12 +1,13 @@
 /* lower_warp.c: WARP_MMA: mma.sync, whose factors come in words of two elements. Elements that were loaded side by side
- * are in their word already (lower_lane). */
+ * are in their word already (lower_lane). A factor of f32 is a word of its own, rounded: the instruction cuts off what it
+ * does not take, which would be twice the error. */
 #include <llvm-c/DebugInfo.h>
 #include <string.h>
 
 #include "codegen/lower.h"
 #include "ir/warp_mma.h"
 
-enum { WORDS = (WARP_MMA_A + WARP_MMA_B) / 2 };
+enum { WORDS = WARP_MMA_A_WORDS + WARP_MMA_B_WORDS };
 
 /* The word whose halves these are, or NULL. */
 static Val
@@ -108,23 +109,30 @@ word_of(Lower *l, DType t, Val low, Val high)
 	return LLVMBuildBitCast(l->b, LLVMBuildInsertElement(l->b, both, high, LLVMConstInt(i32, 1, 0), ""), i32, "");
 }
 
+static Val
+rounded_word(Lower *l, Val x)
+{
+	return lower_call(l, "llvm.nvvm.f2tf32.rna", NULL, 0, &x, 1);
+}
+
 Val
 lower_warp_mma(Lower *l, ValId v)
 {
 	LLVMTypeRef f32 = LLVMFloatTypeInContext(l->ctx), part[WARP_MMA_C], type[WORDS + WARP_MMA_C];
 	Val arg[WORDS + WARP_MMA_C], all = LLVMGetPoison(lower_type(l, lower_inst(l, v)->type));
 	DType t = (DType)lower_inst(l, lower_arg_id(l, v, 0))->type.dtype;
-	const char *factor = dtype_info[t].text;
+	bool pairs = t != DT_F32;
+	const char *factor = pairs ? dtype_info[t].text : "tf32";
 	for (unsigned n = 0; n < WORDS; n++)
-		arg[n] = word_of(l, t, lower_arg(l, v, 2 * n), lower_arg(l, v, 2 * n + 1));
+		arg[n] = pairs ? word_of(l, t, lower_arg(l, v, 2 * n), lower_arg(l, v, 2 * n + 1)) : rounded_word(l, lower_arg(l, v, n));
 	for (unsigned n = 0; n < WARP_MMA_C; n++) {
-		arg[WORDS + n] = lower_arg(l, v, WARP_MMA_A + WARP_MMA_B + n);
+		arg[WORDS + n] = lower_arg(l, v, WORDS * warp_mma_word(t) + n);
 		part[n] = f32;
 	}
 	for (unsigned n = 0; n < WORDS + WARP_MMA_C; n++)
 		type[n] = LLVMTypeOf(arg[n]);
-	const char *code = arena_text(l->arena, "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, "
-	                                        "{$8, $9}, {$10, $11, $12, $13};", factor, factor);
+	const char *code = arena_text(l->arena, "mma.sync.aligned.m16n8k%u.row.col.f32.%s.%s.f32 {$0, $1, $2, $3}, {$4, $5, $6, $7}, "
+	                                        "{$8, $9}, {$10, $11, $12, $13};", WARP_MMA_TERM_WORDS * warp_mma_word(t), factor, factor);
 	static const char constraints[] = "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f";
 	LLVMTypeRef f = LLVMFunctionType(LLVMStructTypeInContext(l->ctx, part, WARP_MMA_C, 0), type, WORDS + WARP_MMA_C, 0);
 	Val call = LLVMBuildCall2(l->b, f, LLVMGetInlineAsm(f, code, strlen(code), constraints, strlen(constraints), 0, 0, LLVMInlineAsmDialectATT, 0),

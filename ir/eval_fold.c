@@ -3,7 +3,11 @@
  * Free folds (relaxed, fast) may be combined in any order: a sum is bounded by gamma_n * sum|x|, a
  * product by n relative roundings; both know when every order is exact. Ordered folds (strict,
  * scatter) take one rounding a term on the running value. max, min, any, all and arg depend on no
- * order. A single term is itself. */
+ * order. A single term is itself.
+ *
+ * In fast mode a product of f32 may be one of factors that are rounded to tf32, 11 bits with f32's exponents: within
+ * (2^-10 + 2^-22) of its magnitude, for which a sum has 2^-10 + 2^-14. So a sum is exact if its factors have no more bits,
+ * and a rounded factor may overflow, or be a subnormal whose last bits are lost. */
 #include <string.h>
 
 #include "ir/eval_fold.h"
@@ -42,14 +46,14 @@ fold_accumulator(Monoid m, DType t)
 }
 
 void
-fold_start(Fold *f, Monoid m, FpMode fp, DType dtype, bool ordered, bool contracts)
+fold_start(Fold *f, Monoid m, FpMode fp, DType dtype, bool ordered, bool products)
 {
 	memset(f, 0, sizeof *f);
 	f->monoid = m;
 	f->dtype = fold_accumulator(m, dtype);
 	f->fp = fp;
 	f->ordered = ordered;
-	f->contracts = contracts;
+	f->contracts = products && fp == FP_FAST && m == MON_SUM && dtype == DT_F32;
 	f->re.quantum = f->im.quantum = INT32_MAX;
 	f->big = f->small = f->odd = 1;
 	f->rival = -INFINITY;
@@ -105,6 +109,27 @@ sum_infinite(const FoldSum *s, long double limit)
 	if (s->pinf)
 		return s->neg >= limit ? val_unknown() : val_float(INFINITY);
 	return s->pos >= limit ? val_unknown() : val_float(-INFINITY);
+}
+
+void
+fold_factors(Fold *f, const Val *a, const Val *b)
+{
+	enum { DIGITS = 11 };
+	const Val *factor[2] = {a, b};
+	for (unsigned k = 0; k < 2; k++) {
+		const Val *x = factor[k], *other = factor[1 - k];
+		double size = (double)fabsl(x->re) + x->err;
+		uint64_t odd;
+		if (x->re == 0 || !isfinite(size))
+			continue;
+		lowest_bit(x->re, &odd);
+		if (x->err == 0 && odd < UINT64_C(1) << DIGITS)
+			continue;
+		f->re.inexact = true;
+		f->re.unknown |= size >= 0x1p128 - 0x1p116;
+		if (size < 0x1p-126)
+			f->re.err += 0x1p-137 * ((double)fabsl(other->re) + other->err);
+	}
 }
 
 /* A zero sum of only -0 may be +0, as other orders may start from a 0. */

@@ -17,7 +17,7 @@ typedef struct {
 	DType dtype;     /* of the accumulator */
 	FpMode fp;
 	bool ordered;    /* one step a term, in the order of fold_term */
-	bool contracts;  /* terms are products */
+	bool contracts;  /* terms are products of f32 in fast mode, whose factors may be rounded to tf32 */
 	int64_t n;
 	Val acc;         /* the first term, then the running value of what is not a free sum */
 	FoldSum re, im;  /* free sums */
@@ -31,10 +31,12 @@ typedef struct {
 	bool ambiguous, absent;
 } Fold;
 
-/* dtype is the body's; the accumulator may be wider. */
-void fold_start(Fold *f, Monoid m, FpMode fp, DType dtype, bool ordered, bool contracts);
+/* dtype is the body's; the accumulator may be wider. products: terms are. */
+void fold_start(Fold *f, Monoid m, FpMode fp, DType dtype, bool ordered, bool products);
 /* The value that the fold starts from; it does not count as a term. */
 void fold_init(Fold *f, Val v);
+/* The factors of the next term, where it contracts: sums of what their rounding changes are not exact. */
+void fold_factors(Fold *f, const Val *a, const Val *b);
 /* present: bool, whether the term is there; an uncertain one is bounded both ways. */
 void fold_term(Fold *f, const Val *present, const Val *term, int64_t index);
 /* Absent when nothing arrived and the monoid has no unit. */

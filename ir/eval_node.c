@@ -12,7 +12,8 @@ typedef struct {
 	Code *lo[TG_MAX_AXES], *hi[TG_MAX_AXES], *clamp[TG_MAX_AXES];
 	Code *target[TG_MAX_RANK];
 	DType value_type; /* of what is stored, before conversion to the tensor's */
-	bool ordered, contracts;
+	bool ordered;
+	bool products, factors; /* the terms are; their factors are the body's operands */
 	VEC(TensorId) reads;
 	Fold *fold;       /* scatter: one an element */
 	bool done;
@@ -115,6 +116,15 @@ node_code(Run *r, NodeRun *nr, ExprId e)
 	return c;
 }
 
+/* Or the value of a node that is one: fusion may put the product in its place. */
+static bool
+is_product(const Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	const Node *n = p->op == OP_READ ? tensor_node(g, p->ref) : NULL;
+	return p->op == OP_MUL || (n && n->monoid == MON_NONE && !n->recur && is_product(g, n->body));
+}
+
 static NodeRun *
 node_prepare(Run *r, const Node *n)
 {
@@ -135,7 +145,8 @@ node_prepare(Run *r, const Node *n)
 	for (unsigned a = 0; n->scatter && a < n->npar; a++)
 		nr->target[a] = node_code(r, nr, n->target[a]);
 	const Expr *body = expr_get(g, n->body);
-	nr->contracts = body->op == OP_MUL;
+	nr->products = is_product(g, n->body);
+	nr->factors = nr->products && body->op == OP_MUL;
 	nr->ordered = g->fp == FP_STRICT || (n->scatter && g->fp != FP_FAST);
 	nr->value_type = n->finish ? (DType)expr_get(g, n->finish)->dtype : (DType)body->dtype;
 	if (!n->finish && n->monoid != MON_NONE)
@@ -289,6 +300,20 @@ term_value(Run *r, NodeRun *nr, Fold *f, const Val **body)
 	return present;
 }
 
+/* Of a product that is another node's, no more is known than that its factors have no more bits than it has. */
+static void
+note_factors(const NodeRun *nr, Fold *f, const Val *product)
+{
+	const Code *c = nr->body;
+	const uint32_t *arg = c->arg.at + c->instr.at[c->root].arg;
+	if (product->absent)
+		return;
+	if (nr->factors)
+		fold_factors(f, &c->val[arg[0]], &c->val[arg[1]]);
+	else
+		fold_factors(f, product, product);
+}
+
 static void
 reduce_term(Run *r, NodeRun *nr, Fold *f, int64_t position)
 {
@@ -296,8 +321,11 @@ reduce_term(Run *r, NodeRun *nr, Fold *f, int64_t position)
 	if (!spend_term(r))
 		return;
 	const Val *present = term_value(r, nr, f, &body);
-	if (present->err > 0 || present->i)
-		fold_term(f, present, body, position);
+	if (present->err == 0 && !present->i)
+		return;
+	if (f->contracts)
+		note_factors(nr, f, body);
+	fold_term(f, present, body, position);
 }
 
 /* --- scatter --- */
@@ -341,7 +369,7 @@ scatter_run(Run *r, NodeRun *nr)
 	DType type = (DType)expr_get(r->g, n->body)->dtype;
 	nr->fold = ARENA_ARRAY(r->arena, Fold, (size_t)out->count);
 	for (int64_t k = 0; k < out->count; k++)
-		fold_start(&nr->fold[k], n->monoid, r->g->fp, type, nr->ordered, nr->contracts);
+		fold_start(&nr->fold[k], n->monoid, r->g->fp, type, nr->ordered, nr->products);
 	for (int64_t k = 0; nr->init && k < out->count; k++) {
 		int64_t rest = k;
 		for (unsigned a = n->npar; a-- > 0; rest /= out->extent[a])
@@ -378,7 +406,7 @@ element_value(Run *r, NodeRun *nr, int64_t at)
 		f = &nr->fold[at];
 	} else {
 		fold_start(f, n->monoid, r->g->fp, (DType)expr_get(r->g, n->body)->dtype, nr->ordered,
-		           nr->contracts);
+		           nr->products);
 		each_term(r, nr, f, reduce_term);
 	}
 	Val acc = fold_result(f), touched = f->touched;

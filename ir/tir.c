@@ -337,7 +337,7 @@ tir_load_matrix(TirKernel *k, DType t, ValId view, const ValId *index, bool turn
 	unsigned rank = view_rank(k, view);
 	for (unsigned a = 0; a < rank; a++)
 		arg[1 + a] = index[a];
-	return tir_emit(k, OP_LOAD_MATRIX, tir_vector(t, TIR_MATRIX), turned, arg, 1 + rank);
+	return tir_emit(k, OP_LOAD_MATRIX, tir_vector(t, TIR_MATRIX_BITS / dtype_info[t].bits), turned, arg, 1 + rank);
 }
 
 void

@@ -63,14 +63,16 @@
  *            TIR_AFTER(n), 0 < n < 32, what the thread by n before or after it in its warp has, itself where there is none
  *   WARP_MMA a[8], b[4], bf16 or f16, and c[4], f32, scalars -> a vector of 4 f32: the threads of each warp, which all meet it,
  *            add the product of two matrices to a third. What a thread has of a (16 rows, 16 terms), b (16 terms, 8
- *            columns), c and the result (16 rows, 8 columns) say the rows MMA_A16, MMA_B16 and MMA_C of ir/fragments.def. The
- *            products are exact; the sums are of f32, in an order and with a rounding that are the target's (the
+ *            columns), c and the result (16 rows, 8 columns) say the rows MMA_A16, MMA_B16 and MMA_C of ir/fragments.def. Or
+ *            a[4], b[2], f32, of matrices with 8 terms (MMA_A32, MMA_B32): each is rounded to the nearest of 11 bits first, away
+ *            from 0 in the middle of two, with f32's exponents (tf32). The products are exact; the sums are of f32, in an order and with a rounding that are the target's (the
  *            interpreter: term after term, by fma), subnormals kept.
  *   LOAD_MATRIX  view, index[0..rank) (i64 scalars); imm: 1 turned, else 0 -> a vector of 8 bf16 or f16: the threads of each
  *            warp, which all meet it, load four matrices of 8 by 8 elements from a shared buffer, whatever type it has. Thread
  *            8 m + r says where row r of matrix m begins, at a multiple of 16 bytes: it goes 16 bytes along the view's last axis.
  *            Thread t gets, as lanes 2 m and 2 m + 1, elements c and c + 1 of row t div 4 of matrix m or, turned, of its
- *            column t div 4, where c = 2 (t mod 4)
+ *            column t div 4, where c = 2 (t mod 4). Or a vector of 4 f32, not turned: the matrices are of 8 by 4 elements, and
+ *            lane m is element t mod 4 of row t div 4 of matrix m
  *   ASYNC_COPY  to, from, there (bool), the indices of `to`, those of `from` (i64 scalars): begins to copy 16 bytes to a view of
  *            a shared buffer, from one of a buffer that nobody writes to, along the last axes of both, whose strides are 1, and from
  *            multiples of 16 bytes on; or, where `there` does not hold, 16 bytes of 0, and reads nothing. Until the thread has
@@ -114,7 +116,7 @@
 
 typedef uint32_t ValId; /* 0: none */
 
-enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256, TIR_MAX_BLOCK_LANES = 32768, TIR_WARP = 32, TIR_MAX_THREADS = 1024, TIR_MATRIX = 8, TIR_ASYNC_BYTES = 16, TIR_MAX_ASYNC = 8, TIR_MAX_CLUSTER = 8, TIR_MAX_SETS = 64 };
+enum { TIR_MAX_RANK = 9, TIR_MAX_LANES = 256, TIR_MAX_BLOCK_LANES = 32768, TIR_WARP = 32, TIR_MAX_THREADS = 1024, TIR_MATRIX = 8, TIR_MATRIX_BITS = 128, TIR_ASYNC_BYTES = 16, TIR_MAX_ASYNC = 8, TIR_MAX_CLUSTER = 8, TIR_MAX_SETS = 64 };
 
 typedef struct {
 	uint32_t dtype : 8;  /* DType; DT_NONE for what has no value */

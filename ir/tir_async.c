@@ -45,19 +45,20 @@ touch_bytes(Block *x, const Access *c, int64_t byte, unsigned n)
 
 /* --- matrices --- */
 
-/* Row `row` of matrix n, to those who get its elements. */
+/* Row `row` of matrix n, to those who get its elements: a word each. */
 static bool
 hand_row(Block *x, Access *c, unsigned first, unsigned n, unsigned row, int64_t byte)
 {
 	const Memory *m = &x->memory[c->a->buffer];
 	const uint8_t *data = m->data + own_bytes(c, m) + byte;
 	bool turned = tir_inst(x->k, c->s->inst)->imm.i != 0;
-	for (unsigned column = 0; column < TIR_MATRIX; column++) {
+	unsigned word = 32u / dtype_info[c->s->dtype].bits, bytes = 4 / word;
+	for (unsigned column = 0; column < TIR_ASYNC_BYTES / bytes; column++) {
 		unsigned along = turned ? row : column, across = turned ? column : row;
-		c->thread = first + 4 * across + along / 2;
-		if (!touch_bytes(x, c, byte + 2 * column, 2))
+		c->thread = first + 4 * across + along / word;
+		if (!touch_bytes(x, c, byte + bytes * column, bytes))
 			return false;
-		at(x, c->s->dst + 2 * n + along % 2)[c->thread] = slot_load((DType)c->s->dtype, data, column);
+		at(x, c->s->dst + word * n + along % word)[c->thread] = slot_load((DType)c->s->dtype, data, column);
 	}
 	return true;
 }

@@ -472,13 +472,22 @@ check_leaf(Verify *x, ValId v)
 }
 
 static bool
+is_multiplied(DType t)
+{
+	return t == DT_BF16 || t == DT_F16 || t == DT_F32;
+}
+
+static bool
 check_warp_mma(Verify *x, ValId v)
 {
+	NEED(tir_inst(x->k, v)->narg, "has no operands");
 	TirType factor = operand(x, v, 0)->type, sum = tir_scalar(DT_F32);
-	NEED(!factor.lanes && (factor.dtype == DT_BF16 || factor.dtype == DT_F16), "multiplies no scalars of bf16 or f16");
+	NEED(!factor.lanes && is_multiplied(factor.dtype), "multiplies no scalars of bf16, f16 or f32");
+	unsigned operands = warp_mma_operands(warp_mma_word(factor.dtype));
+	NEED(tir_inst(x->k, v)->narg == operands, "takes %u operands", operands);
 	NEED(same_type(tir_inst(x->k, v)->type, tir_vector(DT_F32, WARP_MMA_C)), "gives no vector of %u f32", (unsigned)WARP_MMA_C);
-	for (unsigned n = 0; n < WARP_MMA_OPERANDS; n++)
-		NEED(same_type(operand(x, v, n)->type, n < WARP_MMA_A + WARP_MMA_B ? factor : sum), "operand %u is of another type", n);
+	for (unsigned n = 0; n < operands; n++)
+		NEED(same_type(operand(x, v, n)->type, n < operands - WARP_MMA_C ? factor : sum), "operand %u is of another type", n);
 	return true;
 }
 
@@ -510,8 +519,9 @@ check_load_matrix(Verify *x, ValId v)
 		return false;
 	NEED(p->narg == 1 + (uint64_t)operand(x, v, 0)->imm.i, "takes an index for each axis");
 	NEED(buffer_of(x, tir_arg(x->k, v, 0))->shared && !buffer_of(x, tir_arg(x->k, v, 0))->wide, "of no buffer of the block's own");
-	NEED((p->type.dtype == DT_BF16 || p->type.dtype == DT_F16) && p->type.lanes == TIR_MATRIX, "gives no vector of %u bf16 or f16", (unsigned)TIR_MATRIX);
-	NEED(p->imm.i == 0 || p->imm.i == 1, "is turned or not");
+	NEED(is_multiplied((DType)p->type.dtype) && p->type.lanes * dtype_info[p->type.dtype].bits == TIR_MATRIX_BITS,
+	     "gives no vector of 8 bf16 or f16, or 4 f32");
+	NEED(p->imm.i == 0 || (p->imm.i == 1 && p->type.dtype != DT_F32), "is turned or not");
 	return true;
 }
 

@@ -28,7 +28,7 @@ cost_machine(bool gpu, uint16_t lanes)
 
 const char *const cost_bound_text[COST_BOUNDS] = {
 	[COST_START] = "starting", [COST_MEMORY] = "memory", [COST_CACHE] = "the cache", [COST_ARITHMETIC] = "arithmetic",
-	[COST_PRODUCTS] = "tensor cores"};
+	[COST_PRODUCTS] = "tensor cores", [COST_ROUNDED] = "tensor cores (tf32)"};
 
 /* What lies beside the figures is of no device. */
 Machine
@@ -51,12 +51,19 @@ least(double a, double b)
 	return a < b ? a : b;
 }
 
+/* Of multiply-adds, in GFLOP/s. */
+static double
+rate(const Machine *m, const KernelShape *shape)
+{
+	return shape->rounded ? m->products / 2 : shape->products ? m->products : m->gflops;
+}
+
 /* Nanoseconds of one thread's instructions. */
 static double
 busy_ns(const Machine *m, const KernelShape *shape, const Work *w)
 {
 	if (shape->tmpl == TMPL_CONTRACT || shape->tmpl == TMPL_STREAM) /* their terms are multiply-adds of the tile */
-		return (w->flops - w->panel_flops) / (shape->products ? m->products : m->gflops) + w->panel_ns * m->slower;
+		return (w->flops - w->panel_flops) / rate(m, shape) + w->panel_ns * m->slower;
 	return shape->vectors ? w->vector_ns * m->slower : w->scalar_ns;
 }
 
@@ -68,7 +75,7 @@ parts_us(const Machine *m, const KernelShape *shape, const Work *w, double busy,
 	if (shape->kept > m->cache) /* written and read again for each task, far away */
 		moving += 2 * shape->kept * shape->tasks / least(m->far * parts, m->most);
 	double working = busy / parts, start = m->launch_ns + (parts > 1 ? m->split_ns : 0);
-	*bound = working >= moving ? (shape->products ? COST_PRODUCTS : COST_ARITHMETIC) : fits ? COST_CACHE : COST_MEMORY;
+	*bound = working >= moving ? (shape->rounded ? COST_ROUNDED : shape->products ? COST_PRODUCTS : COST_ARITHMETIC) : fits ? COST_CACHE : COST_MEMORY;
 	if (start > moving && start > working)
 		*bound = COST_START;
 	return (start + (moving > working ? moving : working)) / 1000;
@@ -98,7 +105,7 @@ double
 cost_kernel_bound(const Machine *m, const KernelPlan *plan, const Work *w, unsigned threads, CostBound *bound)
 {
 	KernelShape shape = {.tmpl = (Template)plan->tmpl, .vectors = m->gpu || plan->lanes > 1, .tasks = INFINITY,
-	                     .products = m->gpu && plan->threads && (!plan->lanes || plan->pairs)};
+	                     .products = m->gpu && plan->threads && (!plan->lanes || plan->pairs), .rounded = m->gpu && contract_rounds(plan)};
 	return shape_bound(m, &shape, w, threads, bound);
 }
 

@@ -21,13 +21,14 @@ typedef struct {
 typedef struct {
 	Template tmpl;
 	bool vectors;
-	bool products; /* its sums of products are on tensor cores */
+	bool products; /* its sums of products are on tensor cores, */
+	bool rounded;  /* of f32 that they round: at half the rate */
 	double tasks; /* that can run at once */
 	double kept;  /* bytes that one task keeps for itself and reads again */
 } KernelShape;
 
 /* What a kernel waits for longest. */
-typedef enum { COST_START, COST_MEMORY, COST_CACHE, COST_ARITHMETIC, COST_PRODUCTS, COST_BOUNDS } CostBound;
+typedef enum { COST_START, COST_MEMORY, COST_CACHE, COST_ARITHMETIC, COST_PRODUCTS, COST_ROUNDED, COST_BOUNDS } CostBound;
 extern const char *const cost_bound_text[COST_BOUNDS];
 
 /* The machine that these targets are: a GPU, or vectors of so many lanes; NULL: no time is predicted. */

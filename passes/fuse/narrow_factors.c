@@ -1,8 +1,9 @@
-/* narrow_factors.c: what is narrowed to be multiplied is stored so, where matrix units take elements alone.
+/* narrow_factors.c: what is narrowed to be multiplied is stored so, where matrix units take elements alone; and what they
+ * narrow themselves, in fast mode, as it is.
  *
  * in     any graph in relaxed or fast mode
- * out    a factor of a contraction, f32(t(y)) with a computed y and t of 16 bits, where kernels of roles or of warps
- *        (schedule/contract/roles.c, warps.c) would take the contraction if it were an element: y in t is a node of its
+ * out    a factor of a contraction, f32(t(y)) with a computed y and t of 16 bits, or a computed one of f32, where kernels of roles or of warps
+ *        (schedule/contract/roles.c, warps.c) would take the contraction if it were an element: y in t, or in f32, is a node of its
  *        own, over the axes that the factor has, and the factor is its element
  * fp     reassociates: t(y) may be a free cast (narrow_contract.c), which this makes one that rounds
  * tests  tests/passes/contract_roles_test.c, contract_warps_test.c
@@ -43,13 +44,15 @@ static ExprId
 stored(Graph *g, Arena *scratch, const Node *n, ExprId factor, uint32_t first, bool *fresh)
 {
 	Factor f = {.g = g, .scratch = scratch, .axes = expr_axes(g, scratch, factor)};
-	ExprId value = expr_arg(g, factor, 0);
+	bool narrow = contract_narrow_type(g, factor) != DT_NONE;
+	ExprId value = contract_matrix_value(g, factor);
 	expr_walk(g, scratch, factor, note_width, &f);
 	if (!f.wide || (unsigned)__builtin_popcount(f.axes) > TG_MAX_RANK)
 		return 0;
-	if (expr_get(g, value)->op == OP_CAST) /* one that rounds, if it is free */
+	if (narrow && expr_get(g, value)->op == OP_CAST) /* one that rounds, if it is free */
 		value = expr_cast(g, (DType)expr_get(g, value)->dtype, expr_arg(g, value, 0));
-	return expr_cast(g, DT_F32, expr_apart(g, scratch, n, value, first, fresh));
+	ExprId element = expr_apart(g, scratch, n, value, first, fresh);
+	return narrow ? expr_cast(g, DT_F32, element) : element;
 }
 
 uint32_t

@@ -24,6 +24,8 @@ bool contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId
 /* How often the panels of CONTRACT's kernel of node t by this plan evaluate its factors: contract/panels.c. NULL: it has no
  * two factors. */
 const WorkPanels *contract_panels(Graph *g, Arena *a, const bool *faulty, TensorId t, const KernelPlan *plan);
+/* Whether the plan's products are of f32 that is rounded (tf32). */
+bool contract_rounds(const KernelPlan *plan);
 /* Whether a sum of products has a kernel of tiles on this target, for some sizes at least. */
 bool contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 /* The pointwise node y, which reads x at its own point, as the reduction x with a longer finish (passes/fuse/epilogue.c). */

@@ -148,6 +148,39 @@ has_matrices(Rig *r, const void *arg)
 	assert_int_equal(count(text, "mov.b32 \t{"), 0);
 }
 
+/* The same of f32: 16 rows of 8 terms, with the first 8 of them, each of whose words is rounded once, however often it is met. */
+static void
+build_words(Rig *r)
+{
+	enum { A = WARP_MMA_A_WORDS, B = WARP_MMA_B_WORDS };
+	TirKernel *k = r->k;
+	ValId arg[A + B + WARP_MMA_C], one = tir_int(k, DT_I64, 1), words = tir_int(k, DT_I64, 4), lines = tir_int(k, DT_I64, TIR_WARP);
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = 4;
+	tir_add_buffer(k, name_cstr(r->names, "z"), DT_F32, true);
+	unsigned shared = tir_add_buffer(k, 0, DT_F32, true);
+	k->buffer.at[shared].shared = TIR_WARP * 4;
+	ValId to = tir_view(k, 0, 2, (ValId[]){lines, words}, (ValId[]){words, one}), rows = tir_view(k, shared, 2, (ValId[]){lines, words}, (ValId[]){words, one});
+	ValId at[2] = {tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0), tir_int(k, DT_I64, 0)};
+	ValId all = tir_load_matrix(k, DT_F32, rows, at, false);
+	for (unsigned e = 0; e < A + B; e++)
+		arg[e] = tir_emit(k, OP_LANE, tir_scalar(DT_F32), e % A, &all, 1);
+	for (unsigned e = 0; e < WARP_MMA_C; e++)
+		arg[A + B + e] = tir_float(k, DT_F32, 0);
+	tir_store(k, to, tir_emit(k, OP_WARP_MMA, tir_vector(DT_F32, WARP_MMA_C), 0, arg, A + B + WARP_MMA_C), at, 0, TIR_LANES_ALONG(1));
+}
+
+static void
+has_rounded_words(Rig *r, const void *arg)
+{
+	build_words(r);
+	const char *text = text_of(r, rig_program(r, 8), arg);
+	assert_int_equal(count(text, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
+	assert_int_equal(count(text, "cvt.rna.tf32.f32"), 4);
+	assert_int_equal(count(text, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), 1);
+}
+
 /* More shared memory than a kernel's text may say. */
 static void
 has_launch_memory(Rig *r, const void *arg)
@@ -166,6 +199,8 @@ matrices(void **state)
 	rig_run("k", has_matrices, "sm_80");
 	rig_run("k", has_matrices, "sm_90a");
 	rig_run("k", has_matrices, "sm_120");
+	rig_run("k", has_rounded_words, "sm_80");
+	rig_run("k", has_rounded_words, "sm_90a");
 }
 
 int

@@ -37,7 +37,7 @@ whole_numbers(Case *c, const char *letters)
 	int64_t count = 1;
 	for (const char *l = letters; *l; l++)
 		count *= now->size[*l - 'a'];
-	uint16_t *x = arena_alloc(c->arena, (size_t)count * sizeof *x);
+	void *x = arena_alloc(c->arena, (size_t)count * (dtype_info[now->in].bits / 8));
 	for (int64_t i = 0; i < count; i++)
 		eval_store(now->in, x, i, (EvalValue){.re = (double)((uint32_t)(i + *letters) * 2654435761u >> 29) - 3});
 	return x;
@@ -147,14 +147,31 @@ static const Product products[] = {
 	/* factors that are more than elements */
 	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_BF16, DT_F32, BACKWARDS, 0, 64, 4, false},
 	{"amk", "nk", "amn", "k", {SIZE('a') = 2, SIZE('m') = 21, SIZE('n') = 32, SIZE('k') = 64}, DT_BF16, DT_F32, LAZY, 0, 0, 0, false},
-	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+	/* of f32, which fast mode rounds: each way to lie, of whole numbers and others; rows that do not end at multiples of 16 bytes; few
+	 * terms; batches, several indices, other ranges */
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 64), DT_F32, DT_F32, PLAIN, 0, 64, 4, false},
+	{"mk", "nk", "mn", "k", SIZES(70, 33, 36), DT_F32, DT_BF16, EPILOGUE, 0, 64, 1, true},
+	{"km", "kn", "mn", "k", SIZES(16, 20, 33), DT_F32, DT_F32, OLD, 0, 64, 4, false},
+	{"km", "nk", "mn", "k", SIZES(36, 17, 44), DT_F32, DT_F32, PLAIN, 0, 64, 1, true},
+	{"mk", "kn", "mn", "k", SIZES(132, 136, 40), DT_F32, DT_F32, WHOLE, 1, 64, 4, true},
+	{"mk", "nk", "mn", "k", SIZES(127, 129, 76), DT_F32, DT_F32, WHOLE, 1, 64, 1, false},
+	{"km", "kn", "mn", "k", SIZES(128, 8, 13), DT_F32, DT_F32, WHOLE, 1, 64, 4, false},
+	{"km", "nk", "mn", "k", SIZES(104, 7, 8), DT_F32, DT_F32, WHOLE, 1, 64, 1, false},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 66), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "kn", "mn", "k", SIZES(64, 66, 64), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 28), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 12, SIZE('k') = 36}, DT_F32, DT_F32, PLAIN, 1, 64, 4, true},
+	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 12, SIZE('j') = 5}, DT_F32, DT_F32, WHOLE, 0, 64, 4, false},
+	{"kma", "kn", "man", "k", {SIZE('a') = 4, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 71}, DT_F32, DT_F32, WHOLE, 0, 64, 4, true},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 72), DT_F32, DT_F32, RANGE, 0, 64, 4, false},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_F32, DT_F32, BACKWARDS, 0, 64, 4, false},
 };
 
 static void
 run_product(const Product *p, FpMode mode, unsigned tile)
 {
 	now = p;
-	CaseRun r = case_try_warps(build_product, mode, now->least, now->split, tile);
+	CaseRun r = case_try_warps(build_product, p->in == DT_F32 ? FP_FAST : mode, now->least, now->split, tile);
 	if (r.warps != (now->tile > 0) || (r.warps && !tile && (r.tile != now->tile || r.group != now->side)))
 		fail_msg("%s by %s, %lld terms, is taken by %s of %u rows and groups of %u: %s", p->a, p->b, (long long)p->size['k' - 'a'],
 		         r.warps ? "warps" : "others", r.tile, r.group, r.remarks);
@@ -177,6 +194,10 @@ many_tiles_are_right(void **state)
 		{"mk", "nk", "mn", "k", SIZES(129, 132, 40), DT_BF16, DT_BF16, EPILOGUE, 1, 1, 4, true},
 		{"km", "kn", "mn", "k", SIZES(136, 144, 50), DT_F16, DT_F32, OLD, 1, 1, 4, false},
 		{"km", "nk", "mn", "k", SIZES(144, 140, 104), DT_BF16, DT_F32, WHOLE, 1, 1, 4, true},
+		{"mk", "kn", "mn", "k", SIZES(140, 136, 36), DT_F32, DT_F32, WHOLE, 1, 1, 4, true},
+		{"mk", "nk", "mn", "k", SIZES(129, 132, 20), DT_F32, DT_BF16, EPILOGUE, 1, 1, 4, true},
+		{"km", "kn", "mn", "k", SIZES(136, 144, 25), DT_F32, DT_F32, OLD, 1, 1, 4, false},
+		{"km", "nk", "mn", "k", SIZES(144, 140, 52), DT_F32, DT_F32, WHOLE, 1, 1, 4, true},
 	};
 	(void)state;
 	for (unsigned tile = 1; tile <= contract_warps_tiles(); tile++)
@@ -184,7 +205,7 @@ many_tiles_are_right(void **state)
 			run_product(&ways[way], FP_RELAXED, tile);
 }
 
-/* A narrowed factor that is computed is stored first. */
+/* A narrowed factor that is computed is stored first, and so is one that fast mode rounds. */
 static void
 computed_factors_are_stored(void **state)
 {
@@ -193,6 +214,11 @@ computed_factors_are_stored(void **state)
 	now = &computed;
 	CaseRun r = case_try_warps(build_product, FP_RELAXED, 0, false, 0);
 	assert_int_equal(r.tmpl, TMPL_MAP);
+	Product wide = computed;
+	wide.in = DT_F32;
+	now = &wide;
+	assert_int_equal(case_try_warps(build_product, FP_FAST, 0, false, 0).tmpl, TMPL_MAP);
+	assert_int_not_equal(case_try_warps(build_product, FP_RELAXED, 0, false, 0).tmpl, TMPL_MAP);
 }
 
 static void
@@ -201,6 +227,12 @@ strict_sums_are_others(void **state)
 	(void)state;
 	now = &products[0];
 	assert_false(case_try_warps(build_product, FP_STRICT, 0, false, 0).warps);
+	Product wide = products[0];
+	wide.in = DT_F32;
+	now = &wide;
+	assert_false(case_try_warps(build_product, FP_STRICT, 0, false, 0).warps);
+	assert_false(case_try_warps(build_product, FP_RELAXED, 0, false, 0).warps);
+	assert_true(case_try_warps(build_product, FP_FAST, 0, false, 0).warps);
 }
 
 /* --- any products --- */
@@ -212,10 +244,11 @@ random_product(uint64_t *rng)
 		const char *a, *b, *out, *terms;
 	} ways[] = {{"mk", "kn", "mn", "k"}, {"km", "kn", "mn", "k"}, {"mk", "nk", "mn", "k"}, {"km", "nk", "nm", "k"},
 	            {"bmk", "bkn", "bmn", "k"}, {"mbk", "nk", "bmn", "k"}, {"mjk", "njk", "mn", "jk"}, {"jmk", "njk", "nm", "jk"}};
+	static const DType in[] = {DT_BF16, DT_F16, DT_F32};
 	static const DType to[] = {DT_F32, DT_BF16, DT_F16, DT_F32};
 	static const Form forms[] = {PLAIN, WHOLE, EPILOGUE, OLD, BACKWARDS};
 	unsigned way = case_below(rng, sizeof ways / sizeof *ways), type = case_below(rng, sizeof to / sizeof *to);
-	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = case_below(rng, 2) ? DT_BF16 : DT_F16,
+	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = in[case_below(rng, sizeof in / sizeof *in)],
 	             .to = to[type], .form = forms[case_below(rng, sizeof forms / sizeof *forms)], .least = 1, .tile = 1, .split = case_below(rng, 2)};
 	p.size['m' - 'a'] = (3 + case_below(rng, case_below(rng, 4) ? 10 : 18)) * 8;
 	p.size['n' - 'a'] = (3 + case_below(rng, 10)) * 8;
@@ -228,7 +261,7 @@ random_product(uint64_t *rng)
 static void
 many_products_are_right(void **state)
 {
-	enum { COUNT = 40 };
+	enum { COUNT = 60 };
 	uint64_t rng = 11;
 	(void)state;
 	for (unsigned n = 0; n < COUNT; n++) {

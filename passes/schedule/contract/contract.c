@@ -148,6 +148,19 @@ contract_narrow_type(const Graph *g, ExprId e)
 	return t == DT_BF16 || t == DT_F16 ? t : DT_NONE;
 }
 
+DType
+contract_matrix_type(const Graph *g, ExprId e)
+{
+	DType t = contract_narrow_type(g, e);
+	return t == DT_NONE && g->fp == FP_FAST && expr_get(g, e)->dtype == DT_F32 ? DT_F32 : t;
+}
+
+ExprId
+contract_matrix_value(const Graph *g, ExprId e)
+{
+	return contract_narrow_type(g, e) == DT_NONE ? e : expr_arg(g, e, 0);
+}
+
 /* --- the plan --- */
 
 bool
@@ -252,6 +265,12 @@ contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId 
 	                                             contract_window_could(g, scratch, faulty, t, o) ||
 	                                             contract_warps_could(g, scratch, faulty, t, o) ||
 	                                             contract_threads_could(g, scratch, faulty, t, o));
+}
+
+bool
+contract_rounds(const KernelPlan *plan)
+{
+	return plan->tmpl == TMPL_CONTRACT && plan->threads && !plan->lanes && plan->block_terms == WARPS_TERMS;
 }
 
 /* --- the kernel --- */

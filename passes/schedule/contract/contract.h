@@ -55,6 +55,10 @@ bool contract_factors(const Graph *g, Arena *scratch, const bool *faulty, Tensor
 bool contract_is_plain(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f);
 /* The type of x in the factor f32(x), if it is one that matrix instructions multiply: 16 bits; else DT_NONE. */
 DType contract_narrow_type(const Graph *g, ExprId e);
+/* The same or, in fast mode, of a factor of f32 its own: then they round it (tf32). */
+DType contract_matrix_type(const Graph *g, ExprId e);
+/* What is of that type: x, or the factor. */
+ExprId contract_matrix_value(const Graph *g, ExprId e);
 
 /* --- spaces and memory (space.c) --- */
 /* How the spaces and blocks are cut, as launch expressions: of l.g's l.node, by the plan and the factors; there need be no

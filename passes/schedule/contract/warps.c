@@ -1,12 +1,13 @@
 /* warps.c: the CONTRACT template for a GPU whose warps multiply matrices by mma.sync, which all have from sm_80 on: a sum
- * of products of two bf16 or f16 factors, each an element of a tensor with indices that are known without memory.
+ * of products of two bf16 or f16 factors or, in fast mode, of f32 factors that are rounded to tf32; each an element of a
+ * tensor with indices that are known without memory.
  *
- * A task is a tile of the output, of one batch. The block goes through the terms, a panel of WARPS_TERMS of them at a
+ * A task is a tile of the output, of one batch. The block goes through the terms, a panel of WARPS_TERMS words of them at a
  * time, of which shared memory holds a ring of WARPS_SLOTS: while one is multiplied the next ones are copied, which takes
  * no registers (warps_panel.c). A barrier a panel says that the copies of all threads have come, and that the slot before
  * has been read; the panel that is copied there is WARPS_SLOTS - 1 further on. Four warps have a quarter of the tile
  * each, for one half of every panel's terms; four others have the other half. They load blocks of 16 rows or columns by
- * 16 terms, each of which is multiplied by all of the other side's. Sums are added up and finished through the same
+ * 16 terms, of f32 by 8, each of which is multiplied by all of the other side's. Sums are added up and finished through the same
  * shared memory (warps_finish.c).
  *
  * The largest tile fills a multiprocessor's registers with one block. A launch takes the tile that is predicted to take
@@ -20,7 +21,11 @@
  * 9 but the largest loses less than u E, where E is the largest's power of two. What is left are multiples of u E, whose
  * sum loses u E more if it is below 2 E, or (2^k - 1) u E if it is below 2^k E and so S at least 2^(k-1) E: less than 9 u
  * S for 8 terms. No warp has more than n / 2 + 16 of n terms, and two sums are added: that is less than the n u S of the
- * oracle for n >= 44. */
+ * oracle for n >= 44.
+ *
+ * A factor of f32 is rounded to 11 bits as it is loaded, to the nearest: a product is then within (2^-10 + 2^-22) of its
+ * magnitude, where the instruction by itself would cut bits off, for 2^-9. The oracle's fast mode allows (2^-10 + 2^-14) S
+ * besides n u S, so that there is room for what the sums lose whatever their number. */
 #include "passes/schedule/contract/warps.h"
 
 #include "ir/bugs.h"
@@ -31,7 +36,6 @@
 enum {
 	SIDE = 4,
 	LEAST = 16,       /* rows and columns that are worth a tile */
-	LEAST_TERMS = WARPS_TERMS, /* with fewer, sums would not be within their bound */
 	INDEX_BITS = 31   /* of rows, columns and terms, each */
 };
 
@@ -82,7 +86,14 @@ least_of(const PassOptions *o, int64_t otherwise)
 	return o->least_tile ? o->least_tile : otherwise;
 }
 
-/* A product of two factors of the same 16 bits, whose sums are of f32. */
+/* A panel: with fewer, sums of 16-bit factors would not be within their bound. */
+static int64_t
+least_terms(const PassOptions *o, DType t)
+{
+	return least_of(o, WARPS_TERMS * warp_mma_word(t));
+}
+
+/* A product of two factors of the same type, whose sums are of f32. */
 static bool
 find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, Product *p)
 {
@@ -92,10 +103,11 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, con
 		return false;
 	const Node *n = tensor_node(g, t);
 	uint32_t terms = ((UINT32_C(1) << n->nred) - 1) << n->npar;
+	DType type = contract_matrix_type(g, p->f.row);
 	return reduction_type(g, n) == DT_F32 && !(n->finish && expr_can_fault(g, scratch, faulty, n->finish)) &&
-	       contract_narrow_type(g, p->f.row) != DT_NONE && contract_narrow_type(g, p->f.row) == contract_narrow_type(g, p->f.column) &&
+	       type != DT_NONE && type == contract_matrix_type(g, p->f.column) &&
 	       indices_may_reach(g, n, p->f.row_axes, least_of(o, LEAST)) && indices_may_reach(g, n, p->f.column_axes, least_of(o, LEAST)) &&
-	       indices_may_reach(g, n, terms, least_of(o, LEAST_TERMS));
+	       indices_may_reach(g, n, terms, least_terms(o, type));
 }
 
 static bool
@@ -150,10 +162,10 @@ contract_warps_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 		const Tile *tile = &tiles[n];
 		if ((o->warps_tile && o->warps_tile != n + 1) || (tile->side > 1 && !side) || (roles && !is_small(tile)))
 			continue;
-		plan[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .unroll = 1, .pairs = WARP_MMA_TERMS / 2, .threads = WARPS_THREADS,
+		plan[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .unroll = 1, .pairs = (uint8_t)(WARP_MMA_TERM_WORDS * p->side[0].word / 2), .threads = WARPS_THREADS,
 		                             .group = tile->side, .resident = tile->resident, .tile_rows = tile->rows,
 		                             .tile_columns = tile->columns, .block_rows = tile->rows, .block_columns = tile->columns,
-		                             .block_terms = WARPS_TERMS, .block_tasks = 1, .nnode = 1, .node = {t}};
+		                             .block_terms = WARPS_TERMS * p->side[0].word, .block_tasks = 1, .nnode = 1, .node = {t}};
 	}
 	return count;
 }
@@ -211,11 +223,11 @@ count_tasks(Warps *x, const PassOptions *o, Kernel *kernel)
 	ExprId one = expr_int(g, DT_I64, 1);
 	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, x->rows.count, least_of(o, LEAST)),
 	                           raster_reaches(g, x->columns.count, least_of(o, LEAST)));
-	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, x->terms.count, least_of(o, LEAST_TERMS)));
+	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, x->terms.count, least_terms(o, x->side[0].dtype)));
 	ExprId longest = expr_binary(g, OP_MAX, x->terms.count, expr_binary(g, OP_MAX, x->rows.count, x->columns.count));
 	worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_SUB, one, raster_reaches(g, longest, INT64_C(1) << INDEX_BITS)));
 	for (unsigned n = 0; n < 2; n++)
-		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, x->side[n].turned ? x->side[n].indices->inner : x->terms.inner, WARPS_CHUNK));
+		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, x->side[n].turned ? x->side[n].indices->inner : x->terms.inner, WARPS_CHUNK * x->side[n].word));
 	if (tile->side > 1)
 		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, x->columns.inner, tile->side));
 	kernel->could = expr_binary(g, OP_MUL, tile_count(x, tile), worth);
@@ -224,7 +236,7 @@ count_tasks(Warps *x, const PassOptions *o, Kernel *kernel)
 	kernel->ntask = expr_binary(g, OP_MUL, tile_count(x, tile), worth);
 	x->row_tiles = point_launch_expr(&x->l, launch_ceil_div(g, x->rows.count, tile->rows));
 	x->column_tiles = point_launch_expr(&x->l, launch_ceil_div(g, x->columns.count, tile->columns));
-	x->panels = point_launch_expr(&x->l, launch_ceil_div(g, x->terms.count, WARPS_TERMS));
+	x->panels = point_launch_expr(&x->l, launch_ceil_div(g, x->terms.count, warps_terms(x)));
 }
 
 /* --- products --- */
@@ -238,26 +250,25 @@ warps_barrier(Warps *x)
 static void
 copy_panel(Warps *x, ValId slot, ValId panel)
 {
-	ValId term = warps_op(x, OP_MUL, panel, warps_int(x, WARPS_TERMS));
+	ValId term = warps_op(x, OP_MUL, panel, warps_int(x, warps_terms(x)));
 	for (unsigned n = 0; n < 2; n++)
 		warps_side_copy(x, &x->side[n], slot, term);
 }
 
-/* A block of rows by half of one of columns, added to sums: elements 4 h + 2 half and the next of the latter are of its terms
- * 8 h on. */
+/* A block of rows by half of one of columns, added to sums: words 2 h + half of the latter are of its terms 4 h on. */
 static void
-multiply_block(Warps *x, ValId rows, ValId columns, unsigned half, ValId *sum)
+multiply_block(Warps *x, const ValId *rows, const ValId *columns, unsigned half, ValId *sum)
 {
 	TirKernel *k = x->l.tir;
 	ValId arg[WARP_MMA_OPERANDS];
-	TirType t = tir_scalar(x->side[0].dtype);
-	for (unsigned e = 0; e < WARP_MMA_A; e++)
-		arg[e] = tir_emit(k, OP_LANE, t, e, &rows, 1);
-	for (unsigned e = 0; e < WARP_MMA_B; e++)
-		arg[WARP_MMA_A + e] = tir_emit(k, OP_LANE, t, e / 2 * 4 + 2 * half + e % 2, &columns, 1);
+	unsigned word = x->side[0].word, n = 0;
+	for (unsigned e = 0; e < WARP_MMA_A_WORDS * word; e++)
+		arg[n++] = rows[e];
+	for (unsigned e = 0; e < WARP_MMA_B_WORDS * word; e++)
+		arg[n++] = columns[(e / word * 2 + half) * word + e % word];
 	for (unsigned e = 0; e < WARP_MMA_C; e++)
-		arg[WARP_MMA_A + WARP_MMA_B + e] = sum[e];
-	ValId all = tir_emit(k, OP_WARP_MMA, tir_vector(DT_F32, WARP_MMA_C), 0, arg, WARP_MMA_OPERANDS);
+		arg[n++] = sum[e];
+	ValId all = tir_emit(k, OP_WARP_MMA, tir_vector(DT_F32, WARP_MMA_C), 0, arg, n);
 	for (unsigned e = 0; e < WARP_MMA_C; e++)
 		sum[e] = tir_emit(k, OP_LANE, tir_scalar(DT_F32), e, &all, 1);
 }
@@ -267,12 +278,12 @@ static void
 multiply_panel(Warps *x, ValId slot, ValId free, ValId later, ValId *acc)
 {
 	unsigned down = warps_blocks(&x->side[0]), across = warps_blocks(&x->side[1]);
-	ValId rows[WARPS_BLOCKS], columns[WARPS_BLOCKS];
+	ValId rows[WARPS_BLOCKS][2 * WARPS_ELEMENTS], columns[WARPS_BLOCKS][2 * WARPS_ELEMENTS];
 	for (unsigned part = 0; part < WARPS_PARTS; part++) {
 		for (unsigned i = 0; i < down; i++)
-			rows[i] = warps_side_load(x, &x->side[0], slot, i, part);
+			warps_side_load(x, &x->side[0], slot, i, part, rows[i]);
 		for (unsigned j = 0; j < across; j++)
-			columns[j] = warps_side_load(x, &x->side[1], slot, j, part);
+			warps_side_load(x, &x->side[1], slot, j, part, columns[j]);
 		if (part == 0)
 			copy_panel(x, free, later);
 		for (unsigned i = 0; i < down; i++)
@@ -349,9 +360,9 @@ bind_sides(Warps *x, const Product *p)
 	for (unsigned n = 0; n < 2; n++) {
 		x->side[n] = p->side[n];
 		x->side[n].own = n ? x->plan->tile_columns : x->plan->tile_rows;
-		x->side[n].first = n ? x->side[0].own * WARPS_TERMS / WARPS_WORD : 0;
+		x->side[n].first = n ? x->side[0].own * WARPS_TERMS : 0;
 		x->side[n].indices = n ? &x->columns : &x->rows;
-		x->words += x->side[n].own * WARPS_TERMS / WARPS_WORD;
+		x->words += x->side[n].own * WARPS_TERMS;
 	}
 }
 

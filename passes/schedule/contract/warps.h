@@ -1,5 +1,5 @@
-/* warps.h: a contraction of 16-bit factors by tiles of a block's warps, with their matrix instructions: warps.c says how
- * it works. */
+/* warps.h: a contraction of factors of 16 bits, in fast mode also of f32, by tiles of a block's warps, with their matrix
+ * instructions: warps.c says how it works. */
 #ifndef TEXO_PASSES_SCHEDULE_CONTRACT_WARPS_H
 #define TEXO_PASSES_SCHEDULE_CONTRACT_WARPS_H
 
@@ -10,7 +10,7 @@
 /* Whether node t is of that kind, wherever its tensors will live, and its sizes may be worth a tile. */
 bool contract_warps_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 /* Whether it would be if some factors were elements of tensors, by all of their axes' indices from 0 on; factor[k] is such a
- * one, f32(x) with x of 16 bits, or 0. */
+ * one, f32(x) with x of 16 bits or, in fast mode, any of f32, or 0. */
 bool contract_warps_would(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, ExprId *factor);
 enum { WARPS_MOST_PLANS = 5 };
 /* The plans of its kernels, and how many there are, in the order in which a launch asks for one that suits its sizes and
@@ -31,15 +31,17 @@ enum {
 	WARPS_ACROSS = 2, /* warps of a tile along either side */
 	WARPS_SLICES = 2, /* of the terms, each of which has such warps */
 	WARPS_THREADS = WARPS_SLICES * WARPS_ACROSS * WARPS_ACROSS * TIR_WARP,
-	WARPS_SHARE = 32, /* of a panel's terms, of a slice */
+	/* in words of shared memory, of two elements of 16 bits or one of f32: */
+	WARPS_SHARE = 16, /* of a panel's terms, of a slice */
 	WARPS_TERMS = WARPS_SLICES * WARPS_SHARE,
+	WARPS_CHUNK = 4,  /* what is copied at once */
+	WARPS_DEPTH = 8,  /* terms of what a warp loads at once, */
+	WARPS_BLOCK = 16, /* and rows or columns */
 	WARPS_SLOTS = 3,
-	WARPS_CHUNK = 8,  /* elements that are copied at once */
-	WARPS_WORD = 2,   /* elements of a word of shared memory */
-	WARPS_BLOCK = 16, /* rows, columns and terms of what a warp loads at once */
 	WARPS_CHUNKS = 4, /* of a panel, of a thread, at most */
 	WARPS_BLOCKS = 4, /* of a warp along a side, at most */
-	WARPS_PARTS = WARPS_SHARE / WARPS_BLOCK,
+	WARPS_FROM = 4,   /* places of a lane in a slot, of a side */
+	WARPS_PARTS = WARPS_SHARE / WARPS_DEPTH,
 	WARPS_SUMS = WARPS_BLOCKS * WARPS_BLOCKS * 2 * WARP_MMA_C
 };
 
@@ -47,6 +49,7 @@ enum {
 typedef struct {
 	ExprId read;
 	DType dtype;
+	unsigned word;            /* elements of one */
 	bool turned;              /* memory runs along its own axes, not along the terms */
 	unsigned own, first;      /* the tile's rows or columns; where a slot has the panel, in words */
 	const Indices *indices;   /* of its own axes */
@@ -55,7 +58,7 @@ typedef struct {
 	ValId to;                 /* and in the slot, in words, and how many of these they are apart there */
 	unsigned to_step;
 	ValId at[WARPS_CHUNKS][TG_MAX_AXES]; /* of the tile, by chunk: its own axes */
-	ValId from[WARPS_BLOCKS]; /* where the lane's row of a block of matrices is in a slot: by part of the terms or, turned, by block */
+	ValId from[WARPS_FROM];   /* where what the lane loads is in a slot: warps_panel.c says of what */
 } WarpsSide;
 
 typedef struct {
@@ -80,6 +83,12 @@ warps_op(Warps *x, Op o, ValId a, ValId b)
 {
 	return tir_binary(x->l.tir, o, a, b);
 }
+/* Terms of a panel. */
+static inline unsigned
+warps_terms(const Warps *x)
+{
+	return WARPS_TERMS * x->side[0].word;
+}
 /* Blocks of a warp along a side. */
 static inline unsigned
 warps_blocks(const WarpsSide *s)
@@ -97,8 +106,10 @@ void warps_side_place(Warps *x, WarpsSide *s, ValId part);
 void warps_side_enter(Warps *x, WarpsSide *s, ValId first);
 /* Begins to copy the thread's chunks of the panel that begins with this term; terms that there are not are 0. */
 void warps_side_copy(Warps *x, const WarpsSide *s, ValId slot, ValId term);
-/* Block n of the warp's, for part `part` of its slice of the panel's terms: what LOAD_MATRIX gives. */
-ValId warps_side_load(Warps *x, const WarpsSide *s, ValId slot, unsigned n, unsigned part);
+/* Block n of the warp's, for part `part` of its slice of the panel's terms: WARPS_ELEMENTS words' elements, as LOAD_MATRIX has
+ * them. */
+enum { WARPS_ELEMENTS = 4 };
+void warps_side_load(Warps *x, const WarpsSide *s, ValId slot, unsigned n, unsigned part, ValId *out);
 
 /* What is made of the warps' sums (warps_finish.c): by block of rows, tile of 8 columns, element of a lane. */
 void warps_bind_staged(Warps *x, unsigned buffer);

@@ -57,7 +57,7 @@ stage_blocks(Warps *x, unsigned first, unsigned n, const ValId *acc, bool add)
 	for (unsigned b = first; b < first + n; b++)
 		for (unsigned j = 0; j < tiles; j++)
 			for (unsigned e = 0; e < WARP_MMA_C; e += 2) {
-				ValId down = warps_int(x, b * WARPS_BLOCK + warp_mma_row(e, 0)), right = warps_int(x, j * WARP_MMA_COLUMNS);
+				ValId down = warps_int(x, b * WARPS_BLOCK + warp_mma_c_row(e, 0)), right = warps_int(x, j * WARP_MMA_COLUMNS);
 				const ValId at[2] = {warps_op(x, OP_ADD, row, down), warps_op(x, OP_ADD, column, right)};
 				stage_pair(x, acc + (b * tiles + j) * WARP_MMA_C + e, at, add);
 			}

@@ -27,7 +27,8 @@ rows_of(TirKernel *k, unsigned buffer, int64_t columns, int64_t last)
 static void
 copy_row(TirKernel *k, Change change, ValId thread, ValId shared)
 {
-	ValId zero = number(k, 0), a = rows_of(k, 0, TIR_MATRIX, change == STRIDED ? 2 : 1);
+	unsigned row_elements = TIR_MATRIX_BITS / dtype_info[k->buffer.at[0].dtype].bits;
+	ValId zero = number(k, 0), a = rows_of(k, 0, row_elements, change == STRIDED ? 2 : 1);
 	if (change == UNALIGNED) /* rows that reach into the next one */
 		a = tir_view(k, 0, 2, (ValId[]){number(k, THREADS), number(k, TIR_MATRIX + 1)}, (ValId[]){number(k, TIR_MATRIX), number(k, 1)});
 	ValId there = tir_binary(k, OP_LT, zero, tir_binary(k, OP_IMOD, thread, number(k, ABSENT)));
@@ -46,6 +47,7 @@ matrices(Fixture *f, DType t, bool turned, Change change)
 {
 	TirKernel *k = fixture_kernel(f);
 	DType type = change == F32_ELEMENTS ? DT_F32 : t;
+	unsigned elements = TIR_MATRIX_BITS / dtype_info[t].bits;
 	k->form = TIR_SPREAD;
 	k->threads = THREADS;
 	k->group = TIR_MATRIX;
@@ -53,7 +55,7 @@ matrices(Fixture *f, DType t, bool turned, Change change)
 	tir_add_buffer(k, name_cstr(f->names, "out"), type, true);
 	unsigned buffer = tir_add_buffer(k, 0, DT_F32, true);
 	k->buffer.at[buffer].shared = change == UNSHARED ? 0 : THREADS * WORDS;
-	ValId shared = rows_of(k, buffer, WORDS, 1), out = rows_of(k, 1, TIR_MATRIX, 1), zero = number(k, 0);
+	ValId shared = rows_of(k, buffer, WORDS, 1), out = rows_of(k, 1, elements, 1), zero = number(k, 0);
 	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
 	copy_row(k, change, thread, shared);
 	if (change == OVERWRITTEN)
@@ -65,7 +67,7 @@ matrices(Fixture *f, DType t, bool turned, Change change)
 	if (change == UNDER_BRANCH)
 		tir_if(k, tir_binary(k, OP_LT, thread, number(k, 4)));
 	ValId arg[3] = {shared, thread, zero};
-	ValId all = tir_emit(k, OP_LOAD_MATRIX, tir_vector(type, change == FEW_LANES ? 4 : TIR_MATRIX), change == HALF_TURNED ? 2 : turned, arg, 3);
+	ValId all = tir_emit(k, OP_LOAD_MATRIX, tir_vector(type, change == FEW_LANES ? 2 : elements), change == HALF_TURNED ? 2 : turned, arg, 3);
 	tir_store(k, out, all, (ValId[]){thread, zero}, 0, TIR_LANES_ALONG(1));
 	if (change == UNDER_BRANCH) {
 		tir_else(k, NULL, 0);
@@ -112,6 +114,29 @@ matrices_are_right(void **state)
 				assert_int_equal(out[t][e], element(t / TIR_WARP, e / 2, turned ? along : across, turned ? across : along));
 			}
 	}
+}
+
+/* Of f32 a row has 4: the bytes of 8 others. */
+static void
+matrices_of_words_are_right(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	const char *error = "";
+	TirKernel *k = matrices(f, DT_F32, false, NOTHING);
+	fixture_round_trip(f, k);
+	for (unsigned n = 0; n < THREADS * WORDS; n++)
+		slot_store(DT_F32, a, n, slot_encode(DT_F32, 1 + n));
+	if (!run(f, k, &error))
+		fail_msg("%s", error);
+	for (unsigned t = 0; t < THREADS; t++)
+		for (unsigned m = 0; m < WORDS; m++) {
+			unsigned row = t / TIR_WARP * TIR_WARP + m * TIR_MATRIX + t % TIR_WARP / 4;
+			double want = row % ABSENT ? 1 + row * WORDS + t % 4 : 0;
+			assert_true(slot_decode(DT_F32, slot_load(DT_F32, out, t * WORDS + m)) == want);
+		}
+	assert_false(tir_verify(matrices(f, DT_F32, true, NOTHING), &f->arena, &error));
+	assert_non_null(strstr(error, "is turned or not"));
 }
 
 static void
@@ -166,6 +191,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(matrices_are_right),
+		TEST(matrices_of_words_are_right),
 		TEST(what_is_wrong_is_refused),
 		TEST(what_is_wrong_is_found),
 		TEST(places_are_used_again),

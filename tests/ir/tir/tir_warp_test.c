@@ -7,24 +7,38 @@
 
 /* --- places --- */
 
-typedef unsigned PlaceFn(unsigned e, unsigned lane);
+typedef unsigned PlaceFn(unsigned e, unsigned lane, unsigned word);
 
 static unsigned
-column_of_b(unsigned e, unsigned lane)
+column_of_b(unsigned e, unsigned lane, unsigned word)
 {
-	(void)e;
+	(void)e, (void)word;
 	return warp_mma_b_column(lane);
 }
 
+static unsigned
+row_of_c(unsigned e, unsigned lane, unsigned word)
+{
+	(void)word;
+	return warp_mma_c_row(e, lane);
+}
+
+static unsigned
+column_of_c(unsigned e, unsigned lane, unsigned word)
+{
+	(void)word;
+	return warp_mma_c_column(e, lane);
+}
+
 static void
-check_places(Fixture *f, Fragment of, unsigned elements, PlaceFn *row, PlaceFn *column)
+check_places(Fixture *f, Fragment of, unsigned elements, unsigned word, PlaceFn *row, PlaceFn *column)
 {
 	Layout l = fragment_atom(&f->arena, of);
 	for (unsigned lane = 0; lane < TIR_WARP; lane++)
 		for (unsigned e = 0; e < elements; e++) {
 			uint64_t at = layout_at(&l, &(Place){{[AXIS_REG] = e, [AXIS_LANE] = lane}});
-			assert_int_equal(coord_get(at, 0), row(e, lane));
-			assert_int_equal(coord_get(at, 1), column(e, lane));
+			assert_int_equal(coord_get(at, 0), row(e, lane, word));
+			assert_int_equal(coord_get(at, 1), column(e, lane, word));
 		}
 }
 
@@ -33,17 +47,19 @@ elements_are_where_fragments_say(void **state)
 {
 	Fixture *f = *state;
 	GUARD(f);
-	check_places(f, FRAGMENT_MMA_A16, WARP_MMA_A, warp_mma_row, warp_mma_a_term);
-	check_places(f, FRAGMENT_MMA_B16, WARP_MMA_B, warp_mma_b_term, column_of_b);
-	check_places(f, FRAGMENT_MMA_C, WARP_MMA_C, warp_mma_row, warp_mma_c_column);
+	check_places(f, FRAGMENT_MMA_A16, WARP_MMA_A, 2, warp_mma_a_row, warp_mma_a_term);
+	check_places(f, FRAGMENT_MMA_B16, WARP_MMA_B, 2, warp_mma_b_term, column_of_b);
+	check_places(f, FRAGMENT_MMA_A32, WARP_MMA_A_WORDS, 1, warp_mma_a_row, warp_mma_a_term);
+	check_places(f, FRAGMENT_MMA_B32, WARP_MMA_B_WORDS, 1, warp_mma_b_term, column_of_b);
+	check_places(f, FRAGMENT_MMA_C, WARP_MMA_C, 2, row_of_c, column_of_c);
 }
 
 /* --- a product --- */
 
 enum { WARPS = 2 };
 
-/* What is changed: nothing; the factors' type; one factor's; the sums'; the lanes of what comes out; who meets it. */
-typedef enum { NOTHING, F32_FACTORS, MIXED, BF16_SUMS, TWO_LANES, UNDER_BRANCH } Change;
+/* What is changed: nothing; the factors' type; how many they are; one factor's type; the sums'; the lanes of what comes out; who meets it. */
+typedef enum { NOTHING, I32_FACTORS, FEW_FACTORS, MIXED, BF16_SUMS, TWO_LANES, UNDER_BRANCH } Change;
 
 static ValId
 number(TirKernel *k, int64_t v)
@@ -71,7 +87,8 @@ static TirKernel *
 product(Fixture *f, DType t, Change change)
 {
 	TirKernel *k = fixture_kernel(f);
-	DType a_type = change == F32_FACTORS ? DT_F32 : t, b_type = change == F32_FACTORS ? DT_F32 : change == MIXED ? DT_I32 : t;
+	DType a_type = change == I32_FACTORS ? DT_I32 : t, b_type = change == I32_FACTORS || change == MIXED ? DT_I32 : t;
+	unsigned word = 32u / dtype_info[t].bits, terms = WARP_MMA_TERM_WORDS * word, n = 0;
 	DType c_type = change == BF16_SUMS ? DT_BF16 : DT_F32;
 	k->form = TIR_SPREAD;
 	k->threads = WARPS * TIR_WARP;
@@ -80,23 +97,24 @@ product(Fixture *f, DType t, Change change)
 	tir_add_buffer(k, name_cstr(f->names, "b"), b_type, false);
 	tir_add_buffer(k, name_cstr(f->names, "c"), c_type, false);
 	tir_add_buffer(k, name_cstr(f->names, "out"), DT_F32, true);
-	ValId a = view_of(k, 0, WARP_MMA_ROWS, WARP_MMA_TERMS), b = view_of(k, 1, WARP_MMA_TERMS, WARP_MMA_COLUMNS);
+	ValId a = view_of(k, 0, WARP_MMA_ROWS, terms), b = view_of(k, 1, terms, WARP_MMA_COLUMNS);
 	ValId c = view_of(k, 2, WARP_MMA_ROWS, WARP_MMA_COLUMNS), out = view_of(k, 3, WARP_MMA_ROWS, WARP_MMA_COLUMNS);
 	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0), four = number(k, 4);
 	ValId warp = tir_binary(k, OP_IDIV, thread, number(k, TIR_WARP)), lane = tir_binary(k, OP_IMOD, thread, number(k, TIR_WARP));
-	ValId row = tir_binary(k, OP_IDIV, lane, four), pair = tir_binary(k, OP_MUL, tir_binary(k, OP_IMOD, lane, four), number(k, 2));
+	ValId row = tir_binary(k, OP_IDIV, lane, four), quad = tir_binary(k, OP_IMOD, lane, four);
+	ValId in_word = tir_binary(k, OP_MUL, quad, number(k, word)), pair = tir_binary(k, OP_MUL, quad, number(k, 2));
 	ValId arg[WARP_MMA_OPERANDS];
-	for (unsigned e = 0; e < WARP_MMA_A; e++)
-		arg[e] = tir_load(k, a, (ValId[]){warp, place(k, warp_mma_row(e, 0), row), place(k, warp_mma_a_term(e, 0), pair)}, 0, 0, 0);
-	for (unsigned e = 0; e < WARP_MMA_B; e++)
-		arg[WARP_MMA_A + e] = tir_load(k, b, (ValId[]){warp, place(k, warp_mma_b_term(e, 0), pair), row}, 0, 0, 0);
+	for (unsigned e = 0; e < WARP_MMA_A_WORDS * word; e++)
+		arg[n++] = tir_load(k, a, (ValId[]){warp, place(k, warp_mma_a_row(e, 0, word), row), place(k, warp_mma_a_term(e, 0, word), in_word)}, 0, 0, 0);
+	for (unsigned e = 0; e < WARP_MMA_B_WORDS * word; e++)
+		arg[n++] = tir_load(k, b, (ValId[]){warp, place(k, warp_mma_b_term(e, 0, word), in_word), row}, 0, 0, 0);
 	for (unsigned e = 0; e < WARP_MMA_C; e++)
-		arg[WARP_MMA_A + WARP_MMA_B + e] = tir_load(k, c, (ValId[]){warp, place(k, warp_mma_row(e, 0), row), place(k, warp_mma_c_column(e, 0), pair)}, 0, 0, 0);
+		arg[n++] = tir_load(k, c, (ValId[]){warp, place(k, warp_mma_c_row(e, 0), row), place(k, warp_mma_c_column(e, 0), pair)}, 0, 0, 0);
 	if (change == UNDER_BRANCH)
 		tir_if(k, tir_binary(k, OP_LT, lane, four));
-	ValId all = tir_emit(k, OP_WARP_MMA, tir_vector(DT_F32, change == TWO_LANES ? 2 : WARP_MMA_C), 0, arg, WARP_MMA_OPERANDS);
+	ValId all = tir_emit(k, OP_WARP_MMA, tir_vector(DT_F32, change == TWO_LANES ? 2 : WARP_MMA_C), 0, arg, change == FEW_FACTORS ? n - 1 : n);
 	for (unsigned e = 0; e < (change == TWO_LANES ? 2 : WARP_MMA_C); e++)
-		tir_store(k, out, tir_emit(k, OP_LANE, tir_scalar(DT_F32), e, &all, 1), (ValId[]){warp, place(k, warp_mma_row(e, 0), row), place(k, warp_mma_c_column(e, 0), pair)}, 0, 0);
+		tir_store(k, out, tir_emit(k, OP_LANE, tir_scalar(DT_F32), e, &all, 1), (ValId[]){warp, place(k, warp_mma_c_row(e, 0), row), place(k, warp_mma_c_column(e, 0), pair)}, 0, 0);
 	if (change == UNDER_BRANCH) {
 		tir_else(k, NULL, 0);
 		tir_end_if(k, NULL, 0);
@@ -104,8 +122,9 @@ product(Fixture *f, DType t, Change change)
 	return k;
 }
 
+/* Of 16 bits, or of f32, which are half as many. */
 typedef struct {
-	uint16_t a[WARPS][WARP_MMA_ROWS][WARP_MMA_TERMS], b[WARPS][WARP_MMA_TERMS][WARP_MMA_COLUMNS];
+	uint16_t a[WARPS * WARP_MMA_ROWS * WARP_MMA_TERMS], b[WARPS * WARP_MMA_TERMS * WARP_MMA_COLUMNS];
 	float c[WARPS][WARP_MMA_ROWS][WARP_MMA_COLUMNS], out[WARPS][WARP_MMA_ROWS][WARP_MMA_COLUMNS];
 } Data;
 
@@ -131,14 +150,16 @@ products_are_right(void **state)
 	GUARD(f);
 	static Data d;
 	const char *error = "";
-	for (unsigned type = 0; type < 2; type++) {
-		DType t = type ? DT_F16 : DT_BF16;
+	static const DType types[] = {DT_BF16, DT_F16, DT_F32};
+	for (unsigned type = 0; type < sizeof types / sizeof *types; type++) {
+		DType t = types[type];
+		unsigned terms = t == DT_F32 ? 8 : 16;
 		TirKernel *k = product(f, t, NOTHING);
 		fixture_round_trip(f, k);
-		for (unsigned n = 0; n < sizeof d.a / 2; n++)
-			(&d.a[0][0][0])[n] = (uint16_t)slot_encode(t, whole(n));
-		for (unsigned n = 0; n < sizeof d.b / 2; n++)
-			(&d.b[0][0][0])[n] = (uint16_t)slot_encode(t, whole(n + 1000));
+		for (unsigned n = 0; n < WARPS * WARP_MMA_ROWS * terms; n++)
+			slot_store(t, d.a, n, slot_encode(t, whole(n)));
+		for (unsigned n = 0; n < WARPS * WARP_MMA_COLUMNS * terms; n++)
+			slot_store(t, d.b, n, slot_encode(t, whole(n + 1000)));
 		for (unsigned n = 0; n < sizeof d.c / sizeof(float); n++)
 			(&d.c[0][0][0])[n] = (float)whole(n + 2000);
 		if (!run(f, k, &d, &error))
@@ -147,11 +168,36 @@ products_are_right(void **state)
 			for (unsigned i = 0; i < WARP_MMA_ROWS; i++)
 				for (unsigned j = 0; j < WARP_MMA_COLUMNS; j++) {
 					double want = d.c[w][i][j];
-					for (unsigned n = 0; n < WARP_MMA_TERMS; n++)
-						want += slot_decode(t, d.a[w][i][n]) * slot_decode(t, d.b[w][n][j]);
+					for (unsigned n = 0; n < terms; n++)
+						want += slot_decode(t, slot_load(t, d.a, (w * WARP_MMA_ROWS + i) * terms + n)) *
+						        slot_decode(t, slot_load(t, d.b, (w * terms + n) * WARP_MMA_COLUMNS + j));
 					assert_true((double)d.out[w][i][j] == want);
 				}
 	}
+}
+
+/* Factors of f32 are rounded, once each, to 11 bits: none is cut off. */
+static void
+factors_are_rounded(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	static const struct {
+		float x, want;
+	} of[] = {{2049, 2050}, {-2049, -2050}, {2048.99f, 2048}, {2051, 2052}, {0x1.ffcp0f, 0x1.ffcp0f}, {0x1.ffep0f, 2},
+	          {0x1.004p-126f, 0x1.004p-126f}, {0x1.002p-126f, 0x1.004p-126f}, {0, 0}, {INFINITY, INFINITY}};
+	static Data d;
+	const char *error = "";
+	for (unsigned n = 0; n < sizeof of / sizeof *of; n++) {
+		assert_true(warp_mma_rounded(of[n].x) == of[n].want);
+		memset(&d, 0, sizeof d);
+		slot_store(DT_F32, d.a, 0, slot_encode(DT_F32, (double)of[n].x));
+		slot_store(DT_F32, d.b, 0, slot_encode(DT_F32, 1));
+		if (!run(f, product(f, DT_F32, NOTHING), &d, &error))
+			fail_msg("%s", error);
+		assert_true(d.out[0][0][0] == of[n].want);
+	}
+	assert_true(isnan(warp_mma_rounded(NAN)));
 }
 
 static void
@@ -159,9 +205,9 @@ what_is_wrong_is_refused(void **state)
 {
 	Fixture *f = *state;
 	GUARD(f);
-	static const char *const why[] = {[F32_FACTORS] = "multiplies no scalars", [MIXED] = "operand 8 is of another type",
+	static const char *const why[] = {[I32_FACTORS] = "multiplies no scalars", [FEW_FACTORS] = "takes 16 operands", [MIXED] = "operand 8 is of another type",
 	                                  [BF16_SUMS] = "operand 12 is of another type", [TWO_LANES] = "gives no vector"};
-	for (Change c = F32_FACTORS; c <= TWO_LANES; c++) {
+	for (Change c = I32_FACTORS; c <= TWO_LANES; c++) {
 		const char *error = "";
 		assert_false(tir_verify(product(f, DT_BF16, c), &f->arena, &error));
 		if (!strstr(error, why[c]))
@@ -189,6 +235,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(elements_are_where_fragments_say),
 		TEST(products_are_right),
+		TEST(factors_are_rounded),
 		TEST(what_is_wrong_is_refused),
 		TEST(branches_are_found),
 	};
