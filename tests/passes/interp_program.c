@@ -340,6 +340,13 @@ run_kernel(Interp *r, const Kernel *k)
 	return run_split(r, k, &run, 0, r->ahead, 4) && run_split(r, k, &run, r->ahead, ntask, 4);
 }
 
+/* Whether these sizes leave it a place for what it hands on. */
+static bool
+has_room(Interp *r, const Kernel *k)
+{
+	return !k->room || launch_value(r, k->room) != 0;
+}
+
 /* Of kernel k and those that do the same, up to `next`, one that takes these sizes: the first, or any. `next`: none, or those
  * that do the same one by one. */
 static uint32_t
@@ -352,7 +359,7 @@ choose_form(Interp *r, uint32_t k, uint32_t *next)
 			takes[n++] = *next;
 		++*next;
 	} while (*next < r->p->kernel.n && r->p->kernel.at[*next].alternative);
-	if (n && r->o.split % 5 == 1 && program_covers(r->p, takes[0]))
+	if (n && r->o.split % 5 == 1 && program_covers(r->p, takes[0]) && has_room(r, &r->p->kernel.at[*next]))
 		takes[n++] = *next;
 	return n == 0 ? *next : takes[r->o.split % 5 == 1 ? next_random(r) % n : 0];
 }
@@ -381,7 +388,9 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 		if (chosen < next)
 			out.last = &p->kernel.at[chosen];
 		out.tiles += chosen < next && interp_is_tiles(&p->kernel.at[chosen]);
-		if (chosen < next && !run_kernel(&r, &p->kernel.at[chosen]))
+		if (chosen < next && !has_room(&r, &p->kernel.at[chosen]) && launch_value(&r, p->kernel.at[chosen].ntask) > 0)
+			out.error = "a kernel runs that has no place in the workspace";
+		if (out.error || (chosen < next && !run_kernel(&r, &p->kernel.at[chosen])))
 			return out;
 	}
 	if (!canaries_live(&r))
