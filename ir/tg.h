@@ -259,6 +259,16 @@ tensor_node(const Graph *g, TensorId t)
 	return g->tensor.at[t].kind == TENSOR_NODE ? &g->node.at[g->tensor.at[t].node] : NULL;
 }
 
+/* The fold of this tensor as it was before it was done in parts; NULL: it was not, or is kept no more. */
+static inline const Node *
+whole_node(const Graph *g, TensorId t)
+{
+	for (uint32_t k = 0; k < g->whole.n; k++)
+		if (g->whole.at[k].out == t)
+			return &g->whole.at[k];
+	return NULL;
+}
+
 /* Whether an element of t can carry a fault: out[t] != 0. One entry per tensor, in scratch. */
 bool *graph_may_fault(const Graph *g, Arena *scratch);
 

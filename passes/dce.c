@@ -92,21 +92,12 @@ find_needed(Need *n, Graph *g)
 
 /* --- folds as they were before they were split --- */
 
-static const Node *
-whole_of(const Graph *g, TensorId t)
-{
-	for (uint32_t k = 0; k < g->whole.n; k++)
-		if (g->whole.at[k].out == t)
-			return &g->whole.at[k];
-	return NULL;
-}
-
 static void
 ask_needed(void *user, ExprId e)
 {
 	Need *n = user;
 	const Expr *p = expr_get(n->g, e);
-	n->all &= p->op != OP_READ || n->tensor[p->ref] || whole_of(n->g, p->ref);
+	n->all &= p->op != OP_READ || n->tensor[p->ref] || whole_node(n->g, p->ref);
 }
 
 static void

@@ -469,8 +469,8 @@ build_columns(Schedule *s, Program *p, const Places *places, uint32_t place, Are
 		Kernel *x = &p->kernel.at[k];
 		x->covered = true;
 		x->room = c.stream ? raster_reaches(s->g, c.parts, 2) : 0;
-		if (c.stream) /* of whole folds that have no task there is none in parts either, which had no room */
-			x->ntask = expr_select(s->g, expr_binary(s->g, OP_LE, expr_int(s->g, DT_I64, 2), c.parts), x->ntask, expr_int(s->g, DT_I64, 0));
+		if (x->room) /* where whole folds have no task, there is none in parts either */
+			x->ntask = expr_binary(s->g, OP_MUL, x->ntask, x->room);
 	}
 	return units;
 }

@@ -26,22 +26,13 @@ typedef struct {
 	HeldColumns *out;
 } Find;
 
-static const Node *
-whole_of(const Graph *g, TensorId t)
-{
-	for (uint32_t k = 0; k < g->whole.n; k++)
-		if (g->whole.at[k].out == t)
-			return &g->whole.at[k];
-	return NULL;
-}
-
 /* Or of no unit: a fold that is needed by whole ones alone. */
 static bool
 is_of_units(const Find *f, TensorId t)
 {
 	if (f->g->tensor.at[t].kind != TENSOR_NODE)
 		return false;
-	return (f->unit[t] >= f->first && f->unit[t] < f->end) || (f->unit[t] == UINT32_MAX && whole_of(f->g, t));
+	return (f->unit[t] >= f->first && f->unit[t] < f->end) || (f->unit[t] == UINT32_MAX && whole_node(f->g, t));
 }
 
 static void
@@ -80,7 +71,7 @@ static void
 take_node(Find *f, const Node *n)
 {
 	HeldColumns *c = f->out;
-	const Node *whole = whole_of(f->g, n->out);
+	const Node *whole = whole_node(f->g, n->out);
 	if (f->inside[n->out] || !f->wanted[n->out])
 		return;
 	f->ready = true;
