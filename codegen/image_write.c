@@ -306,7 +306,7 @@ put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 	x->room = k->room;
 	for (uint32_t b = 0; b < k->buffer.n; b++) {
 		ImageBind bind = bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b % handed].dtype);
-		bind.group = k->aligned && in_groups(k->tir, b % handed);
+		bind.group = !k->aligned ? IMG_ANYHOW : k->plan.flat ? IMG_ROW_MAJOR : in_groups(k->tir, b % handed) ? IMG_GROUPS : IMG_ANYHOW;
 		vec_push(w->arena, &w->bind, bind);
 	}
 	for (uint32_t s = 0; s < k->scalar.n; s++)

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 14, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 15, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -61,9 +61,16 @@ typedef struct { /* one per entry point */
  * the first that can runs, and no other. */
 enum {
 	IMG_ALWAYS,
-	IMG_ALIGNED, /* where of each buffer with ImageBind.group the start, the strides of its tensor but the last, and the
-	              * bytes of a row (the last extent) are multiples of 16 bytes */
+	IMG_ALIGNED, /* where each buffer lies as its ImageBind.group asks */
 	IMG_ELSE
+};
+
+enum {
+	IMG_ANYHOW,
+	IMG_GROUPS,    /* several elements are accessed at once: the start, the strides of its tensor but the last, and the bytes
+	                * of a row (the last extent) are multiples of 16 bytes */
+	IMG_ROW_MAJOR, /* as if its tensor had one axis: the start is a multiple of 16 bytes, and the tensor is row-major */
+	IMG_GROUP_KINDS
 };
 
 enum { IMG_INPUT, IMG_INOUT, IMG_SCALAR, IMG_RESULT };
@@ -147,7 +154,7 @@ enum {
 
 typedef struct {
 	uint32_t kind, a, b;
-	uint32_t group;                   /* a buffer that is accessed by several elements at once: IMG_ALIGNED */
+	uint32_t group;                   /* of a buffer of a kernel with IMG_ALIGNED: IMG_GROUPS and the like */
 } ImageBind;
 
 /* Every CPU kernel has this type. buffer[k] and scalar[k] are the kernel's buffers and, 8 bytes

@@ -36,7 +36,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "columns=%u ", kp->columns);
 	if (kp->resident)
 		text_printf(out, "resident=%u ", kp->resident);
-	text_printf(out, "%s%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "", kp->long_sums ? "long " : "");
+	text_printf(out, "%s%s%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "", kp->flat ? "flat " : "",
+	            kp->long_sums ? "long " : "");
 	if (kp->once)
 		text_printf(out, "once=%u ", kp->once);
 	if (kp->posts)
@@ -148,6 +149,7 @@ take_threads(Cursor *c, KernelPlan *kp)
 	kp->resident = (uint16_t)resident;
 	kp->held = take(&rest, " held");
 	kp->short_axis = take(&rest, " short");
+	kp->flat = take(&rest, " flat");
 	kp->long_sums = take(&rest, " long");
 	if (take(&rest, " once=") && !take_number(&rest, UINT32_MAX, &kp->once))
 		return false;

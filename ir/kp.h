@@ -39,6 +39,7 @@ typedef struct {
 	uint16_t resident;      /* as TirKernel has it */
 	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
 	bool short_axis;        /* the axis along the lanes does */
+	bool flat;              /* MAP: all row axes are one, as the rows of all tensors lie one after another */
 	bool long_sums;         /* rows have 2048 elements and more (passes/schedule/point/long_sums.c) */
 	uint32_t once;          /* folds of a row that wait for each other are gone through together, where there are so many
 	                         * rows; 0: they are not */
@@ -122,7 +123,8 @@ typedef struct {
 	/* over dims: so many tasks, the first, are finished before any other begins; each is worth a call. 0: none */
 	ExprId ahead;
 	/* Of a kernel of blocks: it is one of several that do the same, of which a launch runs one. `aligned`: only where
-	 * what it accesses in groups is aligned for them; `otherwise`: only where the kernel before it is not run.
+	 * what it accesses in groups is aligned for them, and where its plan is flat, tensors are row-major; `otherwise`: only
+	 * where the kernel before it is not run.
 	 * An alternative is no kernel more. */
 	bool aligned, otherwise, alternative;
 	/* It, with all that are so and follow one another, does what the alternatives before them do: of several nodes, each on

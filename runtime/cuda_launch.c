@@ -49,7 +49,17 @@ in_groups(int64_t elements, uint32_t dtype)
 	return (uint64_t)elements % (2 * GROUP_BYTES) * element_of(dtype)->bits % (8 * GROUP_BYTES) == 0; /* of 4 bits: 32 */
 }
 
-/* Whether buffer b of the kernel, which lies at `at`, has rows that begin and end with a group. */
+static bool
+is_row_major(const Arg *a, uint32_t rank)
+{
+	int64_t step = 1;
+	for (uint32_t axis = rank; axis-- > 0; step *= a->extent[axis])
+		if (a->extent[axis] > 1 && a->stride[axis] != step)
+			return false;
+	return true;
+}
+
+/* Whether what the kernel has bound, which lies at `at`, lies as it asks. */
 static bool
 is_aligned(const texo_kernel *k, const ImageBind *bind, const void *at, const ExprEnv *env)
 {
@@ -58,6 +68,8 @@ is_aligned(const texo_kernel *k, const ImageBind *bind, const void *at, const Ex
 		return true;
 	if ((uintptr_t)at % GROUP_BYTES)
 		return false;
+	if (bind->group == IMG_ROW_MAJOR)
+		return bind->kind == IMG_BIND_TENSOR || is_row_major(&k->frame.arg[bind->a], im->param[k->graph->param0 + bind->a].rank);
 	if (bind->kind == IMG_BIND_TENSOR) {
 		const ImageTensor *t = &im->tensor[k->graph->tensor0 + bind->a];
 		return !t->rank || in_groups(expr_value(env, t->extent[t->rank - 1]), t->dtype);

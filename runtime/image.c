@@ -154,6 +154,8 @@ is_tensor_param(const GraphCheck *c, uint32_t k)
 static bool
 bind_ok(const GraphCheck *c, const ImageBind *b, bool buffer)
 {
+	if (b->group >= IMG_GROUP_KINDS)
+		return false;
 	switch (b->kind) {
 	case IMG_BIND_PARAM:
 		return buffer && is_tensor_param(c, b->a);

@@ -84,6 +84,8 @@ unit_at(const Program *p, uint32_t first, Unit *u)
 			return false;
 		if (kernel->plan.short_axis)
 			continue;
+		if (aligned && kernel->aligned && p->kernel.at[u->aligned].plan.flat)
+			continue; /* which it is for all that lie as they mostly do */
 		*(kernel->aligned ? &u->aligned : &u->any) = k;
 		aligned += kernel->aligned;
 		any += !kernel->aligned;

@@ -384,6 +384,7 @@ take_shape(KernelPlan *plan, const BlockShape *b)
 	plan->resident = b->resident;
 	plan->held = b->held;
 	plan->short_axis = b->short_axis;
+	plan->flat = b->flat;
 	plan->once = b->once;
 	plan->posts = b->posts;
 	plan->long_sums = b->long_sums;

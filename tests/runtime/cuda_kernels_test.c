@@ -203,6 +203,50 @@ intermediates_in_groups(void **state)
 	free(copy);
 }
 
+/* A kernel that takes a tensor's rows for one runs where they lie one after another, from a multiple of 16 bytes on. */
+static void
+rows_that_are_one(void **state)
+{
+	static int64_t dense[] = {3, 1}, apart[] = {4, 1};
+	static const struct {
+		int64_t *strides;
+		uint64_t offset;
+		int launches;
+	} cases[] = {{NULL, 0, 3}, {dense, 0, 3}, {apart, 0, 2}, {dense, 16, 3}, {dense, 8, 2}};
+	char *copy = image_of_rows();
+	const ImageHeader *h = (const ImageHeader *)(void *)copy;
+	ImageKernel *kernel = (ImageKernel *)(void *)(copy + h->kernel.at);
+	ImageBind *bind = (ImageBind *)(void *)(copy + h->bind.at) + kernel->bind0;
+	texo_rt_options o = cuda_options();
+	(void)state;
+	for (uint32_t b = 0; b < kernel->nbuffer; b++)
+		bind[b].group = IMG_ROW_MAJOR;
+	kernel->when = IMG_ALIGNED;
+	image_seal(copy);
+	for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+		Whole w = {.image = copy};
+		first_init(&w.f);
+		w.f.shape_x[0] = w.f.shape_y[0] = w.f.shape_ids[0] = 2;
+		w.f.shape_acc[0] = 5;
+		if (whole_start(&w, &o) || whole_move_in(&w))
+			fail_msg("%s", texo_last_error());
+		w.f.tensor[0].strides = cases[c].strides;
+		w.f.tensor[0].byte_offset = cases[c].offset;
+		fake->launches = 0;
+		assert_int_equal(texo_kernel_launch(w.kernel, w.f.arg, FIRST_ARGS, w.workspace, NULL), TEXO_OK);
+		assert_int_equal(fake->launches, cases[c].launches);
+		whole_end(&w);
+	}
+	bind->group = IMG_GROUP_KINDS;
+	image_seal(copy);
+	Whole w = {.image = copy};
+	first_init(&w.f);
+	assert_int_equal(whole_start(&w, &o), TEXO_BAD_ARTEFACT);
+	whole_end(&w);
+	nothing_alive();
+	free(copy);
+}
+
 /* A graph may have no kernels, as one whose result is nothing. */
 static void
 no_kernels(void **state)
@@ -234,6 +278,7 @@ main(void)
 		cmocka_unit_test_setup(what_is_covered_does_not_run, set_up),
 		cmocka_unit_test_setup(a_thread_a_task, set_up),
 		cmocka_unit_test_setup(intermediates_in_groups, set_up),
+		cmocka_unit_test_setup(rows_that_are_one, set_up),
 		cmocka_unit_test_setup(no_kernels, set_up),
 	};
 	return open_fake() || cmocka_run_group_tests(tests, NULL, NULL);

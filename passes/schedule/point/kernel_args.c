@@ -95,17 +95,27 @@ in_workspace(const Point *l, TensorId t)
 	return l->g->tensor.at[t].kind == TENSOR_NODE && !l->places->result[t];
 }
 
+ExprId
+point_extent(const Point *l, TensorId t, unsigned axis)
+{
+	const Tensor *x = &l->g->tensor.at[t];
+	if (!l->flat)
+		return x->extent[axis];
+	return axis + 1u < x->rank ? expr_int(l->g, DT_I64, 1) : l->flat;
+}
+
 /* Row-major strides as launch expressions. */
 static void
-bind_row_major(Point *l, const Tensor *t, ValId *stride)
+bind_row_major(Point *l, TensorId t, ValId *stride)
 {
 	ExprId product = expr_int(l->g, DT_I64, 1);
-	for (unsigned a = t->rank; a-- > 0;) {
+	for (unsigned a = l->g->tensor.at[t].rank; a-- > 0;) {
+		ExprId extent = point_extent(l, t, a);
 		stride[a] = point_launch_expr(l, product);
 		if (expr_get(l->g, product)->op == OP_CONST && expr_get(l->g, product)->imm.i == 1)
-			product = t->extent[a];
+			product = extent;
 		else
-			product = expr_binary(l->g, OP_MUL, t->extent[a], product);
+			product = expr_binary(l->g, OP_MUL, extent, product);
 	}
 }
 
@@ -171,9 +181,9 @@ bind_shape(Point *l, TensorArg *arg)
 {
 	const Tensor t = l->g->tensor.at[arg->tensor];
 	for (unsigned a = 0; a < t.rank; a++)
-		arg->extent[a] = point_launch_expr(l, t.extent[a]);
-	if (in_workspace(l, arg->tensor))
-		bind_row_major(l, &t, arg->stride);
+		arg->extent[a] = point_launch_expr(l, point_extent(l, arg->tensor, a));
+	if (l->flat || in_workspace(l, arg->tensor))
+		bind_row_major(l, arg->tensor, arg->stride);
 	else
 		for (unsigned a = 0; a < t.rank; a++)
 			arg->stride[a] = bind_stride(l, arg->tensor, BUG(strides_swapped) ? t.rank - 1u - a : a);
@@ -196,7 +206,7 @@ row_major_view(Point *l, unsigned buffer, const TensorArg *arg)
 {
 	const Tensor t = l->g->tensor.at[arg->tensor];
 	ValId stride[TG_MAX_RANK];
-	bind_row_major(l, &t, stride);
+	bind_row_major(l, arg->tensor, stride);
 	return tir_view(l->tir, buffer, t.rank, arg->extent, stride);
 }
 
@@ -220,7 +230,7 @@ point_declare_local(Point *l, TensorId t)
 	const Tensor tensor = l->g->tensor.at[t];
 	vec_push(l->scratch, &l->arg, ((TensorArg){.tensor = t, .where = IN_VALUE}));
 	for (unsigned a = 0; a < tensor.rank; a++)
-		point_tensor(l, t)->extent[a] = point_launch_expr(l, tensor.extent[a]);
+		point_tensor(l, t)->extent[a] = point_launch_expr(l, point_extent(l, t, a));
 }
 
 void

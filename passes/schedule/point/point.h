@@ -95,6 +95,7 @@ typedef struct Point {
 	const Places *places;
 	Kernel *kernel;
 	TirKernel *tir;
+	ExprId flat;             /* not 0: tensors have so many elements, in one row, and are 1 along the other axes */
 	bool unit;               /* last strides of parameters and results are 1: their binds say so */
 	unsigned lanes;          /* 0: points */
 	uint32_t lane_axes;      /* with lanes: the axes that vary by lane when they are open, as bits */
@@ -146,6 +147,8 @@ void point_declare_local(Point *l, TensorId t);
  * one of them, by the lane of `vectors` vectors side by side as well (0: none). */
 void point_bind_panel(Point *l, TensorId t, const uint8_t *axis, unsigned naxis, unsigned vectors);
 TensorArg *point_tensor(Point *l, TensorId t);
+/* As the kernel sees it. */
+ExprId point_extent(const Point *l, TensorId t, unsigned axis);
 /* An integer expression over dims as a scalar; constants as they are. */
 ValId point_launch_expr(Point *l, ExprId e);
 /* A plane private to the kernel, with t's extents: a view of it. */

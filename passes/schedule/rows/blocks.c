@@ -16,6 +16,7 @@
 #include "passes/schedule/point/long_sums.h"
 #include "passes/schedule/op_cost.h"
 #include "passes/schedule/rows/apart.h"
+#include "passes/schedule/rows/flat.h"
 #include "passes/schedule/rows/held.h"
 #include "passes/schedule/rows/once.h"
 
@@ -25,7 +26,8 @@ enum {
 	HELD_LANES = 32,
 	HELD_WORDS = 64,
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
-	MAP_LANES = 16,
+	MAP_LANES = 16, MAP_BYTES = 128, /* of a thread, and what it reads at once of them */
+	MAP_THREADS = 128,
 	LOOP_LANES = 8,
 	BUSY_UNITS = 160, /* of op_cost.h, for one lane: they take much longer than its bytes, from wherever */
 	BUSY_WARPS = 16, /* of a multiprocessor: as many as keep it busy */
@@ -431,6 +433,54 @@ joins_parts(const Graph *g, Arena *scratch, const Rows *r)
 	return j.any;
 }
 
+typedef struct {
+	const Graph *g;
+	Arena *scratch;
+	uint32_t rows, lanes; /* axes */
+	bool *read;           /* by tensor: along both */
+} RowReads;
+
+static void
+note_row_read(void *user, ExprId e)
+{
+	RowReads *a = user;
+	const Expr *p = expr_get(a->g, e);
+	uint32_t axes = p->op == OP_READ ? expr_axes(a->g, a->scratch, e) : 0;
+	if ((axes & a->rows) && (axes & a->lanes))
+		a->read[p->ref] = true;
+}
+
+/* So many elements as a thread of a pointwise kernel has: what it reads of all tensors is on its way at once. */
+static unsigned
+map_lanes(const Graph *g, Arena *scratch, const Rows *r, unsigned group, unsigned computed, bool turns)
+{
+	RowReads a = {g, scratch, held_lane_axes(r), held_lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
+	unsigned each = MAP_LANES / computed / (turns ? 2 : 1), bytes = 0;
+	for (unsigned m = 0; m < r->nmember; m++)
+		node_walk(g, scratch, &r->member[m].node, note_row_read, &a);
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		bytes += a.read[t] && !is_member(r, t) ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
+	while (each > group && each * bytes > MAP_BYTES)
+		each /= 2;
+	return each;
+}
+
+static void
+add_maps(BlockShapes *out, Graph *g, Arena *scratch, const Rows *r, const bool *faulty, unsigned group, unsigned computed, bool turns)
+{
+	ExprId cond = 0;
+	unsigned wide = group_of(g, scratch, r, held_lane_axes(r), 0);
+	if (wide > 1 && rows_may_be_flat(g, scratch, r, faulty) && is_multiple(g, scratch, rows_flat_extent(g, r), wide, &cond)) {
+		BlockShape *s = add(out, MAP_THREADS, wide, map_lanes(g, scratch, r, wide, computed, turns));
+		s->resident = turns;
+		s->flat = true;
+	}
+	if (r->lanes_by_row)
+		add(out, TIR_WARP, group, 1)->short_axis = true;
+	add(out, MAP_THREADS, group, map_lanes(g, scratch, r, group, computed, turns))->resident = turns;
+	add(out, MAP_THREADS, 1, map_lanes(g, scratch, r, 1, computed, turns) / 2)->resident = turns;
+}
+
 BlockShapes
 block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty)
 {
@@ -455,16 +505,14 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 		add(&out, 256, 1, 1);
 		return out;
 	}
+	if (r->tmpl == TMPL_MAP) {
+		add_maps(&out, g, scratch, r, faulty, group, computed, turns);
+		return out;
+	}
 	if (r->lanes_by_row) /* of columns as many warps, each with as many rows, as there can be */
 		add(&out, TIR_WARP, r->tmpl == TMPL_COLRED ? 1 : group, 1)->short_axis = true;
 	if (r->tmpl == TMPL_COLRED && group > 1)
 		add(&out, TIR_WARP, group, 1)->short_axis = true;
-	if (r->tmpl == TMPL_MAP) {
-		unsigned each = MAP_LANES / computed / (turns ? 2 : 1);
-		add(&out, 256, group, each)->resident = turns;
-		add(&out, 256, 1, each / 2)->resident = turns;
-		return out;
-	}
 	bool once = loops && known && goes_by_once(g, scratch, r, faulty);
 	if (once && o->part_terms)
 		add_once(&out, o, group);
@@ -541,23 +589,6 @@ block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *
 		add_columns(&out, o, blocks, line, group, each, registers);
 	add_columns(&out, o, TIR_MAX_CLUSTER, line / 2, group, each, registers);
 	return out;
-}
-
-typedef struct {
-	const Graph *g;
-	Arena *scratch;
-	uint32_t rows, lanes; /* axes */
-	bool *read;           /* by tensor: along both */
-} RowReads;
-
-static void
-note_row_read(void *user, ExprId e)
-{
-	RowReads *a = user;
-	const Expr *p = expr_get(a->g, e);
-	uint32_t axes = p->op == OP_READ ? expr_axes(a->g, a->scratch, e) : 0;
-	if ((axes & a->rows) && (axes & a->lanes))
-		a->read[p->ref] = true;
 }
 
 /* What the rows at work at once have, what they leave, and the rows to come are to be in the second level's cache, of
@@ -674,7 +705,8 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
 		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
 	}
-	if (p->group > 1 && !ends_are_multiples(g, scratch, r, p->group, &cond))
+	if (p->group > 1 && !(p->flat ? is_multiple(g, scratch, rows_flat_extent(g, r), p->group, &cond)
+	                              : ends_are_multiples(g, scratch, r, p->group, &cond)))
 		bug(scratch, "blocks: groups of %u", p->group);
 	return cond ? expr_select(g, cond, ntask, expr_int(g, DT_I64, 0)) : ntask;
 }

@@ -8,7 +8,7 @@
 typedef struct {
 	uint32_t lanes;
 	uint16_t threads, group, cluster, columns, resident;
-	bool held, short_axis, long_sums; /* as in KernelPlan */
+	bool held, short_axis, flat, long_sums; /* as in KernelPlan */
 	uint32_t once, posts;
 } BlockShape;
 

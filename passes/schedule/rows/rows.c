@@ -7,6 +7,7 @@
 #include "passes/schedule/rows/blocks.h"
 #include "passes/schedule/point/long_sums.h"
 #include "passes/schedule/rows/build.h"
+#include "passes/schedule/rows/flat.h"
 
 #include "ir/bugs.h"
 
@@ -123,6 +124,28 @@ rows_go_to(RowBuild *b, ValId row, unsigned naxis)
 	}
 }
 
+/* Whether strips are of one row, so that all tasks are. */
+static bool
+is_one_row(const RowBuild *b)
+{
+	bool one = b->kernel->plan.threads > 0;
+	for (unsigned k = 0; k < rows_lane_axis(b); k++) {
+		const Expr *e = expr_get(b->l->g, b->r->extent[k]);
+		one = one && e->op == OP_CONST && e->imm.i == 1;
+	}
+	return one;
+}
+
+/* To a task's row, where lanes are along its last axis, and the number of its strip there. */
+static ValId
+go_to_strip(RowBuild *b, ValId task, ValId strips)
+{
+	TirKernel *k = b->l->tir;
+	bool whole = block_has_row(b->r, &b->kernel->plan), one = is_one_row(b);
+	rows_go_to(b, one ? rows_int(b, 0) : whole ? task : tir_binary(k, OP_IDIV, task, strips), rows_lane_axis(b));
+	return whole ? rows_int(b, 0) : one ? task : tir_binary(k, OP_IMOD, task, strips);
+}
+
 /* All of a vector's rows: one, or those of a block. */
 static void
 run_rows(RowBuild *b, unsigned ncopy)
@@ -214,12 +237,13 @@ run_rows_of_call(RowBuild *b, ValId strips, ValId lo, ValId hi)
 }
 
 static void
-run_tasks(RowBuild *b, ValId strips)
+run_tasks(RowBuild *b)
 {
 	Point *l = b->l;
 	TirKernel *k = l->tir;
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId strips = b->r->lanes_by_row && !is_one_row(b) ? point_launch_expr(l, strip_count(b)) : 0;
 	if (b->nwide) {
 		run_rows_of_call(b, strips, lo, hi);
 		return;
@@ -230,12 +254,9 @@ run_tasks(RowBuild *b, ValId strips)
 	}
 	ValId task = tir_for(k, lo, hi, rows_int(b, 1), NULL, 0);
 	uint32_t mark = point_mark(l);
-	if (strips) {
-		bool one = block_has_row(b->r, &b->kernel->plan);
-		ValId size = rows_int(b, strip_points(b)), row = one ? task : tir_binary(k, OP_IDIV, task, strips);
-		ValId begin = one ? rows_int(b, 0) : tir_binary(k, OP_MUL, tir_binary(k, OP_IMOD, task, strips), size);
+	if (b->r->lanes_by_row) {
+		ValId size = rows_int(b, strip_points(b)), begin = tir_binary(k, OP_MUL, go_to_strip(b, task, strips), size);
 		ValId end = tir_binary(k, OP_ADD, begin, size), extent = point_launch_expr(l, b->r->extent[rows_lane_axis(b)]);
-		rows_go_to(b, row, rows_lane_axis(b));
 		open_block(b);
 		run_strip(b, begin, tir_binary(k, OP_MIN, end, extent));
 	} else if (b->r->across) {
@@ -308,7 +329,7 @@ declare(RowBuild *b)
 	}
 	for (unsigned k = 0; k < r->nmember; k++)
 		for (unsigned a = 0; a < r->member[k].node.npar; a++)
-			point_launch_expr(l, l->g->tensor.at[r->member[k].t].extent[a]);
+			point_launch_expr(l, point_extent(l, r->member[k].t, a));
 	rows_declare_tiles(b);
 	if (b->kernel->plan.posts)
 		rows_declare_posts(b, row_count(b), b->kernel->ntask);
@@ -340,7 +361,10 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	for (unsigned k = 0; once && plan->long_sums && k < once->pass->nacc; k++)
 		if (once->pass->acc[k].monoid == MON_SUM)
 			once->term[k] = long_sums_term(g, once->term[k]);
+	if (plan->flat)
+		rows_make_flat(g, r);
 	point_begin(&l, g, scratch, places, kernel);
+	l.flat = plan->flat ? r->extent[r->nrow - 1] : 0;
 	l.lanes = plan->lanes;
 	l.unit = true;
 	if (plan->threads) {
@@ -358,9 +382,8 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	if (plan->threads)
 		kernel->ntask = block_tasks(g, scratch, r, plan, kernel->ntask);
 	declare(b);
-	ValId strips = r->lanes_by_row ? point_launch_expr(&l, strip_count(b)) : 0;
 	kernel->grain = task_grain(g, scratch, plan, task_elements(b));
-	run_tasks(b, strips);
+	run_tasks(b);
 	if (plan->threads)
 		point_say_same_memory(&l);
 }
