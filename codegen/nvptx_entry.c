@@ -11,7 +11,10 @@
 
 #include <stdio.h>
 
-enum { PTX_KERNEL = 71, GLOBAL = 1, SHARED = 3 };
+enum {
+	PTX_KERNEL = 71, GLOBAL = 1, SHARED = 3,
+	SHORT_VALUES = 256, SHORT_BLOCKS = 6 /* 40 registers a thread */
+};
 
 static Val
 special_register(Lower *l, const char *name)
@@ -78,11 +81,15 @@ bind_shared(Lower *l, const char *symbol, unsigned first)
 }
 
 /* How many the schedule counted on in registers of sm_90a. Other GPUs have other assemblers, which are given room where
- * a cluster's blocks would have no register to spare, or those that wait for one another. */
+ * a cluster's blocks would have no register to spare, or those that wait for one another. Of threads that each have a task
+ * the assembler would have as many as there can be, in 32 registers: it keeps to that where a few more are needed. What
+ * is long is not so few, and left to it. */
 static unsigned
 resident_blocks(const Lower *l, unsigned threads)
 {
 	unsigned fit = l->target->sm_threads / threads, n = l->k->resident;
+	if (threads == IMAGE_CUDA_BLOCK && l->k->form == TIR_TASKS && l->k->inst.n <= SHORT_VALUES)
+		n = SHORT_BLOCKS;
 	if ((l->k->cluster || tir_posts(l->k)) && l->target->sm != 90)
 		n = (n + 1) / 2;
 	return n < fit ? n : fit;

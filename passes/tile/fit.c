@@ -11,7 +11,9 @@
  * time; fewer threads at once cost less.
  *
  * A value is held from where it stands to its last use, one that a loop finds from outside to the loop's end; what is made
- * of one value alone, such as a cast, stands where it is first used; a constant that accesses add to an index is theirs. The
+ * of one value alone, such as a cast, stands where it is first used; a constant that accesses add to an index is theirs; an
+ * index that a loop finds from outside, and has another use for, has a product with each stride beside it. A quotient of 64
+ * bits is called, with DIVISION words for itself. Masks have predicates, but those that are loaded are too many. The
  * assembler finds a better order still, by which SPARED words more than the share fit. It finds none where values have 64
  * bits: they lie in pairs, and what is computed with them is as wide, for which a quarter more is counted. */
 #include "passes/tile/tile.h"
@@ -19,7 +21,7 @@
 #include "ir/channel.h"
 
 enum {
-	SPARED = 20,
+	SPARED = 20, DIVISION = 40,
 	QUARTERS = 4, WIDE_QUARTERS = 5, /* of a word; of one of a wide value */
 	MOST_REGISTERS = 255, STEP_REGISTERS = 8,
 	PARTS = 4 /* of a multiprocessor */
@@ -109,6 +111,16 @@ note_use(Held *h, ValId v, uint32_t region, uint32_t place)
 			note_use(h, tir_arg(h->k, v, n), h->home[v], place);
 }
 
+/* Whether v is a quotient or rest of 64 bits, other than by a power of two: code that is called, with registers of its own. */
+static bool
+divides(const Held *h, ValId v)
+{
+	const TirInst *p = tir_inst(h->k, v);
+	if ((p->op != OP_IDIV && p->op != OP_IMOD) || dtype_info[p->type.dtype].bits < 64 || h->same[v])
+		return false;
+	return tir_inst(h->k, tir_arg(h->k, v, 1))->op != OP_CONST;
+}
+
 /* Whether v is made of one value alone, and of what is the same for all threads: so it can be where it is first used. */
 static bool
 is_late(const Held *h, ValId v)
@@ -117,7 +129,7 @@ is_late(const Held *h, ValId v)
 	const TirInst *p = tir_inst(h->k, v);
 	for (unsigned n = 0; n < p->narg; n++)
 		others += tir_inst(h->k, tir_arg(h->k, v, n))->op != OP_CONST && !h->same[tir_arg(h->k, v, n)];
-	return others == 1 && op_info[p->op].cls == CLASS_MAP && !(op_info[p->op].flags & F_EFFECT);
+	return others == 1 && !divides(h, v) && op_info[p->op].cls == CLASS_MAP && !(op_info[p->op].flags & F_EFFECT);
 }
 
 /* From the last to the first, so that a value's uses come before it. */
@@ -137,18 +149,74 @@ walk(Held *h, uint32_t region)
 	}
 }
 
-/* Masks have predicates, and what is easily made anew has no register. */
+/* Masks that are computed have predicates, and what is easily made anew has no register. */
 static unsigned
 quarters_of(const Held *h, ValId v)
 {
 	const TirInst *p = tir_inst(h->k, v);
 	unsigned bits = dtype_info[p->type.dtype].bits, lanes = p->type.lanes ? p->type.lanes : 1;
-	if (p->type.dtype == DT_NONE || p->type.dtype == DT_BOOL || h->same[v] || p->op == OP_CONST || p->op == OP_VIEW ||
+	if (p->type.dtype == DT_NONE || (p->type.dtype == DT_BOOL && p->op != OP_LOAD) || h->same[v] || p->op == OP_CONST || p->op == OP_VIEW ||
 	    p->op == OP_SPLAT || p->op == OP_IOTA || p->op == OP_THREAD || is_offset(h, v))
 		return 0;
 	if (bits > 32)
 		return WIDE_QUARTERS * lanes * (bits / 32);
 	return QUARTERS * (p->op == OP_LOAD ? (bits * lanes + 31) / 32 : lanes); /* loaded elements lie side by side */
+}
+
+/* The outermost loop around v that finds `index` from outside; 0: none. */
+static ValId
+loop_around(const Held *h, ValId v, ValId index)
+{
+	ValId loop = 0;
+	for (uint32_t region = h->home[v]; region != h->home[index] && region; region = h->home[h->owner[region]])
+		if (tir_inst(h->k, h->owner[region])->op == OP_FOR)
+			loop = h->owner[region];
+	return loop;
+}
+
+/* Of pairs of values: a table of mask + 1 places, more than there are pairs. */
+static bool
+is_new(uint64_t *met, uint32_t mask, ValId a, ValId b)
+{
+	uint64_t key = (uint64_t)a << 32 | b;
+	uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & mask;
+	while (met[i] && met[i] != key)
+		i = (i + 1) & mask;
+	bool found = met[i] != 0;
+	met[i] = key;
+	return !found;
+}
+
+/* Whether an access has the product of an index and its stride, other than in place of the index. */
+static bool
+is_multiplied(const Held *h, ValId index, ValId stride)
+{
+	return !h->same[index] && h->wanted[index] && tir_inst(h->k, index)->op != OP_CONST && tir_inst(h->k, stride)->op != OP_CONST;
+}
+
+/* An index that a loop finds from outside, times its stride, is computed in front of the loop and held through it. */
+static void
+note_products(const Held *h, int64_t *change)
+{
+	const TirKernel *k = h->k;
+	uint32_t room = 16;
+	while (room < 2 * k->arg.n)
+		room *= 2;
+	uint64_t *met = ARENA_ARRAY(h->arena, uint64_t, room);
+	for (ValId v = 1; v < k->inst.n; v++) {
+		const TirInst *p = tir_inst(k, v);
+		if ((p->op != OP_LOAD && p->op != OP_STORE) || !h->at[v])
+			continue;
+		const TirInst *view = tir_inst(k, tir_arg(k, v, 0));
+		unsigned rank = (unsigned)view->imm.i, first = p->op == OP_STORE ? 2 : 1;
+		for (unsigned n = 0; n < rank && first + n < p->narg; n++) {
+			ValId index = tir_arg(k, v, first + n), stride = tir_arg(k, tir_arg(k, v, 0), 1 + rank + n), loop;
+			if (!is_multiplied(h, index, stride) || !(loop = loop_around(h, v, index)) || !is_new(met, room - 1, index, stride))
+				continue;
+			change[h->at[loop]] += 2 * WIDE_QUARTERS;
+			change[h->end[tir_inst(k, loop)->region]] -= 2 * WIDE_QUARTERS;
+		}
+	}
 }
 
 /* The words that a thread holds at the widest point. */
@@ -171,9 +239,12 @@ words_held(const TirKernel *k, Arena *a)
 	int64_t *change = ARENA_ARRAY(a, int64_t, places), now = 0, most = 0;
 	for (ValId v = 1; v < k->inst.n; v++)
 		if (h.last[v]) {
-			change[h.at[v]] += quarters_of(&h, v);
+			unsigned aside = divides(&h, v) ? QUARTERS * DIVISION : 0;
+			change[h.at[v]] += quarters_of(&h, v) + aside;
+			change[h.at[v] + 1] -= aside;
 			change[h.last[v]] -= quarters_of(&h, v);
 		}
+	note_products(&h, change);
 	for (uint32_t n = 0; n < places; n++) {
 		now += change[n];
 		most = now > most ? now : most;

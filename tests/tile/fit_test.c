@@ -133,6 +133,30 @@ casts_come_late(void **state)
 	}
 }
 
+/* Masks that are loaded have registers, those that are computed have not. */
+static void
+masks_count_if_loaded(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned loaded = 0; loaded < 2; loaded++) {
+		ValId v[MOST], m[MOST], zero, of;
+		TirKernel *k = of_block(f, 4);
+		unsigned masks = tir_add_buffer(k, name_cstr(f->names, "m"), DT_BOOL, false);
+		of = view(k, masks);
+		load_all(k, 60, v);
+		for (unsigned i = 0; i < 60; i++) {
+			ValId index = at(k, i);
+			m[i] = loaded ? tir_load(k, of, &index, 0, 0, 0) : tir_binary(k, OP_LT, v[i], v[59 - i]);
+		}
+		zero = tir_float(k, DT_F32, 0);
+		for (unsigned i = 0; i < 60; i++)
+			v[i] = tir_emit(k, OP_SELECT, tir_scalar(DT_F32), 0, (ValId[]){m[i], v[i], zero}, 3);
+		store_sum(k, 60, v);
+		assert_int_equal(fitted(f, k), loaded ? 2 : 4);
+	}
+}
+
 /* What a loop finds is held to its end, though it is used at its beginning; what it carries, once. */
 static void
 loops_hold(void **state)
@@ -207,7 +231,7 @@ others_stay(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(blocks_leave_room), TEST(nothing_for_nothing), TEST(casts_come_late),
+	const struct CMUnitTest tests[] = {TEST(blocks_leave_room), TEST(nothing_for_nothing), TEST(casts_come_late), TEST(masks_count_if_loaded),
 	                                   TEST(loops_hold), TEST(offsets_are_free), TEST(others_stay)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
