@@ -207,7 +207,8 @@ typedef struct Sema {
 /* --- sema_module.c --- */
 uint32_t sema_load(Sema *s, FileId file, const char *path, bool is_std);
 Item *item_find(Sema *s, uint32_t module, Name name);
-const char *item_std_hint(Sema *s, Name name); /* "add `use \"std\"`" or a near name, or NULL */
+/* Of a name that is no function in the module, where the standard library has one: how to have that; else NULL. */
+const char *item_std_hint(Sema *s, uint32_t module, Name name);
 
 /* --- sema_env.c --- */
 Env *env_index(Sema *s, Env *up, Name name, const IvarId *ivar, uint32_t n);

@@ -281,7 +281,7 @@ elab_apply(Sema *s, AstId id, Env *env)
 	}
 	Diag *d = diag_add(s->diags, DIAG_E0207, n.name_at, "there is no index function `%s`",
 	                   name_text(s->names, n.name));
-	const char *hint = item_std_hint(s, n.name);
+	const char *hint = item_std_hint(s, env->file, n.name);
 	d->help = hint ? hint : near_function(s, env->file, n.name, true);
 	return val_error;
 }

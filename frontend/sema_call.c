@@ -251,7 +251,7 @@ unknown_function(Sema *s, const AstNode *n, Env *env)
 		return val_error;
 	}
 	d = diag_add(s->diags, DIAG_E0207, n->name_at, "there is no function `%s`", name_text(s->names, n->name));
-	const char *hint = item_std_hint(s, n->name);
+	const char *hint = item_std_hint(s, env->file, n->name);
 	d->help = hint ? hint : near_function(s, env->file, n->name, false);
 	return val_error;
 }

@@ -170,14 +170,16 @@ item_find(Sema *s, uint32_t module, Name name)
 }
 
 const char *
-item_std_hint(Sema *s, Name name)
+item_std_hint(Sema *s, uint32_t module, Name name)
 {
+	const char *text = name_text(s->names, name);
 	uint32_t before = s->diags->nerror, m = std_module(s);
 	if (s->diags->nerror != before)
 		return NULL;
 	for (uint32_t i = name < s->item_of.n ? s->item_of.at[name] : 0; i; i = s->item_next.at[i - 1])
 		if (s->item.at[i - 1].module == m)
-			return arena_text(s->arena, "`%s` is in the standard library: add `use \"std\"` at the top of the file",
-			                  name_text(s->names, name));
+			return item_find(s, module, name)
+			           ? arena_text(s->arena, "what else is called `%s` hides the standard library's: give it another name", text)
+			           : arena_text(s->arena, "`%s` is in the standard library: add `use \"std\"` at the top of the file", text);
 	return NULL;
 }

@@ -721,6 +721,8 @@ def test_near_functions(folder):
     for wrong, right in (("thrise(x[i])", "thrice"), ("rleu(x[i])", "relu"), ("expp(x[i])", "exp"), ("Exp(x[i])", "exp"),
                          ("summ[j](x[j])", "sum"), ("softmaxx[i](x[i])", "softmax"), ("argmaks[j](x[j])", "argmax")):
         expect(texo("check", write(folder, "near.tex", text.format(wrong))), 1, "E0207", f"did you mean `{right}`?")
+    hidden = 'use "std"\ngraph gelu(x: f32[N]) -> (y: f32[N]) { y[i] = gelu(x[i]) }\n'
+    expect(texo("check", write(folder, "near.tex", hidden)), 1, "E0207", "hides the standard library's: give it another name")
     ran = expect(texo("check", write(folder, "near.tex", text.format("q(x[i])"))), 1, "E0207")
     assert "did you mean" not in ran.err, ran
 
