@@ -166,6 +166,13 @@ scalar_value(Gen *g, const Scope *sc)
 	return p;
 }
 
+/* What is read of t, next to negative numbers. */
+static const char *
+with_sign(Gen *g, const RpTensor *t, const char *read)
+{
+	return t->dtype == DT_U32 || t->dtype == DT_U64 ? arena_text(g->a, "i64(%s)", read) : read;
+}
+
 static Piece
 leaf(Gen *g, Cls c, const Scope *sc)
 {
@@ -176,8 +183,7 @@ leaf(Gen *g, Cls c, const Scope *sc)
 		if (t->inout)
 			trait(g, RP_INOUT);
 		Piece p = gen_read(g, t, sc, chance(g, 40));
-		if (t->dtype == DT_U32 || t->dtype == DT_U64) /* next to negative numbers */
-			p.text = arena_text(g->a, "i64(%s)", p.text);
+		p.text = with_sign(g, t, p.text);
 		if (p.absent && chance(g, 60)) {
 			p.text = arena_text(g->a, "(%s ?? %s)", p.text, literal(g, c).text);
 			p.absent = false;
@@ -352,8 +358,8 @@ line_over(const Gen *g, Cls c, unsigned dim)
 static Piece
 ragged(Gen *g, Cls c, const Scope *sc, unsigned depth)
 {
-	static const char *const form[] = {[CLS_FLOAT] = "sum[%s in %s..%s](%s[%s] + %s)", [CLS_INT] = "sum[%s in %s..%s](%s[%s] * %s)",
-	                                   [CLS_BOOL] = "any[%s in %s..%s](%s[%s] || %s)"};
+	static const char *const form[] = {[CLS_FLOAT] = "sum[%s in %s..%s](%s + %s)", [CLS_INT] = "sum[%s in %s..%s](%s * %s)",
+	                                   [CLS_BOOL] = "any[%s in %s..%s](%s || %s)"};
 	unsigned dim = below(g, g->p->ndim);
 	const RpTensor *from = positions(g, sc, dim), *to = positions(g, sc, dim), *x = line_over(g, c, dim);
 	if (!from || !x || c == CLS_COMPLEX)
@@ -372,7 +378,7 @@ ragged(Gen *g, Cls c, const Scope *sc, unsigned depth)
 	if (e.reduced)
 		trait(g, RP_DEPENDENT);
 	Piece p = {.mag = (e.mag + x->magnitude) * ((double)g->p->size[dim] + 1), .absent = e.absent, .reduced = true};
-	p.text = arena_text(g->a, form[c], index, lo, hi, x->name, index, e.text);
+	p.text = arena_text(g->a, form[c], index, lo, hi, with_sign(g, x, arena_text(g->a, "%s[%s]", x->name, index)), e.text);
 	return p;
 }
 
