@@ -478,7 +478,7 @@ add_maps(BlockShapes *out, Graph *g, Arena *scratch, const Rows *r, const bool *
 	if (r->lanes_by_row)
 		add(out, TIR_WARP, group, 1)->short_axis = true;
 	add(out, MAP_THREADS, group, map_lanes(g, scratch, r, group, computed, turns))->resident = turns;
-	add(out, MAP_THREADS, 1, map_lanes(g, scratch, r, 1, computed, turns) / 2)->resident = turns;
+	add(out, 2 * MAP_THREADS, 1, map_lanes(g, scratch, r, 1, computed, turns) / 2)->resident = turns;
 }
 
 BlockShapes

@@ -124,11 +124,12 @@ rows_go_to(RowBuild *b, ValId row, unsigned naxis)
 	}
 }
 
-/* Whether strips are of one row, so that all tasks are. */
+/* Whether strips are of one row, so that all tasks are. Columns that are held take all registers: the assembler has a word
+ * too few where no row is looked for, and none where one is. */
 static bool
 is_one_row(const RowBuild *b)
 {
-	bool one = b->kernel->plan.threads > 0;
+	bool one = b->kernel->plan.threads > 0 && !b->kernel->plan.columns;
 	for (unsigned k = 0; k < rows_lane_axis(b); k++) {
 		const Expr *e = expr_get(b->l->g, b->r->extent[k]);
 		one = one && e->op == OP_CONST && e->imm.i == 1;
