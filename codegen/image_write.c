@@ -245,6 +245,17 @@ in_groups(const TirKernel *k, uint32_t b)
 	return false;
 }
 
+/* How buffer b has to lie for the kernel to run. */
+static uint32_t
+asked_of(const Kernel *k, uint32_t b)
+{
+	if (!k->aligned)
+		return IMG_ANYHOW;
+	if (k->plan.flat)
+		return IMG_ROW_MAJOR;
+	return in_groups(k->tir, b) ? IMG_GROUPS : IMG_ANYHOW;
+}
+
 static int64_t
 map_number(const TirKernel *k, ValId v)
 {
@@ -306,7 +317,7 @@ put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 	x->room = k->room;
 	for (uint32_t b = 0; b < k->buffer.n; b++) {
 		ImageBind bind = bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b % handed].dtype);
-		bind.group = !k->aligned ? IMG_ANYHOW : k->plan.flat ? IMG_ROW_MAJOR : in_groups(k->tir, b % handed) ? IMG_GROUPS : IMG_ANYHOW;
+		bind.group = asked_of(k, b % handed);
 		vec_push(w->arena, &w->bind, bind);
 	}
 	for (uint32_t s = 0; s < k->scalar.n; s++)

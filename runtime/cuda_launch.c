@@ -68,6 +68,8 @@ is_aligned(const texo_kernel *k, const ImageBind *bind, const void *at, const Ex
 		return true;
 	if ((uintptr_t)at % GROUP_BYTES)
 		return false;
+	if (bind->kind != IMG_BIND_PARAM && bind->kind != IMG_BIND_TENSOR)
+		return true; /* no tensor's: one row, in the workspace */
 	if (bind->group == IMG_ROW_MAJOR)
 		return bind->kind == IMG_BIND_TENSOR || is_row_major(&k->frame.arg[bind->a], im->param[k->graph->param0 + bind->a].rank);
 	if (bind->kind == IMG_BIND_TENSOR) {

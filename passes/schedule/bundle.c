@@ -85,7 +85,7 @@ unit_at(const Program *p, uint32_t first, Unit *u)
 		if (kernel->plan.short_axis)
 			continue;
 		if (aligned && kernel->aligned && p->kernel.at[u->aligned].plan.flat)
-			continue; /* which it is for all that lie as they mostly do */
+			continue; /* the flat form is the bundle's; where tensors are not row-major, members run on their own */
 		*(kernel->aligned ? &u->aligned : &u->any) = k;
 		aligned += kernel->aligned;
 		any += !kernel->aligned;

@@ -13,7 +13,7 @@
  * A value is held from where it stands to its last use, one that a loop finds from outside to the loop's end; what is made
  * of one value alone, such as a cast, stands where it is first used; a constant that accesses add to an index is theirs; an
  * index that a loop finds from outside, and has another use for, has a product with each stride beside it. A quotient of 64
- * bits is called, with DIVISION words for itself. Masks have predicates, but those that are loaded are too many. The
+ * bits is code of its own, with DIVISION words beside it. Masks have predicates, but those that are loaded are too many. The
  * assembler finds a better order still, by which SPARED words more than the share fit. It finds none where values have 64
  * bits: they lie in pairs, and what is computed with them is as wide, for which a quarter more is counted. */
 #include "passes/tile/tile.h"
@@ -111,7 +111,7 @@ note_use(Held *h, ValId v, uint32_t region, uint32_t place)
 			note_use(h, tir_arg(h->k, v, n), h->home[v], place);
 }
 
-/* Whether v is a quotient or rest of 64 bits, other than by a power of two: code that is called, with registers of its own. */
+/* Whether v is a quotient or rest of 64 bits, other than by a constant: code of its own, with registers of its own. */
 static bool
 divides(const Held *h, ValId v)
 {
