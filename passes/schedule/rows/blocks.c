@@ -23,6 +23,7 @@
 /* A thread has HELD_WORDS registers of 32 bits for what its lanes hold, and as many to compute with. */
 enum {
 	GROUP_BYTES = 16,
+	ALONE_BYTES = 4, /* of elements of which none are side by side: lanes have a word each */
 	HELD_LANES = 32,
 	HELD_WORDS = 64,
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
@@ -92,7 +93,7 @@ lane_access_group(const LaneAccess *a)
 static unsigned
 group_of(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, uint32_t also)
 {
-	LaneAccess along = {.g = g, .scratch = scratch, .rows = r, .lanes = lanes, .also = also, .widest = 1};
+	LaneAccess along = {.g = g, .scratch = scratch, .rows = r, .lanes = lanes, .also = also};
 	for (unsigned m = 0; m < r->nmember; m++) {
 		const RowMember *x = &r->member[m];
 		unsigned bytes = dtype_info[g->tensor.at[x->t].dtype].bits / 8u;
@@ -101,6 +102,7 @@ group_of(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, uint32_t
 		if (x->stored && !seldom && (x->is_row || r->lanes_by_row) && bytes > along.widest)
 			along.widest = bytes;
 	}
+	along.widest = along.widest ? along.widest : ALONE_BYTES;
 	return lane_access_group(&along);
 }
 
@@ -481,6 +483,16 @@ add_maps(BlockShapes *out, Graph *g, Arena *scratch, const Rows *r, const bool *
 	add(out, 2 * MAP_THREADS, 1, map_lanes(g, scratch, r, 1, computed, turns) / 2)->resident = turns;
 }
 
+/* Whether terms that are folded have a condition each. */
+static bool
+has_guards(const Graph *g, const Rows *r)
+{
+	bool any = false;
+	for (unsigned m = 0; m < r->nmember; m++)
+		any |= rows_is_folded(&r->member[m]) && !expr_is_true(g, r->member[m].node.guard);
+	return any;
+}
+
 BlockShapes
 block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty)
 {
@@ -522,8 +534,10 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 		add_scans(&out, g, scratch, o, r, group, words, known);
 		return out;
 	}
-	unsigned threads = !loops ? COLUMN_THREADS : turns ? 256 : 512, each = loops ? LOOP_LANES / computed / (r->across ? 2 : 1) : 1;
+	unsigned halves = r->across || (turns && computed > 1) ? 2 : 1; /* wide values wait for their turns in many registers */
+	unsigned threads = !loops ? COLUMN_THREADS : turns ? 256 : 512, each = loops ? LOOP_LANES / computed / halves : 1;
 	unsigned columns = r->tmpl == TMPL_COLRED ? 2 * held_threads() / COLUMN_THREADS : 0; /* registers for rows on their way */
+	columns -= has_guards(g, r) ? columns / 4 : 0; /* and for which of them there are */
 	columns = joins_parts(g, scratch, r) ? columns / 4 : columns;
 	if (group > 1)
 		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || apart || !stores_row(r) : columns);
