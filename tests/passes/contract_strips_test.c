@@ -167,7 +167,7 @@ products_are_right(void **state)
 
 /* Where there are no roles, in fewer threads. */
 static void
-products_without_roles_are_right(void **state)
+many_products_without_roles_are_right(void **state)
 {
 	(void)state;
 	for (unsigned n = 0; n < sizeof products / sizeof *products; n += 3) {
@@ -179,11 +179,12 @@ products_without_roles_are_right(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
-		cmocka_unit_test_setup_teardown(products_without_roles_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(many_products_without_roles_are_right, case_setup, case_teardown),
 	};
+	case_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

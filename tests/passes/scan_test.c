@@ -170,7 +170,7 @@ test_blocks(void **state)
 /* Rows that are held, whole vectors and not, from both ends, of each number of threads; with what is folded of them. And, as
  * tasks are worth few terms, rows that are gone through though they would fit. */
 static void
-test_held(void **state)
+many_held(void **state)
 {
 	(void)state;
 	static const Prefix all[] = {
@@ -307,13 +307,12 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_forms, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_sizes, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
-		cmocka_unit_test_setup_teardown(test_held, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(many_held, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_posts, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_around, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),
 	};
-	if (argc > 1)
-		cmocka_set_test_filter(argv[1]);
+	case_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

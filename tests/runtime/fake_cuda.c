@@ -3,17 +3,21 @@
  * what they are, FAKE_CUDA_NAME their name, FAKE_CUDA_PROCESSORS how many each has, FAKE_CUDA_CUBINS=1 that they take machine code (=only: and nothing else), and
  * FAKE_CUDA_FAIL=CALL:RESULT makes a call fail. FAKE_CUDA_DUMP is a folder for the texts of modules, by
  * their first entry. */
+#define _GNU_SOURCE /* memfd_create */
 #include "tests/runtime/fake_cuda.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
 enum { BAD = 1, NO_MEMORY = 2, NO_DEVICE = 101, NO_IMAGE = 200, NO_CONTEXT = 201, BAD_PTX = 218, NOT_FOUND = 500 };
 enum { LEAST_STICKY = 700, MAX_ALIVE = 1024, NAME = 128 };
+enum { PIECE = 2 << 20, LARGE = 32 * PIECE };
 
 typedef struct {
 	char *text; /* NULL: machine code, which has whatever is asked for */
@@ -31,6 +35,7 @@ typedef struct {
 static FakeCuda fake = {.devices = 1, .major = 9, .processors = 132, .version = 13000};
 static uintptr_t memory[MAX_ALIVE];
 static size_t memory_bytes[MAX_ALIVE];
+static int memory_byte[MAX_ALIVE]; /* what all of a large one is; -1: nothing alike */
 static Function function[MAX_ALIVE];
 static unsigned nfunction;
 static char context;
@@ -489,6 +494,56 @@ is_inside(uint64_t at, size_t bytes)
 	return k >= 0 && bytes <= memory[k] + memory_bytes[k] - at;
 }
 
+static void *
+reserve(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+static bool
+is_whole(int k, uint64_t at, size_t bytes)
+{
+	return k >= 0 && memory[k] == at && memory_bytes[k] == bytes;
+}
+
+static void
+changed(uint64_t at)
+{
+	int k = slot_of(at);
+	if (k >= 0)
+		memory_byte[k] = -1;
+}
+
+/* memset; but large memories, of which benches have GiBs, are one piece many times until they are written. */
+static void
+fill(uint64_t at, unsigned char byte, size_t bytes)
+{
+	int k = slot_of(at), fd = -1;
+	char *to = (char *)(uintptr_t)at;
+	bool large = bytes >= LARGE && is_whole(k, at, bytes);
+	changed(at);
+	if (large)
+		fd = memfd_create("fake_cuda", 0);
+	size_t done = 0;
+	void *piece = fd >= 0 && ftruncate(fd, PIECE) == 0 ? mmap(NULL, PIECE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+	if (piece != MAP_FAILED) {
+		memset(piece, byte, PIECE);
+		munmap(piece, PIECE);
+		for (size_t n; done < bytes; done += n) {
+			n = bytes - done < PIECE ? bytes - done : PIECE;
+			if (mmap(to + done, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == MAP_FAILED)
+				break;
+		}
+	}
+	if (fd >= 0)
+		close(fd);
+	if (large)
+		memory_byte[k] = byte;
+	if (done < bytes)
+		memset(to + done, byte, bytes - done);
+}
+
 static int
 allocate(uint64_t *at, size_t bytes)
 {
@@ -497,12 +552,14 @@ allocate(uint64_t *at, size_t bytes)
 	for (int k = 0; k < MAX_ALIVE; k++) {
 		if (memory[k])
 			continue;
-		void *p = NULL;
-		if (posix_memalign(&p, 512, bytes) != 0)
+		void *p = bytes < LARGE ? NULL : reserve(bytes);
+		if (bytes < LARGE && posix_memalign(&p, 512, bytes) != 0)
+			p = NULL;
+		if (!p)
 			return NO_MEMORY;
-		memset(p, 0xa5, bytes);
 		memory[k] = (uintptr_t)p;
 		memory_bytes[k] = bytes;
+		fill(memory[k], 0xa5, bytes);
 		fake.allocations++;
 		*at = memory[k];
 		return 0;
@@ -516,7 +573,10 @@ release(uint64_t at, int result)
 	int k = slot_of(at);
 	if (k < 0 || memory[k] != at)
 		return misused(BAD);
-	free((void *)memory[k]);
+	if (memory_bytes[k] < LARGE)
+		free((void *)memory[k]);
+	else
+		munmap((void *)memory[k], memory_bytes[k]);
 	memory[k] = 0;
 	fake.allocations--;
 	return result;
@@ -563,6 +623,7 @@ cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t bytes)
 	BEGIN();
 	if (!fake.pushed || !is_inside(to, bytes))
 		return misused(BAD);
+	changed(to);
 	memcpy((void *)(uintptr_t)to, from, bytes);
 	return 0;
 }
@@ -586,7 +647,7 @@ cuMemsetD8Async(uint64_t at, unsigned char byte, size_t bytes, void *stream)
 	(void)stream;
 	if (!fake.pushed || !is_inside(at, bytes))
 		return misused(BAD);
-	memset((void *)(uintptr_t)at, byte, bytes);
+	fill(at, byte, bytes);
 	fake.cleared = (uintptr_t)at;
 	return 0;
 }
@@ -599,6 +660,12 @@ cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void *stream)
 	(void)stream;
 	if (!fake.pushed || !is_inside(to, bytes) || !is_inside(from, bytes))
 		return misused(BAD);
+	int source = slot_of(from);
+	if (is_whole(source, from, bytes) && bytes >= LARGE && memory_byte[source] >= 0) {
+		fill(to, (unsigned char)memory_byte[source], bytes);
+		return 0;
+	}
+	changed(to);
 	memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
 	return 0;
 }
@@ -677,7 +744,7 @@ cuLaunchKernel(void *f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsi
 	fake.threads = bx;
 	fake.shared = shared;
 	if (fake.fault) { /* the status words are cleared just before, and lie in the memory that is */
-		memset((void *)fake.cleared, 0, sizeof(uint64_t));
+		fill(fake.cleared, 0, sizeof(uint64_t));
 		*(unsigned char *)fake.cleared = 1;
 		fake.fault = 0;
 	}
