@@ -35,7 +35,7 @@ typedef struct {
 	uint16_t unroll;
 	uint16_t threads, group; /* of a block, which takes a task together; lanes side by side of a thread. 0: no block */
 	uint16_t cluster;       /* of so many such blocks; 0: one */
-	uint16_t columns;       /* COLRED, held: lanes are rows of so many columns; 0: a row of columns */
+	uint16_t columns;       /* COLRED, held, or MAP by tiles: lanes are rows of so many columns; 0: a row of columns */
 	uint16_t resident;      /* as TirKernel has it */
 	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
 	bool short_axis;        /* the axis along the lanes does */

@@ -29,6 +29,7 @@ enum {
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
 	MAP_LANES = 16, MAP_BYTES = 128, /* of a thread, and what it reads at once of them */
 	MAP_THREADS = 128,
+	TILE_THREADS = 128,
 	LOOP_LANES = 8,
 	BUSY_UNITS = 160, /* of op_cost.h, for one lane: they take much longer than its bytes, from wherever */
 	BUSY_WARPS = 16, /* of a multiprocessor: as many as keep it busy */
@@ -505,9 +506,11 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	bool turns = apart_turns(g, scratch, r, along), apart = apart_words(g, scratch, r, along) > 0;
 	if (!ends_are_multiples(g, scratch, r, group, &cond))
 		group = 1;
-	if (r->ntile) { /* a warp a tile: it waits for no other */
-		ExprId whole = 0;
+	if (r->ntile) { /* four warps a tile of many bytes; a warp a tile: it waits for no other */
+		ExprId large = 0, whole = 0;
 		unsigned v = r->tile_group;
+		if (r->large_side && ends_are_multiples(g, scratch, r, r->large_group, &large))
+			add(&out, TILE_THREADS, r->large_group, r->large_group)->columns = r->large_side;
 		if (v > 1 && ends_are_multiples(g, scratch, r, v, &whole))
 			add(&out, TIR_WARP, v, v);
 		add(&out, TIR_WARP, 1, v);
@@ -689,6 +692,14 @@ suits_columns(Graph *g, const Rows *r, const KernelPlan *p)
 	return cond;
 }
 
+/* Whether there is a whole tile. */
+static ExprId
+suits_tiles(Graph *g, const Rows *r, const KernelPlan *p)
+{
+	ExprId side = expr_int(g, DT_I64, p->columns);
+	return expr_binary(g, OP_AND, expr_binary(g, OP_LE, side, r->extent[r->nrow - 1]), expr_binary(g, OP_LE, side, r->extent[r->block - 1]));
+}
+
 ExprId
 block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask)
 {
@@ -714,7 +725,7 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 	if (p->posts)
 		cond = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r));
 	if (p->columns)
-		cond = suits_columns(g, r, p);
+		cond = r->ntile ? suits_tiles(g, r, p) : suits_columns(g, r, p);
 	if (p->once) {
 		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
 		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;

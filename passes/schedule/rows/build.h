@@ -173,8 +173,8 @@ bool rows_may_be_near(const RowBuild *b, unsigned phase);
 void rows_run_near(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, unsigned copies, ValId outer);
 
 /* --- columns that are held (columns.c) --- */
-/* The lanes whose columns are before `end`, which all phases mask. */
-ValId rows_columns_there(RowBuild *b, ValId end);
+/* The lanes whose columns, of those from `begin` on, are before `end`. */
+ValId rows_columns_of(RowBuild *b, ValId begin, ValId end);
 /* A phase's one loop, as one vector of all rows. */
 void rows_run_columns(RowBuild *b, unsigned phase);
 /* Those lanes that store what a column has one of. */

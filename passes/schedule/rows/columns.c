@@ -17,11 +17,11 @@ places(RowBuild *b, DType t)
 }
 
 ValId
-rows_columns_there(RowBuild *b, ValId end)
+rows_columns_of(RowBuild *b, ValId begin, ValId end)
 {
 	TirKernel *k = b->l->tir;
 	ValId column = tir_binary(k, OP_IMOD, places(b, DT_I32), tir_int(k, DT_I32, k->columns));
-	ValId there = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, end, b->base), rows_int(b, k->columns));
+	ValId there = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, end, begin), rows_int(b, k->columns));
 	return tir_binary(k, OP_LT, column, tir_cast(k, DT_I32, there));
 }
 

@@ -41,7 +41,7 @@ rows_deliver(RowBuild *b, RowMember *m, PointVal v)
 	arg->value[l->copy] = v;
 	member_point(b, m, p);
 	ValId mask = l->mask;
-	if (b->kernel->plan.columns && !m->is_row)
+	if (b->kernel->plan.columns && !b->r->ntile && !m->is_row)
 		l->mask = rows_first_row(b);
 	if (m->stored)
 		point_store(l, m->t, v, p, member_lane(b, m));

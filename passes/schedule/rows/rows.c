@@ -186,7 +186,7 @@ run_strip(RowBuild *b, ValId begin, ValId end)
 			rows_run_tile(b, begin, end);
 			return;
 		}
-		l->mask = b->kernel->plan.columns ? rows_columns_there(b, end) : point_block_mask(l, begin, end);
+		l->mask = b->kernel->plan.columns ? rows_columns_of(b, begin, end) : point_block_mask(l, begin, end);
 		if (b->r->nkept)
 			rows_load_kept(b);
 		run_rows(b, 1);
@@ -375,7 +375,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		kernel->tir->cluster = plan->cluster;
 		kernel->tir->columns = plan->columns;
 		kernel->tir->resident = plan->resident;
-		kernel->tir->tight = plan->columns > 0;
+		kernel->tir->tight = plan->columns && !r->ntile;
 	}
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};

@@ -81,6 +81,7 @@ typedef struct {
 	uint8_t block;               /* MAP: 1 + the row axis of which a task takes several values, or 0 */
 	uint8_t ntile, tile_group;   /* with it: reads across the lanes that go through shared memory, or are turned in */
 	ExprId tile[ROWS_MAX_TILES]; /* registers; how many lanes side by side a thread of a block then has */
+	uint8_t large_side, large_group; /* the side of a large tile, 0: none; and the same of those that have one */
 	uint8_t nkept;               /* of blocks of threads: reads that the blocked axis' values share, or, with tiles, */
 	ExprId kept[ROWS_MAX_KEPT];  /* other reads: they come before the stores of several of its values */
 	bool less_kept;              /* no more bits of an element than are read beside them */
