@@ -380,13 +380,13 @@ descriptor(Lower *l, const TirChannel *c, unsigned part, uint32_t base, Val n, V
 }
 
 /* From one instruction's terms to the next one's; from 64 rows to the next ones. In units. */
-static uint64_t
+static unsigned
 term_step(const TirPart *p)
 {
 	return p->turned ? TIR_MMA_TERMS * SPAN / UNIT : TIR_MMA_TERMS * 2 / UNIT;
 }
 
-static uint64_t
+static unsigned
 row_step(const TirPart *p)
 {
 	return p->turned ? SPAN * TIR_PART_TERMS / UNIT : TIR_MMA_ROWS * SPAN / UNIT;
@@ -397,6 +397,7 @@ typedef struct {
 	const TirPart *a, *b; /* a: NULL: what is kept */
 	unsigned columns, bank, first, kept; /* columns: of all of b's parts */
 	Val da, db, more;
+	unsigned further_a, further_b; /* from da, and from db, in units: added in the instruction's text */
 } Step;
 
 static void
@@ -406,21 +407,31 @@ multiply(Lower *l, const Step *x)
 	const char *type = dtype_info[x->b->dtype].text;
 	unsigned arg = x->a ? 1 : 0;
 	text_init(&code, l->arena);
-	text_printf(&code, "{ .reg .pred p; setp.ne.b32 p, $%u, 0; wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", arg + 1, x->columns, type, type);
+	text_printf(&code, "{ .reg .pred p; .reg .b64 a, b; add.u64 b, $%u, %u; ", arg, x->further_b);
+	if (x->a)
+		text_printf(&code, "add.u64 a, $0, %u; ", x->further_a);
+	text_printf(&code, "setp.ne.b32 p, $%u, 0; wgmma.mma_async.sync.aligned.m64n%uk16.f32.%s.%s {", arg + 1, x->columns, type, type);
 	for (unsigned n = 0; n < x->columns / 2u; n++)
 		text_printf(&code, "%s%s%u", n ? ", " : "", bank_name(x->bank), x->first + n);
 	if (x->a)
-		text_printf(&code, "}, $0, $1, p, 1, 1, %d, %d; }", x->a->turned, x->b->turned);
+		text_printf(&code, "}, a, b, p, 1, 1, %d, %d; }", x->a->turned, x->b->turned);
 	else
-		text_printf(&code, "}, {kept%u, kept%u, kept%u, kept%u}, $0, p, 1, 1, %d; }", x->kept, x->kept + 1, x->kept + 2, x->kept + 3, x->b->turned);
+		text_printf(&code, "}, {kept%u, kept%u, kept%u, kept%u}, b, p, 1, 1, %d; }", x->kept, x->kept + 1, x->kept + 2, x->kept + 3, x->b->turned);
 	Val all[3] = {x->da, x->db, x->more};
 	lower_assembly(l, NULL, text_get(&code), x->a ? "l,l,r" : "l,r", all + 1 - arg, 2 + arg);
 }
 
-static Val
-further(Lower *l, Val descriptor, uint64_t by)
+/* Of factors that come apart one stays for a whole loop, and what is added to its descriptor would wait in registers for its
+ * turn: so the instructions add it. Those of one fill are made anew with each. */
+static void
+go_further(Lower *l, Step *x, bool apart, unsigned a, unsigned b)
 {
-	return LLVMBuildAdd(l->b, descriptor, LLVMConstInt(lower_i64(l), by, 0), "");
+	x->further_a = apart ? a : 0;
+	x->further_b = apart ? b : 0;
+	if (x->da && !apart)
+		x->da = LLVMBuildAdd(l->b, x->da, LLVMConstInt(lower_i64(l), a, 0), "");
+	if (!apart)
+		x->db = LLVMBuildAdd(l->b, x->db, LLVMConstInt(lower_i64(l), b, 0), "");
 }
 
 static void
@@ -429,20 +440,24 @@ build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
 	const TirChannel *c = &l->k->channel.at[p.channel], *other = &l->k->channel.at[p.other];
 	Step x = {.a = p.kept ? NULL : &c->part[p.a], .b = &other->part[p.b], .columns = p.nb * other->part[p.b].rows, .bank = p.bank};
 	unsigned repeats = p.kept ? 1 : x.a->rows / (TIR_MMA_ROWS * l->roles->shares);
-	Val own = NULL, da = NULL, db = descriptor(l, other, p.b, slots_at(l->k, p.other), m, NULL);
+	Val own = NULL, da, db;
 	if (!p.kept && l->roles->shares > 1)
 		own = LLVMBuildMul(l->b, l->roles->group, number(l, repeats * row_step(x.a) * UNIT), "");
-	if (!p.kept)
-		da = descriptor(l, c, p.a, slots_at(l->k, p.channel), n, own);
+	db = descriptor(l, other, p.b, slots_at(l->k, p.other), m, NULL);
+	da = p.kept ? NULL : descriptor(l, c, p.a, slots_at(l->k, p.channel), n, own);
 	more = LLVMBuildZExt(l->b, more, i32(l), "");
-	uint64_t part_units = p.kept ? 0 : tir_part_bytes(x.a) / UNIT;
+	unsigned units_a = p.kept ? 0 : tir_part_bytes(x.a) / UNIT, units_b = tir_part_bytes(x.b) / UNIT;
+	const unsigned steps = TIR_PART_TERMS / TIR_MMA_TERMS;
 	lower_assembly(l, NULL, "wgmma.fence.sync.aligned;", "", NULL, 0);
-	for (unsigned t = 0; t < TIR_PART_TERMS / (unsigned)TIR_MMA_TERMS; t++)
+	for (unsigned t = 0; t < steps * p.nterms; t++)
 		for (unsigned i = 0; i < p.na * repeats; i++) {
 			x.first = i * (x.columns / 2);
 			x.kept = (p.a * TIR_PART_TERMS + t * TIR_MMA_TERMS) / 4;
-			x.da = da ? further(l, da, t * term_step(x.a) + i / repeats * part_units + i % repeats * row_step(x.a)) : NULL;
-			x.db = further(l, db, t * term_step(x.b));
+			x.da = da;
+			x.db = db;
+			go_further(l, &x, p.kept || p.channel != p.other,
+			           p.kept ? 0 : t % steps * term_step(x.a) + (i / repeats + t / steps) * units_a + i % repeats * row_step(x.a),
+			           t % steps * term_step(x.b) + t / steps * units_b);
 			x.more = t ? number(l, 1) : more;
 			multiply(l, &x);
 		}

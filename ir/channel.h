@@ -44,7 +44,8 @@
  *            group's own 64, its terms those from TIR_PART_TERMS * piece on; n means nothing. With | TIR_PRODUCT_ROWS(k) the
  *            first factor is the k parts from a on, of one shape: of each the group has its share, and the accumulator has
  *            these rows one after another. With | TIR_PRODUCT_COLUMNS(k) the second one is the k parts from b on, of one
- *            shape, and the accumulator has their columns side by side
+ *            shape, and the accumulator has their columns side by side. With | TIR_PRODUCT_TERMS(k) either factor is k parts, or
+ *            what is kept of k pieces, one's terms behind the other's: one product all the same
  *   KEEP     two f32; imm = TIR_KEEP(k, dtype): rounded to bf16 or f16, elements 2 k and 2 k + 1 of those that the thread has
  *            of a kept factor, as if it were an accumulator's, while no product reads it
  *   SETTLE   imm = k: waits until at most k of the group's products go on
@@ -107,18 +108,20 @@ tir_roles(int64_t imm)
 #define TIR_PRODUCT_KEPT(piece, other, b, bank) (TIR_PRODUCT(other, piece, other, b, bank) | INT64_C(1) << 40)
 #define TIR_PRODUCT_ROWS(k) ((int64_t)((k) - 1) << 41)
 #define TIR_PRODUCT_COLUMNS(k) ((int64_t)((k) - 1) << 43)
+#define TIR_PRODUCT_TERMS(k) ((int64_t)((k) - 1) << 45)
 #define TIR_KEEP(k, dtype) ((int64_t)(k) | (int64_t)(dtype) << 16)
 #define TIR_PIECE(k, bank) ((int64_t)(k) | (int64_t)(bank) << 16)
 typedef struct {
 	unsigned channel, a, other, b, bank; /* a: of what is kept, the piece */
 	bool kept;
 	unsigned na, nb; /* parts of either factor */
+	unsigned nterms; /* parts of both, along the terms */
 } TirProduct;
 static inline TirProduct
 tir_product(int64_t imm)
 {
 	return (TirProduct){imm & 0xff, imm >> 8 & 0xff, imm >> 24 & 0xff, imm >> 16 & 0xff, imm >> 32 & 0xff, (imm >> 40 & 1) != 0,
-	                    1 + (imm >> 41 & 3), 1 + (imm >> 43 & 3)};
+	                    1 + (imm >> 41 & 3), 1 + (imm >> 43 & 3), 1 + (imm >> 45 & 3)};
 }
 /* The same of an MMA. */
 static inline TirProduct

@@ -44,7 +44,7 @@ tir_kept_terms(const TirKernel *k)
 	unsigned most = 0;
 	TirProduct x;
 	for (ValId v = 1; v < k->inst.n; v++)
-		if (product_of(tir_inst(k, v), &x) && x.kept && (x.a + 1) * TIR_PART_TERMS > most)
-			most = (x.a + 1) * TIR_PART_TERMS;
+		if (product_of(tir_inst(k, v), &x) && x.kept && (x.a + x.nterms) * TIR_PART_TERMS > most)
+			most = (x.a + x.nterms) * TIR_PART_TERMS;
 	return most;
 }

@@ -281,8 +281,9 @@ run_product(Roles *r, Strand *d, const Step *s, TirProduct p, int64_t n, int64_t
 	d->flying[d->nflying].n[1] = m;
 	d->flying[d->nflying].bank = p.bank;
 	d->flying[d->nflying++].kept = p.kept;
-	for (unsigned k = 0; k < p.nb; k++)
-		multiply_parts(r, d, p, n, second->part[m % second->c->slots][p.b + k], k * second->c->part[p.b].rows, more);
+	for (unsigned t = 0; t < p.nterms; t++, p.a++, p.b++)
+		for (unsigned k = 0; k < p.nb; k++)
+			multiply_parts(r, d, p, n, second->part[m % second->c->slots][p.b + k], k * second->c->part[p.b].rows, more || t);
 	return true;
 }
 

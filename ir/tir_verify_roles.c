@@ -192,8 +192,10 @@ check_product(Check *x, ValId v)
 	const TirPart *b = &other->part[p.b];
 	NEED(p.kept || c->part[p.a].dtype == b->dtype, "of two types");
 	NEED((p.kept ? p.na == 1 : has_parts(c, p.a, p.na)) && has_parts(other, p.b, p.nb), "of parts that are no factor together");
+	NEED(p.nterms == 1 || (p.na == 1 && p.nb == 1 && (p.kept || has_parts(c, p.a, p.nterms)) && has_parts(other, p.b, p.nterms)),
+	     "of parts that have no terms together");
 	NEED(p.nb * b->rows <= TIR_MAX_PART_ROWS, "of %u columns", p.nb * b->rows);
-	NEED(!p.kept || (p.a + 1) * TIR_PART_TERMS <= TIR_MAX_KEPT, "so many terms are not kept");
+	NEED(!p.kept || (p.a + p.nterms) * TIR_PART_TERMS <= TIR_MAX_KEPT, "so many terms are not kept");
 	unsigned rows = p.kept ? (unsigned)TIR_MMA_ROWS * x->roles.shares : c->part[p.a].rows;
 	NEED(rows % (TIR_MMA_ROWS * x->roles.shares) == 0, "%u rows are not shared by %u groups", rows, x->roles.shares);
 	for (unsigned n = 0; n < (plain ? 1u : 2u); n++)

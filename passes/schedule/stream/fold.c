@@ -207,6 +207,12 @@ stream_power(StreamBuild *b, unsigned score)
 	return expr_make(b->l.g, OP_IVAR, DT_F32, STREAM_POWER + score, 0, NULL, 0);
 }
 
+ExprId
+stream_move(StreamBuild *b, unsigned score)
+{
+	return expr_make(b->l.g, OP_IVAR, DT_F32, STREAM_MOVE + score, 0, NULL, 0);
+}
+
 static void
 place_kept(StreamBuild *b, ValId c, unsigned v)
 {
@@ -369,6 +375,9 @@ stream_place_move(StreamBuild *b, unsigned v, ValId column)
 	stream_place_state(b, b->old, v, column);
 	stream_place_anchors(b, ANCHOR_OLD, b->anchor_old, v);
 	stream_place_anchors(b, ANCHOR_NEW, b->anchor_new, v);
+	for (unsigned n = 0; n < b->s->nscore; n++)
+		if (b->move[n][v])
+			point_place(&b->l, stream_move(b, n), b->move[n][v]);
 }
 
 void

@@ -376,17 +376,16 @@ static void
 multiply_keys(StreamRoles *x, ValId queries, ValId keys)
 {
 	TirKernel *k = x->s.b.l.tir;
-	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
-		tir_emit(k, OP_PRODUCT, (TirType){0}, TIR_PRODUCT(QUERIES, n, KEYS, n, SCORES), (ValId[]){queries, keys, tir_int(k, DT_BOOL, n > 0)}, 3);
+	int64_t imm = TIR_PRODUCT(QUERIES, 0, KEYS, 0, SCORES) | TIR_PRODUCT_TERMS(x->terms / TIR_PART_TERMS);
+	tir_emit(k, OP_PRODUCT, (TirType){0}, imm, (ValId[]){queries, keys, tir_int(k, DT_BOOL, 0)}, 3);
 }
 
 static void
-multiply_values(StreamRoles *x, ValId values, ValId more)
+multiply_values(StreamRoles *x, ValId values)
 {
 	TirKernel *k = x->s.b.l.tir;
-	for (unsigned n = 0; n * TIR_PART_TERMS < x->elements; n++)
-		tir_emit(k, OP_PRODUCT, (TirType){0}, TIR_PRODUCT_KEPT(n, VALUES, n, COLUMNS),
-		         (ValId[]){values, values, n ? tir_int(k, DT_BOOL, 1) : more}, 3);
+	int64_t imm = TIR_PRODUCT_KEPT(0, VALUES, 0, COLUMNS) | TIR_PRODUCT_TERMS(x->elements / TIR_PART_TERMS);
+	tir_emit(k, OP_PRODUCT, (TirType){0}, imm, (ValId[]){values, values, tir_int(k, DT_BOOL, 1)}, 3);
 }
 
 enum { FOLDED = MAX_ACCS * STREAM_MAX_VECTORS + SLOTS_MAX + STREAM_MAX_VECTORS };
@@ -499,7 +498,7 @@ static void
 ask_columns(StreamRoles *x, ValId fill)
 {
 	wait(x, VALUES, fill);
-	multiply_values(x, fill, tir_int(x->s.b.l.tir, DT_BOOL, 1));
+	multiply_values(x, fill);
 }
 
 static void
@@ -564,7 +563,7 @@ ask_tile(StreamRoles *x, ValId queries, ValId fill, ValId next)
 	if (x->columns)
 		ask_columns(x, fill);
 	turn(x, true);
-	take_scores(x, next, x->columns ? x->elements / TIR_PART_TERMS : 0);
+	take_scores(x, next, x->columns ? 1 : 0);
 }
 
 /* From the tile behind the last one on, each with the columns of the one before it on their way. */
@@ -619,6 +618,8 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 	if (x->columns)
 		keep_weights(x);
 	fold_others(x, queries, fill, last);
+	if (!x->pieces)
+		release(x, QUERIES, queries);
 	if (x->columns) {
 		ask_columns(x, *fill);
 		take_columns(x, *fill);
@@ -628,6 +629,8 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 	carry(x, carried, fill, false);
 	point_release(&b->l, mark);
 	tir_else(k, carried, n);
+	if (!x->pieces)
+		release(x, QUERIES, queries);
 	tir_end_if(k, before, n);
 	carry(x, before, fill, true);
 }
@@ -646,10 +649,9 @@ fold(StreamRoles *x)
 	if (!x->pieces)
 		wait(x, QUERIES, fill[1]);
 	fold_tiles(x, x->pieces ? 0 : fill[1], fill);
-	if (!x->pieces) {
-		release(x, QUERIES, fill[1]);
+	if (!x->pieces)
 		fill[1] = sr_op(x, OP_ADD, fill[1], sr_int(x, 1));
-	}
+	slots_lower(&x->s);
 	slots_join(&x->s);
 	stream_find_some(b);
 	sr_finish(x);

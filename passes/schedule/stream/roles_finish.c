@@ -77,7 +77,7 @@ stage_panel(StreamRoles *x, unsigned panel)
 		unsigned piece = panel * SR_PANEL / 2 + n;
 		ValId pair[2];
 		for (unsigned i = 0; i < 2; i++)
-			pair[i] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), TIR_PIECE(piece + i, 1), NULL, 0);
+			pair[i] = slots_lowered(&x->s, x->acc, tir_emit(k, OP_PIECE, tir_scalar(DT_F32), TIR_PIECE(piece + i, 1), NULL, 0));
 		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
 		unsigned down = tir_piece_row(piece, 0, x->columns), right = tir_piece_column(piece, 0, x->columns) % SR_PANEL;
 		const ValId at[2] = {sr_op(x, OP_ADD, row, sr_int(x, down)), sr_op(x, OP_ADD, column, sr_int(x, right))};

@@ -6,8 +6,17 @@
  *
  * A power e^(s - m) of few bits, of a score s that is a sum times a number c, and an extreme m of such, is 2^(sum (c l) - m l), l
  * = log2(e): a multiply-add where there were two products and a difference. That rounds c l, and m l, of magnitudes that a
- * sum's terms have; roles.c has why the bound of the sums covers it. */
+ * sum's terms have; roles.c has why the bound of the sums covers it.
+ *
+ * EX2, which targets have a unit for, makes results below 2^-126 0. Where nothing is done with powers but to add them up, one
+ * is the extreme's own, 1: a sum of theirs alone has no such bits. Weights of f16 have none either; of bf16 they go down to 2^-134,
+ * half its least step, so powers are made 2^LIFT times larger, a factor of the row that moves across the cast and the sums. What
+ * such sums move by when the extreme changes is then made of the same m l, before and after: all roundings of m l but the last one cancel.
+ * An m of nothing but -inf counts as -2^127, so that m l is a number; of scores whose m l is none, 2^127 and more, a sum is none. */
 #include "passes/schedule/stream/slots.h"
+
+#include <float.h>
+#include <math.h>
 
 #include "ir/bugs.h"
 #include "passes/expr_map.h"
@@ -101,6 +110,133 @@ name_powers(StreamSlots *x, Stream *s)
 	}
 }
 
+enum { LIFT = 8 };
+
+typedef struct {
+	const Graph *g;
+	ExprId power;
+	bool any;
+} Powers;
+
+static void
+note_own_power(void *user, ExprId e)
+{
+	Powers *p = user;
+	p->any |= e == p->power;
+}
+
+static bool
+has_power(StreamSlots *x, ExprId e, ExprId power)
+{
+	Powers p = {.power = power};
+	if (e)
+		expr_walk(x->b.l.g, x->b.l.scratch, e, note_own_power, &p);
+	return p.any;
+}
+
+/* Whether e is the power times what has no part of it; alone: the power itself. */
+static bool
+is_multiple_of(StreamSlots *x, ExprId e, ExprId power, bool alone)
+{
+	const Expr *p = expr_get(x->b.l.g, e);
+	if (e == power)
+		return true;
+	if (p->op != OP_MUL || alone)
+		return false;
+	ExprId a = expr_arg(x->b.l.g, e, 0), b = expr_arg(x->b.l.g, e, 1);
+	return (is_multiple_of(x, a, power, false) && !has_power(x, b, power)) || (is_multiple_of(x, b, power, false) && !has_power(x, a, power));
+}
+
+/* Whether a move multiplies the accumulator by what has no part of a state. */
+static bool
+moves_by_factor(StreamSlots *x, unsigned acc)
+{
+	const CascadePass *p = x->b.s->pass;
+	Graph *g = x->b.l.g;
+	bool used[MAX_ACCS] = {0};
+	Uses own = {.g = g, .used = used, .but = MAX_ACCS};
+	ExprId move = p->acc[acc].rebase, state = cascade_state(g, p, STATE_A, acc);
+	if (!move)
+		return true;
+	const Expr *m = expr_get(g, move);
+	if (m->op != OP_MUL)
+		return false;
+	for (unsigned k = 0; k < 2; k++)
+		if (expr_arg(g, move, k) == state) {
+			expr_walk(g, x->b.l.scratch, expr_arg(g, move, 1 - k), note_use, &own);
+			return !used[acc];
+		}
+	return false;
+}
+
+/* Whether the power's anchor is the greatest score, or of scores without end the least number. */
+static bool
+is_greatest(StreamSlots *x, unsigned anchor)
+{
+	const CascadePass *p = x->b.s->pass;
+	const Graph *g = x->b.l.g;
+	const Expr *v = expr_get(g, p->anchor[anchor].value);
+	const Expr *of = v->op == OP_MAX ? expr_get(g, expr_arg(g, p->anchor[anchor].value, 0)) : v;
+	if (v->op == OP_MAX && expr_get(g, expr_arg(g, p->anchor[anchor].value, 1))->imm.f > -(double)FLT_MAX)
+		return false;
+	return (v == of || v->op == OP_MAX) && of->op == OP_IVAR && p->acc[of->ref - STATE_A].monoid == MON_MAX;
+}
+
+typedef struct {
+	StreamBuild *b;
+	unsigned score, anchor;
+} Moves;
+
+static ExprId
+named_move(void *user, Graph *g, ExprId e)
+{
+	const Moves *m = user;
+	const Expr *p = expr_get(g, e), *arg = p->op == OP_EXP ? expr_get(g, expr_arg(g, e, 0)) : NULL;
+	if (!arg || arg->op != OP_SUB)
+		return e;
+	const Expr *from = expr_get(g, expr_arg(g, expr_arg(g, e, 0), 0)), *to = expr_get(g, expr_arg(g, expr_arg(g, e, 0), 1));
+	bool own = from->op == OP_IVAR && from->ref == ANCHOR_OLD + m->anchor && to->op == OP_IVAR && to->ref == ANCHOR_NEW + m->anchor;
+	return own ? stream_move(m->b, m->score) : e;
+}
+
+static void
+name_moves(StreamSlots *x, Stream *s, unsigned n)
+{
+	Graph *g = x->b.l.g;
+	Moves m = {&x->b, n, x->extreme[n]};
+	for (unsigned k = 0; k < s->pass->nacc; k++) {
+		ExprId *at[2] = {&s->c.pass[0].acc[k].rebase, &s->acc[k].factor};
+		for (unsigned i = 0; i < 2; i++) {
+			if (!*at[i])
+				continue;
+			*at[i] = expr_map(g, x->b.l.scratch, *at[i], named_move, &m);
+			point_declare(&x->b.l, *at[i]);
+		}
+	}
+}
+
+/* Powers of which only such sums are made. */
+static void
+find_plain(StreamSlots *x, Stream *s, unsigned n)
+{
+	ExprId power = stream_power(&x->b, n);
+	x->plain[n] = x->b.power[n] && is_greatest(x, x->extreme[n]);
+	for (unsigned k = 0; x->plain[n] && k < s->pass->nacc; k++) {
+		const StreamAcc *a = &s->acc[k];
+		ExprId term = a->wide ? a->weight : a->term;
+		if (!has_power(x, term, power))
+			continue;
+		x->plain[n] = s->pass->acc[k].monoid == MON_SUM && !x->joined[k] && !a->kept && moves_by_factor(x, k) &&
+		              is_multiple_of(x, term, power, !a->wide) && (!a->wide || !s->pass->acc[k].rebase || a->factor);
+		if (a->wide && s->factors != DT_F16)
+			x->lift[n] = LIFT;
+	}
+	if (x->plain[n])
+		name_moves(x, s, n);
+	else
+		x->lift[n] = 0;
+}
+
 /* An accumulator that moves together with others needs all of them as they are. */
 void
 slots_begin(StreamSlots *x, Stream *s)
@@ -127,6 +263,36 @@ slots_begin(StreamSlots *x, Stream *s)
 	for (unsigned k = 0; k < p->nacc; k++)
 		x->score_of[k] = x->reciprocal && x->joined[k] ? stream_extreme_of(&x->b, k, x->least, x->most) : -1;
 	name_powers(x, s);
+	for (unsigned n = 0; n < s->nscore; n++)
+		find_plain(x, s, n);
+}
+
+/* By how many powers of 2 the accumulator is larger than what it stands for. */
+static double
+lift_of(StreamSlots *x, unsigned acc)
+{
+	const StreamAcc *a = &x->b.s->acc[acc];
+	for (unsigned n = 0; n < x->b.s->nscore; n++)
+		if (x->lift[n] > 0 && has_power(x, a->wide ? a->weight : a->term, stream_power(&x->b, n)))
+			return x->lift[n];
+	return 0;
+}
+
+ValId
+slots_lowered(StreamSlots *x, unsigned acc, ValId sum)
+{
+	TirKernel *k = x->b.l.tir;
+	double lift = lift_of(x, acc);
+	return lift > 0 ? tir_binary(k, OP_MUL, sum, tir_float(k, DT_F32, ldexp(1, -(int)lift))) : sum;
+}
+
+void
+slots_lower(StreamSlots *x)
+{
+	StreamBuild *b = &x->b;
+	for (unsigned k = 0; k < b->s->pass->nacc; k++)
+		for (unsigned v = 0; !b->s->acc[k].wide && v < b->vectors; v++)
+			b->run[k][v] = slots_lowered(x, k, b->run[k][v]);
 }
 
 static ValId
@@ -185,7 +351,7 @@ slots_enter(StreamSlots *x, ValId from)
 typedef struct {
 	StreamSlots *x;
 	unsigned stage;
-	ValId by[STREAM_MAX_SCORES], from[STREAM_MAX_SCORES][STREAM_MAX_VECTORS]; /* of powers: half of c l, and of m l */
+	ValId by[STREAM_MAX_SCORES], from[STREAM_MAX_SCORES][STREAM_MAX_VECTORS]; /* of powers: c l, and m l less its lift; not plain: half of both */
 	ValId sum[STREAM_MAX_SCORES][SLOTS_MAX], score[STREAM_MAX_SCORES][SLOTS_MAX], kept[MAX_ACCS][SLOTS_MAX], keep[SLOTS_MAX];
 } Fold;
 
@@ -335,28 +501,59 @@ place_slot(Fold *f, unsigned slot)
 		point_tensor(l, b->s->score[k].t)->value[0] = (PointVal){.re = f->score[k][slot]};
 }
 
-static const double half_log2e = 0.72134752044448170368;
+static const double log2e = 1.44269504088896340736;
 
-/* What powers take of the tile, and of the row, if its anchors are known. */
+/* What all powers of the row take, where m is the anchor. That of no score stays a number. */
+static ValId
+power_from(StreamSlots *x, unsigned n, ValId m)
+{
+	TirKernel *k = x->b.l.tir;
+	if (!x->plain[n])
+		return tir_binary(k, OP_MUL, m, tir_float(k, DT_F32, log2e / 2));
+	m = tir_binary(k, OP_MAX, m, tir_float(k, DT_F32, -0x1p127));
+	m = tir_binary(k, OP_MUL, m, tir_float(k, DT_F32, log2e));
+	return x->lift[n] > 0 ? tir_binary(k, OP_SUB, m, tir_float(k, DT_F32, x->lift[n])) : m;
+}
+
+/* The root's square, which may be subnormal. */
+static ValId
+move_between(StreamSlots *x, ValId before, ValId now)
+{
+	TirKernel *k = x->b.l.tir;
+	ValId half = tir_binary(k, OP_MUL, tir_binary(k, OP_SUB, before, now), tir_float(k, DT_F32, 0.5));
+	ValId root = tir_unary(k, OP_EX2, half);
+	return tir_binary(k, OP_MUL, root, root);
+}
+
+/* Those of the anchors that the stage has made. */
+static void
+find_powers(Fold *f)
+{
+	StreamSlots *x = f->x;
+	StreamBuild *b = &x->b;
+	for (unsigned n = 0; n < b->s->nscore; n++)
+		for (unsigned row = 0; b->power[n] && b->s->pass->anchor[x->extreme[n]].stage == f->stage && row < b->vectors; row++) {
+			f->from[n][row] = power_from(x, n, b->anchor_new[x->extreme[n]][row]);
+			if (x->plain[n])
+				b->move[n][row] = move_between(x, power_from(x, n, b->anchor_old[x->extreme[n]][row]), f->from[n][row]);
+		}
+}
+
+/* What powers take of the tile. */
 static void
 find_power_parts(Fold *f, unsigned row)
 {
 	StreamSlots *x = f->x;
 	Point *l = &x->b.l;
-	ValId half = tir_float(l->tir, DT_F32, half_log2e);
 	for (unsigned n = 0; n < x->b.s->nscore; n++) {
-		ValId m = x->b.power[n] ? x->b.anchor_new[x->extreme[n]][row] : 0;
-		if (!m)
+		if (!f->from[n][row] || f->by[n])
 			continue;
-		if (!f->by[n]) {
-			ExprId by = expr_arg(l->g, x->b.s->score[n].scaled.finish, 1);
-			f->by[n] = tir_binary(l->tir, OP_MUL, point_value(l, by, true).re, half);
-		}
-		f->from[n][row] = tir_binary(l->tir, OP_MUL, m, half);
+		ExprId by = expr_arg(l->g, x->b.s->score[n].scaled.finish, 1);
+		f->by[n] = tir_binary(l->tir, OP_MUL, point_value(l, by, true).re, tir_float(l->tir, DT_F32, x->plain[n] ? log2e : log2e / 2));
 	}
 }
 
-/* With halves, of which targets that have units for powers take squares. */
+/* Of those that are not plain halves, of which targets that have units for powers take squares. */
 static void
 place_powers(Fold *f, unsigned row, unsigned slot)
 {
@@ -365,10 +562,12 @@ place_powers(Fold *f, unsigned row, unsigned slot)
 	for (unsigned n = 0; n < x->b.s->nscore; n++) {
 		if (!f->from[n][row])
 			continue;
-		ValId root = tir_binary(k, OP_SUB, tir_binary(k, OP_MUL, f->sum[n][slot], f->by[n]), f->from[n][row]);
-		ValId exponent = tir_binary(k, OP_ADD, root, root);
+		ValId exponent = tir_binary(k, OP_SUB, tir_binary(k, OP_MUL, f->sum[n][slot], f->by[n]), f->from[n][row]);
+		if (!x->plain[n])
+			exponent = tir_binary(k, OP_ADD, exponent, exponent);
 		DType mark = expr_narrow_type(x->b.l.g, x->b.power[n]);
-		point_place(&x->b.l, stream_power(&x->b, n), tir_emit(k, OP_EXP2, tir_scalar(DT_F32), mark, &exponent, 1));
+		point_place(&x->b.l, stream_power(&x->b, n),
+		            x->plain[n] ? tir_unary(k, OP_EX2, exponent) : tir_emit(k, OP_EXP2, tir_scalar(DT_F32), mark, &exponent, 1));
 	}
 }
 
@@ -465,6 +664,7 @@ slots_fold(StreamSlots *x, SlotSum *sum)
 			stream_move_narrow(b, f->stage);
 		fold_stage(f);
 		stream_make_anchors(b, f->stage);
+		find_powers(f);
 	}
 	find_factors(x);
 }

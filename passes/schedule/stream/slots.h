@@ -14,6 +14,8 @@ typedef struct StreamSlots {
 	bool reciprocal;          /* scores are multiplied by the reciprocal of what they are divided by */
 	int64_t least, most;      /* then: of how many terms */
 	unsigned extreme[STREAM_MAX_SCORES]; /* the anchor that b.power is taken from */
+	bool plain[STREAM_MAX_SCORES]; /* such a power is one of 2 that has no subnormal results */
+	double lift[STREAM_MAX_SCORES]; /* then: made so many powers of 2 larger, as what adds it up is: slots_lower takes it back */
 	int score_of[MAX_ACCS];   /* whose sums it folds, and finishes the one that is left (scale.c); -1: the scores themselves */
 	bool joined[MAX_ACCS];    /* narrow: lanes have the sum over all of them; else each its own part until the end */
 	/* of the tile; by row and element: row * nelement + element */
@@ -33,6 +35,9 @@ void slots_enter(StreamSlots *x, ValId from);
 typedef ValId SlotSum(StreamSlots *x, unsigned score, unsigned row, unsigned element);
 /* The tile's slots into the state of the thread's rows, which is b.run and becomes it; weights and factors of the wide. */
 void slots_fold(StreamSlots *x, SlotSum *sum);
+/* What a sum in accumulator acc is as it is meant; and those of the narrow ones, when all tiles are in. */
+ValId slots_lowered(StreamSlots *x, unsigned acc, ValId sum);
+void slots_lower(StreamSlots *x);
 /* What all lanes have of the narrow accumulators. */
 void slots_join(StreamSlots *x);
 /* A wide accumulator's state at the row and column, at the anchors as they are now; b.column has what all were before. */

@@ -14,7 +14,8 @@ enum {
 	STREAM_MAX_SCORES = 2, STREAM_MAX_WIDE = 2, STREAM_MAX_OUT = MAX_MEMBERS + 12,
 	STREAM_MAX_VECTORS = 8, /* of a strip; of a thread of a block: its rows */
 	STREAM_KEPT = 5u << 20,  /* IVAR STREAM_KEPT + k: the term of accumulator k, kept from the stage before */
-	STREAM_POWER = 6u << 20  /* IVAR STREAM_POWER + k: a power of what score k is off its extreme by (slots.c) */
+	STREAM_POWER = 6u << 20, /* IVAR STREAM_POWER + k: a power of what score k is off its extreme by (slots.c) */
+	STREAM_MOVE = 7u << 20   /* IVAR STREAM_MOVE + k: the same power of what its extreme was off what it is */
 };
 
 /* A node that is computed a tile at a time: t = finish(sum of query * key). */
@@ -122,6 +123,7 @@ typedef struct {
 	/* sizes as launch expressions */
 	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
 	ExprId power[STREAM_MAX_SCORES]; /* what STREAM_POWER + k stands for; 0: for nothing */
+	ValId move[STREAM_MAX_SCORES][STREAM_MAX_VECTORS]; /* what STREAM_MOVE + k is for the row; 0: nothing is named so */
 	bool beyond;              /* products take values behind a row's last element, with a weight of 0 */
 	ExprId group;             /* rows of a group, at least 1 and no more than there are; 0: all have the same elements */
 	/* views of scratch memory */
@@ -247,8 +249,9 @@ ValId stream_present(StreamBuild *b, unsigned v, ValId j);
 ValId stream_rest(StreamBuild *b);
 /* STREAM_KEPT + acc. */
 ExprId stream_kept(StreamBuild *b, unsigned acc);
-/* STREAM_POWER + score. */
+/* STREAM_POWER + score; STREAM_MOVE + score. */
 ExprId stream_power(StreamBuild *b, unsigned score);
+ExprId stream_move(StreamBuild *b, unsigned score);
 /* Sets `some`. */
 void stream_find_some(StreamBuild *b);
 void stream_start(StreamBuild *b);

@@ -253,6 +253,8 @@ static const struct {
 	{false, "piece 7", "piece 8", "%190 piece: a thread has 8"},
 	{true, "64 by 64 part bf16 64 by 64", "64 by 64 part bf16 128 by 64", "%78 product: of parts that are no factor together"},
 	{true, "piece 15", "piece 16", "%190 piece: a thread has 16"},
+	{true, "product 2199023386624", "product 35184372219904", "%78 product: of parts that have no terms together"}, /* b ends */
+	{true, "product 2199023386624", "product 37383395475456", "%78 product: of parts that have no terms together"}, /* and rows of two */
 };
 
 static void
