@@ -231,6 +231,27 @@ expr_replace(Graph *g, Arena *scratch, ExprId e, ExprId from, ExprId to)
 }
 
 typedef struct {
+	ExprId part;
+	bool met;
+} Search;
+
+static void
+compare(void *user, ExprId e)
+{
+	Search *s = user;
+	s->met |= e == s->part;
+}
+
+bool
+expr_contains(const Graph *g, Arena *scratch, ExprId e, ExprId part)
+{
+	Search s = {part, false};
+	if (e >= part)
+		expr_walk(g, scratch, e, compare, &s);
+	return s.met;
+}
+
+typedef struct {
 	const Graph *g;
 	const bool *faulty;
 	bool fault, index;

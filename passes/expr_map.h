@@ -18,6 +18,9 @@ ExprId expr_map(Graph *g, Arena *scratch, ExprId e, ExprStepFn *step, void *user
 /* e with `to` wherever `from` is. */
 ExprId expr_replace(Graph *g, Arena *scratch, ExprId e, ExprId from, ExprId to);
 
+/* Whether `part` is e, or in it. */
+bool expr_contains(const Graph *g, Arena *scratch, ExprId e, ExprId part);
+
 /* Calls visit for each expression that node n evaluates, operands first; one that several roots
  * share may come again. */
 void node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user);

@@ -5,28 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "passes/expr_map.h"
 #include "passes/fuse/formula.h"
-
-typedef struct {
-	ExprId part;
-	bool met;
-} Search;
-
-static void
-compare(void *user, ExprId e)
-{
-	Search *s = user;
-	s->met |= e == s->part;
-}
-
-bool
-expr_contains(const Graph *g, Arena *scratch, ExprId e, ExprId part)
-{
-	Search s = {part, false};
-	if (e >= part)
-		expr_walk(g, scratch, e, compare, &s);
-	return s.met;
-}
 
 ExprId
 closed_expr(const Algebra *a, const Product *p)

@@ -7,7 +7,6 @@
 /* The derivative of a sum of closed products by the subexpression t, the other parts of which are taken
  * not to change; false where some part that holds t is no polynomial in it. */
 bool sum_derivative(Algebra *a, const Sum *s, ExprId t, Sum *out);
-bool expr_contains(const Graph *g, Arena *scratch, ExprId e, ExprId part);
 /* A product with its closed factors, and whether with its number. */
 ExprId closed_expr(const Algebra *a, const Product *p);
 

@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "passes/fuse/differentiate.h"
+#include "passes/expr_map.h"
 #include "passes/fuse/formula.h"
 #include "passes/fuse/interval.h"
 

@@ -210,7 +210,7 @@ static void
 every_tile_of_random_sums_is_right(void **state)
 {
 	(void)state;
-	any_are_right(1000, 40);
+	any_are_right(1000, 60);
 }
 
 static void

@@ -112,26 +112,10 @@ name_powers(StreamSlots *x, Stream *s)
 
 enum { LIFT = 8 };
 
-typedef struct {
-	const Graph *g;
-	ExprId power;
-	bool any;
-} Powers;
-
-static void
-note_own_power(void *user, ExprId e)
-{
-	Powers *p = user;
-	p->any |= e == p->power;
-}
-
 static bool
 has_power(StreamSlots *x, ExprId e, ExprId power)
 {
-	Powers p = {.power = power};
-	if (e)
-		expr_walk(x->b.l.g, x->b.l.scratch, e, note_own_power, &p);
-	return p.any;
+	return e && expr_contains(x->b.l.g, x->b.l.scratch, e, power);
 }
 
 /* Whether e is the power times what has no part of it; alone: the power itself. */
