@@ -12,7 +12,10 @@
  * is the extreme's own, 1: a sum of theirs alone has no such bits. Weights of f16 have none either; of bf16 they go down to 2^-134,
  * half its least step, so powers are made 2^LIFT times larger, a factor of the row that moves across the cast and the sums. What
  * such sums move by when the extreme changes is then made of the same m l, before and after: all roundings of m l but the last one cancel.
- * An m of nothing but -inf counts as -2^127, so that m l is a number; of scores whose m l is none, 2^127 and more, a sum is none. */
+ * An m of nothing but -inf counts as -2^127, so that m l is a number; of scores whose m l is none, 2^127 and more, a sum is none.
+ *
+ * A sum of products that counts as -inf is no greater than any, and its power 0: that is all it takes for an element to be absent
+ * from the extreme and from sums of powers as they are. */
 #include "passes/schedule/stream/slots.h"
 
 #include <float.h>
@@ -199,6 +202,17 @@ name_moves(StreamSlots *x, Stream *s, unsigned n)
 	}
 }
 
+/* What a sum of -inf is the unit of, or makes a weight of 0 of. */
+static void
+find_absent(StreamSlots *x, unsigned n)
+{
+	const Stream *s = x->b.s;
+	for (unsigned k = 0; k < s->pass->nacc; k++) {
+		bool greatest = x->score_of[k] == (int)n && s->pass->acc[k].monoid == MON_MAX;
+		x->by_sum[k] |= greatest || (s->acc[k].wide ? s->acc[k].weight : s->acc[k].term) == stream_power(&x->b, n);
+	}
+}
+
 /* Powers of which only such sums are made. */
 static void
 find_plain(StreamSlots *x, Stream *s, unsigned n)
@@ -215,10 +229,12 @@ find_plain(StreamSlots *x, Stream *s, unsigned n)
 		if (a->wide && s->factors != DT_F16)
 			x->lift[n] = LIFT;
 	}
-	if (x->plain[n])
-		name_moves(x, s, n);
-	else
+	if (!x->plain[n]) {
 		x->lift[n] = 0;
+		return;
+	}
+	name_moves(x, s, n);
+	find_absent(x, n);
 }
 
 /* An accumulator that moves together with others needs all of them as they are. */
@@ -410,6 +426,17 @@ row_range(StreamSlots *x, unsigned row, ValId *lo, ValId *hi)
 	*hi = distance(x, ragged ? tir_binary(b->l.tir, OP_MIN, b->hi[row], b->end) : b->end);
 }
 
+/* What the slot's sums count as; f->score has the scores that they are sums of. */
+static void
+drop_absent(Fold *f, unsigned slot)
+{
+	StreamSlots *x = f->x;
+	TirKernel *k = x->b.l.tir;
+	for (unsigned n = 0; n < x->b.s->nscore; n++)
+		if (x->plain[n])
+			f->sum[n][slot] = tir_select(k, f->keep[slot], f->sum[n][slot], tir_float(k, x->b.s->type, -INFINITY));
+}
+
 /* Whether there is the element, for the row. */
 static void
 find_present(Fold *f)
@@ -432,6 +459,7 @@ find_present(Fold *f)
 			f->keep[slot] = lo ? tir_binary(k, OP_AND, tir_binary(k, OP_LE, lo, at), f->keep[slot]) : f->keep[slot];
 			f->keep[slot] = rest ? tir_binary(k, OP_AND, f->keep[slot], rest) : f->keep[slot];
 			point_release(&b->l, mark);
+			drop_absent(f, slot);
 		}
 	}
 }
@@ -464,7 +492,7 @@ take_terms(Fold *f, unsigned row, unsigned slot, ValId (*part)[STREAM_MAX_VECTOR
 			f->kept[k][slot] = v;
 		if (x->score_of[k] >= 0)
 			v = f->sum[x->score_of[k]][slot];
-		if (f->keep[slot])
+		if (f->keep[slot] && !x->by_sum[k])
 			v = tir_select(l->tir, f->keep[slot], v, a->wide ? tir_float(l->tir, b->s->type, 0) : stream_unit(b, k));
 		if (a->wide)
 			x->weight[k][slot] = v;

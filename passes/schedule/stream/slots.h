@@ -17,6 +17,7 @@ typedef struct StreamSlots {
 	bool plain[STREAM_MAX_SCORES]; /* such a power is one of 2 that has no subnormal results */
 	double lift[STREAM_MAX_SCORES]; /* then: made so many powers of 2 larger, as what adds it up is: slots_lower takes it back */
 	int score_of[MAX_ACCS];   /* whose sums it folds, and finishes the one that is left (scale.c); -1: the scores themselves */
+	bool by_sum[MAX_ACCS];    /* an absent element is nothing to it, and has a weight of 0, where its sum counts as -inf */
 	bool joined[MAX_ACCS];    /* narrow: lanes have the sum over all of them; else each its own part until the end */
 	/* of the tile; by row and element: row * nelement + element */
 	ValId from;                        /* element e is from + offset[e] */
