@@ -25,7 +25,7 @@ typedef struct LowerRoles {
 	Val ring;       /* i32: the same */
 	Val group;      /* i32, the same in a warp */
 	Val first;      /* i32: 1 in the first thread of the group, else 0 */
-	unsigned first_map, shares; /* shares: in how many parts the first factor's rows are */
+	unsigned first_map, groups, shares; /* shares: in how many parts the first factor's rows are */
 } Roles;
 
 static LLVMTypeRef
@@ -206,24 +206,38 @@ make_words(Lower *l, Val thread)
 	lower_barrier(l, 0);
 }
 
-/* Barriers of both groups: one waits for its turn, the other gives it. */
+/* Barriers of two groups, one for each that waits for its turn: another one gives it. */
 enum { TURN_BARRIER = 8, BOTH = 2 * TIR_GROUP };
 
-/* As if the second group had had one before. */
+static Val
+is_last_group(Lower *l)
+{
+	return LLVMBuildZExt(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, l->roles->group, number(l, l->roles->groups - 1), ""), i32(l), "");
+}
+
+/* As if the last group had had one before. */
 static void
 first_turn(Lower *l)
 {
-	LLVMBasicBlockRef after = open_if(l, l->roles->group);
+	LLVMBasicBlockRef after = open_if(l, is_last_group(l));
 	lower_assembly(l, NULL, arena_text(l->arena, "barrier.cta.arrive.aligned %d, %d;", TURN_BARRIER, BOTH), "", NULL, 0);
 	close_if(l, after);
+}
+
+static Val
+next_group(Lower *l)
+{
+	Val group = l->roles->group, next = LLVMBuildAdd(l->b, group, number(l, 1), "");
+	if (l->roles->groups == 2)
+		return LLVMBuildXor(l->b, group, number(l, 1), "");
+	return LLVMBuildSelect(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, next, number(l, l->roles->groups), ""), number(l, 0), next, "");
 }
 
 void
 lower_turn(Lower *l, ValId v)
 {
 	bool gives = lower_inst(l, v)->imm.i != 0;
-	Val group = gives ? LLVMBuildXor(l->b, l->roles->group, number(l, 1), "") : l->roles->group;
-	Val id = LLVMBuildAdd(l->b, group, number(l, TURN_BARRIER), "");
+	Val id = LLVMBuildAdd(l->b, gives ? next_group(l) : l->roles->group, number(l, TURN_BARRIER), "");
 	lower_assembly(l, NULL, arena_text(l->arena, "barrier.cta.%s.aligned $0, %d;", gives ? "arrive" : "sync", BOTH), "r", &id, 1);
 }
 
@@ -247,6 +261,7 @@ lower_roles(Lower *l, ValId v)
 	TirRoles roles = tir_roles(lower_inst(l, v)->imm.i);
 	Val thread = LLVMBuildTrunc(l->b, lower_thread(l), i32(l), "");
 	r->shares = roles.shares;
+	r->groups = roles.groups;
 	declare_registers(l);
 	lower_assembly(l, NULL, "griddepcontrol.launch_dependents;", "", NULL, 0);
 	make_words(l, thread);

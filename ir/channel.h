@@ -71,6 +71,7 @@ enum {
 	TIR_MAX_BOX_STEP = 8,
 	TIR_MAX_BANKS = 2,      /* accumulators of a group */
 	TIR_MAX_KEPT = 256,     /* terms of a kept factor */
+	TIR_MAX_ORDER = 4,
 	TIR_GROUP_BARRIER = -1,
 	TIR_BLOCK_REGISTERS = 65536
 };
@@ -88,7 +89,7 @@ typedef struct {
 
 #define TIR_ROLES(groups, registers, rest) ((int64_t)(groups) | (int64_t)(registers) << 16 | (int64_t)(rest) << 32)
 #define TIR_ROLES_TURNS (INT64_C(1) << 48)
-#define TIR_ROLES_ORDER (INT64_C(1) << 49) /* two groups, without turns */
+#define TIR_ROLES_ORDER (INT64_C(1) << 49) /* 2 .. TIR_MAX_ORDER groups, without turns */
 typedef struct {
 	unsigned groups, registers, rest;
 	bool turns, order;

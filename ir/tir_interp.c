@@ -143,15 +143,15 @@ run_bitcast(Interp *x, const Step *s)
 }
 
 /* Lane by lane through memory, which is little endian as lanes are. */
-static void
-run_regroup(Interp *x, const Step *s)
+void
+step_regroup(const Step *s, const uint64_t *src, uint64_t *dst, size_t pitch)
 {
 	unsigned char bits[TIR_MAX_LANES * sizeof(uint64_t)];
 	size_t from = dtype_info[s->from].bits / 8, to = dtype_info[s->dtype].bits / 8;
 	for (unsigned l = 0; l * from < s->lanes * to; l++)
-		memcpy(bits + l * from, x->slot + s->src[0] + l, from);
+		memcpy(bits + l * from, src + l * pitch, from);
 	for (unsigned l = 0; l < s->lanes; l++)
-		x->slot[s->dst + l] = slot_load((DType)s->dtype, bits, l);
+		dst[l * pitch] = slot_load((DType)s->dtype, bits, l);
 }
 
 /* The element at these inner indices. */
@@ -297,7 +297,7 @@ run_steps(Interp *x)
 			break;
 		case STEP_CAST: run_cast(x, s); break;
 		case STEP_BITCAST: run_bitcast(x, s); break;
-		case STEP_REGROUP: run_regroup(x, s); break;
+		case STEP_REGROUP: step_regroup(s, x->slot + s->src[0], x->slot + s->dst, 1); break;
 		case STEP_DOT: ok = run_dot(x, s); break;
 		case STEP_SELECT: run_select(x, s); break;
 		case STEP_SPLAT: run_splat(x, s); break;

@@ -90,6 +90,8 @@ typedef struct {
 
 /* Of a kernel that verifies. */
 void interp_decode(const TirKernel *k, Arena *scratch, const TirRun *run, StepProgram *out);
+/* BITCAST to other lanes, of slots that lie so far apart. */
+void step_regroup(const Step *s, const uint64_t *src, uint64_t *dst, size_t pitch);
 /* Runs one of form TIR_SPREAD (tir_threads.c). */
 bool interp_threads(const TirKernel *k, Arena *scratch, TirRun *run, const StepProgram *program, const char **error);
 

@@ -204,6 +204,13 @@ run_lanes(Block *x, const Step *s)
 		      at(x, s->src[2] ? s->src[2] + l : 0) + x->from, x->to - x->from);
 }
 
+static void
+run_regroup(Block *x, const Step *s)
+{
+	for (unsigned t = x->from; t < x->to; t++)
+		step_regroup(s, at(x, s->src[0]) + t, at(x, s->dst) + t, x->threads);
+}
+
 void
 threads_move(Block *x, const Step *s, const bool *active)
 {
@@ -335,6 +342,7 @@ threads_run(Block *x, const Step *from, const Step *to, const bool *active)
 		switch ((StepKind)s->kind) {
 		case STEP_LANES: run_lanes(x, s); break;
 		case STEP_CAST: case STEP_BITCAST: case STEP_SELECT: case STEP_SPLAT: case STEP_COPY: run_value(x, s); break;
+		case STEP_REGROUP: run_regroup(x, s); break;
 		case STEP_LOAD: ok = run_access(x, s, active, false); break;
 		case STEP_STORE: ok = run_access(x, s, active, true); break;
 		case STEP_FAULT: run_fault(x, s, active); break;
@@ -352,7 +360,7 @@ threads_run(Block *x, const Step *from, const Step *to, const bool *active)
 		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_PRODUCT: case STEP_KEEP: case STEP_PUT: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE:
 			ok = threads_violation(x, s, "not all threads of the group take the same way here");
 			break;
-		case STEP_HALF: case STEP_WEAVE: case STEP_PICK: case STEP_ANY: case STEP_REGROUP: case STEP_DOT: case STEP_HEAD: case STEP_NEXT: case STEP_JUMP: case STEP_END:
+		case STEP_HALF: case STEP_WEAVE: case STEP_PICK: case STEP_ANY: case STEP_DOT: case STEP_HEAD: case STEP_NEXT: case STEP_JUMP: case STEP_END:
 			ok = threads_violation(x, s, "not of one thread");
 			break;
 		}

@@ -93,7 +93,8 @@ check_roles(Check *x, ValId v, const WalkFrame *f)
 	     "%u and %u registers can't be asked for", r.registers, r.rest);
 	unsigned share = TIR_BLOCK_REGISTERS / (k->threads * (k->resident ? k->resident : 1u)) / 8 * 8;
 	NEED(r.groups * r.registers + r.rest <= (r.groups + 1) * share, "there are %u registers for each thread", share);
-	NEED((!r.turns && !r.order) || (r.groups == 2 && !k->cluster && !(r.turns && r.order)), "%u groups take no turns", r.groups);
+	NEED(!r.turns || (r.groups == 2 && !k->cluster && !r.order), "%u groups take no turns", r.groups);
+	NEED(!r.order || (r.groups > 1 && r.groups <= TIR_MAX_ORDER && !k->cluster), "%u groups have no order", r.groups);
 	x->roles = r;
 	x->owner = v;
 	return true;

@@ -59,8 +59,9 @@ static const Row rows[] = {
 	{"empty", "T=70 S=65 D=4", 1, false, false, 0},
 	{"wide", "T=70 S=70 D=18 E=66", 1, false, false, 0},
 	{"relative", "T=45 S=60 D=6 E=4", 1, false, false, 0},
-	/* by roles: tiles of 128 rows by 128 elements */
+	/* by roles: tasks of 128 rows, or of 192 */
 	{"narrow", "H=1 T=130 S=130 D=20 E=40", 1, false, true, 384},
+	{"ends", "H=1 T=1930 S=130 D=8 E=8", 1, false, true, 512},
 	{"narrow", "H=2 T=40 S=300 D=64 E=64", 1, false, true, 384},
 	{"narrow", "H=1 T=150 S=150 D=128 E=104", 1, false, true, 384},
 	{"narrow", "H=1 T=200 S=40 D=72 E=16", 1, true, true, 384},
@@ -298,7 +299,7 @@ run(const Row *r, uint32_t part)
 			fail_msg("%s %s: another template's kernel ran", r->graph, r->sizes);
 		joined |= got.ran && got.ran->covered;
 		if (!split && !any && !pairwise && r->threads && (!got.ran || got.ran->plan.threads != r->threads))
-			fail_msg("%s %s: another kernel ran", r->graph, r->sizes);
+			fail_msg("%s %s: another kernel ran, of %u threads", r->graph, r->sizes, got.ran ? got.ran->plan.threads : 0u);
 		for (uint32_t k = 0; k < g->result.n; k++) {
 			EvalCompare cmp;
 			eval_compare(&want.result[k], got.result[k], &cmp);

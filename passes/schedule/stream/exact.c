@@ -53,15 +53,15 @@ term(StreamBuild *b, unsigned acc)
 	return tir_binary(l->tir, OP_MUL, weight, point_value(l, b->s->acc[acc].value, false).re);
 }
 
-static ValId
-exact(StreamBuild *b, unsigned acc)
+ValId
+slots_wide_anew(StreamBuild *b, unsigned acc)
 {
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
 	bool masked = b->masked;
 	uint32_t mark = point_mark(l);
 	b->masked = true;
-	ValId lo = point_value(l, b->s->lo, true).re, hi = point_value(l, b->s->hi, true).re, sum = tir_float(k, b->s->type, -0.0);
+	ValId lo = point_value(l, b->s->lo, true).re, hi = point_value(l, b->s->hi, true).re, sum = tir_float(k, b->s->type, b->from_zero ? 0 : -0.0);
 	place_anchors(b);
 	ValId j = tir_for(k, b->begin, b->end, stream_int(b, 1), &sum, 1);
 	uint32_t at = point_mark(l);
@@ -95,7 +95,7 @@ slots_wide(StreamBuild *b, unsigned acc, ValId v)
 	if (!slots_may_be_none(b))
 		return v;
 	tir_if(k, tir_unary(k, OP_ISNAN, v));
-	ValId again = exact(b, acc);
+	ValId again = slots_wide_anew(b, acc);
 	tir_else(k, &again, 1);
 	tir_end_if(k, &v, 1);
 	return v;
@@ -164,6 +164,20 @@ slots_side_by_side(const Graph *g, const Stream *s, const bool *stored)
 	return true;
 }
 
+bool
+slots_leave_pieces(const StreamBuild *b)
+{
+	const Graph *g = b->l.g;
+	for (unsigned n = 0; n < b->s->nout; n++) {
+		const StreamOut *m = &b->s->out[n];
+		unsigned bits = dtype_info[g->tensor.at[m->t].dtype].bits;
+		uint32_t axes = expr_axes(g, b->l.scratch, m->value) | (m->domain ? expr_axes(g, b->l.scratch, m->domain) : 0);
+		if (is_stored(b, n, true) && ((bits != 16 && bits != 32) || axes >> b->s->wide & 1))
+			return false;
+	}
+	return true;
+}
+
 unsigned
 slots_out_values(StreamBuild *b, unsigned acc, const ValId *v, unsigned side, ValId *to)
 {
@@ -186,21 +200,26 @@ slots_out_values(StreamBuild *b, unsigned acc, const ValId *v, unsigned side, Va
 }
 
 void
-slots_store_side(StreamBuild *b, const ValId *v, unsigned side)
+slots_store_nth(StreamBuild *b, unsigned nth, ValId v)
+{
+	ValId at[TG_MAX_RANK];
+	unsigned n = 0;
+	while (!is_stored(b, n, true) || nth--)
+		n++;
+	TensorId t = b->s->out[n].t;
+	out_place(b, &b->s->out[n], at);
+	if (tir_inst(b->l.tir, v)->type.lanes)
+		tir_store(b->l.tir, point_tensor(&b->l, t)->data, v, at, 0, TIR_LANES_ALONG(b->l.g->tensor.at[t].rank - 1));
+	else
+		point_store(&b->l, t, (PointVal){.re = v}, at, -1);
+}
+
+void
+slots_store_side(StreamBuild *b, const ValId *v, unsigned count, unsigned side)
 {
 	TirKernel *k = b->l.tir;
-	ValId at[TG_MAX_RANK];
-	for (unsigned n = 0; n < b->s->nout; n++) {
-		TensorId t = b->s->out[n].t;
-		const Tensor *tensor = &b->l.g->tensor.at[t];
-		if (!is_stored(b, n, true))
-			continue;
-		out_place(b, &b->s->out[n], at);
-		if (side == 1)
-			point_store(&b->l, t, (PointVal){.re = *v}, at, -1);
-		else
-			tir_store(k, point_tensor(&b->l, t)->data, tir_emit(k, OP_JOIN, tir_vector((DType)tensor->dtype, side), 0, v, side), at, 0,
-			          TIR_LANES_ALONG(tensor->rank - 1));
-		v += side;
+	for (unsigned n = 0; n < count; n++, v += side) {
+		DType t = (DType)tir_inst(k, *v)->type.dtype;
+		slots_store_nth(b, n, side == 1 ? *v : tir_emit(k, OP_JOIN, tir_vector(t, side), 0, v, side));
 	}
 }

@@ -42,7 +42,7 @@ stream_unit(StreamBuild *b, unsigned acc)
 static ValId
 completed(StreamBuild *b, unsigned acc, unsigned v, ValId x)
 {
-	if (!b->some[v] || !is_float_sum(b, acc))
+	if (!b->some[v] || !is_float_sum(b, acc) || (b->s->acc[acc].wide && b->from_zero))
 		return x;
 	return tir_select(b->l.tir, b->some[v], x, stream_vector(b, tir_float(b->l.tir, b->s->pass->acc[acc].dtype, 0)));
 }

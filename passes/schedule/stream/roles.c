@@ -1,11 +1,12 @@
 /* roles.c: the STREAM template for a GPU with wgmma: one score and at most one wide accumulator, of products of two
  * bf16 or f16 factors, by a block whose groups fold while one thread loads (ir/channel.h).
  *
- * A task is SR_ROWS rows, 64 of each group. Their queries stay in shared memory; keys and values come through a ring each, a
- * tile of elements at a time, the last ones first. A group multiplies queries by keys, folds the scores, which it has in
- * registers, into the state of its rows (slots.h), and keeps the weights there for the product with the values, which adds to
- * columns that stay in registers as well. That product goes on while the group folds the next tile, whose scores were
- * asked for just before it (FlashAttention-3, Shah et al. 2024); and while one group folds, the other one's do.
+ * A task is 64 rows of each group, of which there are two or, where columns are few and rows many, three. Their queries stay in
+ * shared memory; keys and values come through a ring each, a tile of elements at a time, the last ones first. A group multiplies
+ * queries by keys, folds the scores, which it has in registers, into the state of its rows (slots.h), and keeps the weights there
+ * for the product with the values, which adds to columns that stay in registers as well. That product goes on while the group
+ * folds the next tile, whose scores were asked for just before it (FlashAttention-3, Shah et al. 2024); and while one group
+ * folds, another one's do.
  *
  * Scores that are divided by what a launch knows are multiplied by its reciprocal, which moves a factor of the rows and
  * takes a rounding more, of u S where S is the sum of the magnitudes. Of n >= LEAST_TERMS terms, contract/roles.c's bound for the
@@ -22,22 +23,23 @@
 
 #include "ir/bugs.h"
 #include "passes/schedule/contract/raster.h"
-#include "passes/schedule/point/long_sums.h"
 
 enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24, LEAST_TERMS = 16 };
 enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces, or of parts */
+enum { THREE_REGISTERS = 160, THREE_REST = 32 }; /* of three groups */
 
 /* Tiles in the order in which they are asked for. Without columns: of more terms than queries can stay for. */
 static const struct {
-	uint16_t terms, columns, elements;
+	uint16_t terms, columns, elements, groups;
 	bool long_sums;
 } tile[STREAM_ROLES_PLANS] = {
-	{64, 64, 128, false},
-	{128, 128, 128, false},
-	{SR_PARTS_TERMS, SR_PARTS_COLUMNS, 64, false},
-	{RESIDENT_TERMS, 256, 64, false},
-	{TIR_PART_TERMS, 0, 192, true}, /* where the whole sums are long (long_terms.c) */
-	{TIR_PART_TERMS, 0, 192, false},
+	{64, 64, 128, 3, false}, /* where rows fill tasks of three */
+	{64, 64, 128, 2, false},
+	{128, 128, 128, 2, false},
+	{SR_PARTS_TERMS, SR_PARTS_COLUMNS, 64, 2, false},
+	{RESIDENT_TERMS, 256, 64, 2, false},
+	{TIR_PART_TERMS, 0, 192, 2, true}, /* where the whole sums are long (long_terms.c) */
+	{TIR_PART_TERMS, 0, 192, 2, false},
 };
 
 /* --- whether --- */
@@ -117,6 +119,25 @@ least_terms(const Stream *s)
 	return s->score[0].divisor ? LEAST_TERMS : 1;
 }
 
+/* Whether the score is its sum, or that times or over what a launch knows. */
+static bool
+is_scaled_sum(const Graph *g, Arena *scratch, const StreamScore *s)
+{
+	const Expr *p = expr_get(g, s->node.finish);
+	if (!s->node.finish || p->op == OP_ACC)
+		return true;
+	bool first = expr_get(g, expr_arg(g, s->node.finish, 0))->op == OP_ACC;
+	return (p->op == OP_FDIV || p->op == OP_MUL) && first && !expr_axes(g, scratch, expr_arg(g, s->node.finish, 1));
+}
+
+/* Parts are of few rows. A thread of three groups has registers for elements that begin at a place that all rows know, without
+ * a condition, and scores that little is done to. */
+static bool
+may_be_of_three(const Graph *g, Arena *scratch, const Stream *s)
+{
+	return !stream_is_parts(g, s) && expr_get(g, s->lo)->op == OP_CONST && !s->rest && is_scaled_sum(g, scratch, &s->score[0]);
+}
+
 unsigned
 stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *stored, const PassOptions *o, KernelPlan *plan)
 {
@@ -131,45 +152,19 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *s
 			continue;
 		if (tile[k].columns > SR_PARTS_COLUMNS && stream_is_parts(g, s))
 			continue;
+		if (tile[k].groups > SR_GROUPS && !may_be_of_three(g, scratch, s))
+			continue;
 		if (is_pieces(k) && (columns || (tile[k].long_sums && !stream_long_sums_gain(g, s))))
 			continue;
-		plan[n++] = (KernelPlan){.tmpl = TMPL_STREAM, .unroll = 1, .threads = (SR_GROUPS + 1) * TIR_GROUP,
+		uint16_t rows = (uint16_t)(tile[k].groups * TIR_MMA_ROWS);
+		plan[n++] = (KernelPlan){.tmpl = TMPL_STREAM, .unroll = 1, .threads = (uint16_t)((tile[k].groups + 1) * TIR_GROUP),
 		                         .group = stored && columns && slots_side_by_side(g, s, stored) ? SLOTS_SIDE : 1,
-		                         .resident = 1, .long_sums = tile[k].long_sums, .tile_rows = SR_ROWS, .tile_columns = tile[k].terms, .block_rows = SR_ROWS,
+		                         .resident = 1, .long_sums = tile[k].long_sums, .tile_rows = rows, .tile_columns = tile[k].terms, .block_rows = rows,
 		                         .block_columns = tile[k].columns, .block_terms = tile[k].elements, .block_tasks = 1};
-		if (!tile[k].long_sums && expr_get(g, terms)->op == OP_CONST && (!columns || expr_get(g, columns)->op == OP_CONST))
+		if (!tile[k].long_sums && tile[k].groups == SR_GROUPS && expr_get(g, terms)->op == OP_CONST && (!columns || expr_get(g, columns)->op == OP_CONST))
 			break;
 	}
 	return n;
-}
-
-/* --- the launch --- */
-
-static ExprId
-is_in(Graph *g, ExprId e, int64_t least, int64_t most)
-{
-	ExprId one = expr_int(g, DT_I64, 1);
-	return expr_binary(g, OP_MUL, raster_reaches(g, e, least), expr_binary(g, OP_SUB, one, raster_reaches(g, e, most + 1)));
-}
-
-static ExprId
-one_strip(StreamBuild *b)
-{
-	return expr_int(b->l.g, DT_I64, 1);
-}
-
-static void
-count_tasks(StreamRoles *x, Kernel *kernel)
-{
-	StreamBuild *b = &x->s.b;
-	Graph *g = b->l.g;
-	ExprId suits = is_in(g, b->terms[0], x->s.least, x->s.most);
-	ExprId n = expr_binary(g, OP_MUL, slots_task_count(b, SR_ROWS, one_strip(b)), suits);
-	if (b->plan->long_sums)
-		n = expr_binary(g, OP_MUL, n, raster_reaches(g, stream_least_elements(b), LONG_SUM_TERMS));
-	const StreamElement *key = &x->of[OF_KEY];
-	n = expr_binary(g, OP_MUL, n, raster_reaches(g, g->tensor.at[key->tensor].extent[key->own], 1));
-	kernel->ntask = x->columns ? expr_binary(g, OP_MUL, n, is_in(g, b->columns, 1, x->columns)) : n;
 }
 
 /* --- factors --- */
@@ -257,7 +252,7 @@ add_channels(StreamRoles *x)
 	}
 	TirChannel c[3] = {{.slots = 1}, {.slots = SLOTS}, {.slots = SLOTS}};
 	for (unsigned n = 0; n < x->terms; n += TIR_PART_TERMS) {
-		c[QUERIES].part[c[QUERIES].nparts++] = (TirPart){t, SR_ROWS, TIR_PART_TERMS, x->of[OF_QUERY].turned};
+		c[QUERIES].part[c[QUERIES].nparts++] = (TirPart){t, x->rows, TIR_PART_TERMS, x->of[OF_QUERY].turned};
 		c[KEYS].part[c[KEYS].nparts++] = (TirPart){t, (uint16_t)x->elements, TIR_PART_TERMS, x->of[OF_KEY].turned};
 	}
 	for (unsigned n = 0; n < x->elements && x->columns; n += TIR_PART_TERMS)
@@ -266,41 +261,7 @@ add_channels(StreamRoles *x)
 		tir_add_channel(k, &c[n]);
 }
 
-/* --- tasks --- */
-
-static void
-open_task(StreamRoles *x, ValId task, bool loads)
-{
-	StreamBuild *b = &x->s.b;
-	if (x->pieces)
-		slots_open_raster(b, task, SR_ROWS);
-	else
-		slots_open_task(b, task, SR_ROWS, one_strip(b));
-	x->row_last = sr_op(x, OP_SUB, b->row1, sr_int(x, 1));
-	slots_hull(b, b->row0, x->row_last, SR_ROWS, loads ? 0 : x->lane, &b->begin, &b->end);
-}
-
-static ValId
-open_tasks(StreamRoles *x, ValId *fills, unsigned n)
-{
-	TirKernel *k = x->s.b.l.tir;
-	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
-	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
-	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
-	for (unsigned i = 0; i < n; i++)
-		fills[i] = sr_int(x, 0);
-	return tir_for(k, lo, hi, step, fills, n);
-}
-
-/* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */
-static ValId
-last_tile(StreamRoles *x)
-{
-	StreamBuild *b = &x->s.b;
-	ValId end = sr_op(x, OP_SUB, b->end, sr_int(x, 1)), rest;
-	raster_divide(b->l.tir, sr_op(x, OP_SUB, end, b->begin), sr_int(x, x->elements), &rest);
-	return sr_op(x, OP_SUB, end, rest);
-}
+/* --- the role that loads --- */
 
 static void
 load_queries(StreamRoles *x, ValId fill)
@@ -332,10 +293,10 @@ load(StreamRoles *x)
 	ValId fill[2], one = sr_int(x, 1); /* of tiles; of queries, where they stay */
 	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
-	open_task(x, open_tasks(x, fill, nfill), true);
+	sr_open_tasks(x, fill, nfill, true);
 	if (!x->pieces)
 		load_queries(x, fill[1]);
-	ValId last = last_tile(x), back = tir_for(k, sr_int(x, 0), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), fill, 1);
+	ValId last = sr_last_tile(x), back = tir_for(k, sr_int(x, 0), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), fill, 1);
 	b->first = sr_op(x, OP_SUB, last, back);
 	if (x->pieces)
 		sr_load_pieces(x, fill);
@@ -574,7 +535,7 @@ fold_others(StreamRoles *x, ValId queries, ValId *fill, ValId last)
 	TirKernel *k = b->l.tir;
 	ValId carried[CARRIED], begin, end;
 	unsigned n = carry(x, carried, fill, false);
-	slots_core(b, b->row0, x->row_last, SR_ROWS, x->lane, &begin, &end);
+	slots_core(b, b->row0, x->row_last, x->rows, x->lane, &begin, &end);
 	ValId back = tir_for(k, sr_int(x, x->elements), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), carried, n);
 	uint32_t mark = point_mark(&b->l);
 	carry(x, carried, fill, true);
@@ -602,7 +563,7 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	ValId before[CARRIED], carried[CARRIED], last = last_tile(x);
+	ValId before[CARRIED], carried[CARRIED], last = sr_last_tile(x);
 	unsigned n = carry(x, before, fill, false);
 	tir_if(k, sr_op(x, OP_LT, b->begin, b->end));
 	uint32_t mark = point_mark(&b->l);
@@ -643,7 +604,7 @@ fold(StreamRoles *x)
 	ValId fill[2]; /* as load's */
 	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
-	open_task(x, open_tasks(x, fill, nfill), false);
+	sr_open_tasks(x, fill, nfill, false);
 	enter_rows(x);
 	start(x);
 	if (!x->pieces)
@@ -700,6 +661,16 @@ ends_with_tile(Graph *g, const Stream *s, ExprId all, unsigned elements)
 	return false;
 }
 
+static uint64_t
+roles_of(const StreamRoles *x)
+{
+	if (x->rows > SR_ROWS)
+		return TIR_ROLES(x->rows / TIR_MMA_ROWS, THREE_REGISTERS, THREE_REST);
+	if (x->pieces || stream_is_parts(x->s.b.l.g, x->s.b.s))
+		return TIR_ROLES(SR_GROUPS, MORE_REGISTERS, MORE_REST);
+	return TIR_ROLES(SR_GROUPS, REGISTERS, REST);
+}
+
 void
 stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 {
@@ -715,7 +686,9 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	k->group = p->group;
 	k->resident = p->resident;
 	b->vectors = 2;
+	b->from_zero = true;
 	x->side = p->group;
+	x->rows = p->tile_rows;
 	x->terms = p->tile_columns;
 	x->columns = b->s->wide < 0 ? 0 : p->block_columns;
 	x->elements = p->block_terms;
@@ -733,19 +706,16 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	b->beyond = x->columns && !ends_with_tile(g, s, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term], x->elements);
 	slots_begin(&x->s, s);
 	stream_bind_sizes(b);
-	slots_bind_tasks(b, SR_ROWS, one_strip(b));
-	if (x->pieces)
-		slots_bind_raster(b);
+	sr_bind_tasks(x);
 	stream_bind_launch(b);
-	count_tasks(x, kernel);
+	sr_count_tasks(x, kernel);
 	add_channels(x);
 	for (unsigned n = 0; n < (x->columns ? 3u : 2u); n++)
 		bind_view(x, n);
 	place_thread(x);
 	point_say_same_memory(&b->l);
 	sr_bind_shared(x);
-	bool more = x->pieces || stream_is_parts(g, b->s);
-	uint64_t roles = more ? TIR_ROLES(SR_GROUPS, MORE_REGISTERS, MORE_REST) : TIR_ROLES(SR_GROUPS, REGISTERS, REST);
+	uint64_t roles = roles_of(x);
 	tir_open_roles(k, x->pieces ? roles : roles | TIR_ROLES_ORDER);
 	fold(x);
 	tir_other_role(k);

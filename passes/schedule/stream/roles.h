@@ -4,7 +4,7 @@
 
 #include "passes/schedule/stream/slots.h"
 
-enum { STREAM_ROLES_PLANS = 6 };
+enum { STREAM_ROLES_PLANS = 7 };
 
 /* Of more terms and columns a thread has no registers for where a part's state goes (fuse/split_stream.c). */
 enum { SR_PARTS_TERMS = 192, SR_PARTS_COLUMNS = 128 };
@@ -17,7 +17,10 @@ void stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *
 
 /* --- for the files of this template --- */
 
-enum { SR_GROUPS = 2, SR_ROWS = SR_GROUPS * TIR_MMA_ROWS, SR_PITCH = 40, SR_PANEL = 32 };
+enum {
+	SR_GROUPS = 2, SR_ROWS = SR_GROUPS * TIR_MMA_ROWS, /* of parts, and of most plans */
+	SR_WARP_ROWS = 16, SR_PITCH = 40, SR_PANEL = 32
+};
 
 /* An element of a tensor, one of whose subscripts is its own axis, one the terms'; others are of a task. */
 typedef struct {
@@ -33,6 +36,7 @@ enum { OF_QUERY, OF_KEY, OF_VALUE, NOF };
 typedef struct {
 	StreamSlots s;
 	StreamElement of[NOF];
+	unsigned rows;             /* of a task, 64 of each group */
 	unsigned terms, columns, elements; /* of a tile: as many as its products have; columns 0: none */
 	bool pieces;               /* terms, of which a tile has any number, come so many at a time (roles_pieces.c) */
 	ValId steps;               /* then: how many times */
@@ -56,6 +60,16 @@ sr_op(StreamRoles *x, Op o, ValId a, ValId b)
 	return tir_binary(x->s.b.l.tir, o, a, b);
 }
 
+/* --- tasks (roles_tasks.c) --- */
+void sr_bind_tasks(StreamRoles *x);
+/* None where the sizes are none of the plan's. */
+void sr_count_tasks(StreamRoles *x, Kernel *kernel);
+/* Opens the loop of a block's tasks, which carries n fills, of tiles and, where queries stay, of those; and its task, for the role
+ * that loads, which is one thread, or the others. */
+void sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool loads);
+/* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */
+ValId sr_last_tile(StreamRoles *x);
+
 /* --- factors --- */
 /* A part of a fill: its own axis from own0 on, TIR_PART_TERMS terms from `term` on. */
 void sr_copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId own0, ValId term, ValId fill);
@@ -70,5 +84,10 @@ void sr_multiply_pieces(StreamRoles *x, ValId *fill);
 /* --- what is made of the state of a group's rows (roles_finish.c) --- */
 void sr_bind_shared(StreamRoles *x);
 void sr_finish(StreamRoles *x);
+/* --- by the lanes that have it in registers (roles_direct.c) --- */
+/* Whether what is of rows and columns is stored so. */
+bool sr_is_direct(const StreamRoles *x);
+/* What is of rows, always; and, if it is, what is of rows and columns. */
+void sr_finish_direct(StreamRoles *x);
 
 #endif

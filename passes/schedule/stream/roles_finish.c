@@ -1,15 +1,13 @@
-/* roles_finish.c: what a group makes of the state of its rows (roles.c). The state of rows goes through shared
- * memory; columns do a panel of SR_PANEL at a time, from where the hardware has them to where a lane has some side by side,
- * which it stores at once where the results' memory has them so. A warp's rows stay with the warp; a lane's go side by side,
- * so that what one waits for is another's time. */
+/* roles_finish.c: what a group makes of the state of its rows (roles.c), where lanes don't store it as they have it
+ * (roles_direct.c). The state of rows goes through shared memory; columns do a panel of SR_PANEL at a time, from where the
+ * hardware has them to where a lane has some side by side, which it stores at once where the results' memory has them so. A
+ * warp's rows stay with the warp; a lane's go side by side, so that what one waits for is another's time. */
 #include <string.h>
 
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/stream/roles.h"
 
 #include "ir/bugs.h"
-
-enum { WARP_ROWS = 16 };
 
 static ValId
 bind(StreamRoles *x, DType t, unsigned rows, unsigned columns)
@@ -24,12 +22,13 @@ void
 sr_bind_shared(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
-	if (x->columns)
-		x->staged = bind(x, DT_F32, SR_ROWS, SR_PITCH);
+	if (sr_is_direct(x))
+		return;
+	x->staged = bind(x, DT_F32, x->rows, SR_PITCH);
 	for (unsigned n = 0; n < b->s->pass->nacc; n++)
 		if (!b->s->acc[n].wide)
-			x->state[n] = bind(x, b->s->pass->acc[n].dtype, SR_ROWS, 1);
-	x->some = bind(x, DT_BOOL, SR_ROWS, 1);
+			x->state[n] = bind(x, b->s->pass->acc[n].dtype, x->rows, 1);
+	x->some = bind(x, DT_BOOL, x->rows, 1);
 }
 
 static void
@@ -52,7 +51,7 @@ stage_state(StreamRoles *x)
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
 	ValId quad, row = raster_divide(k, x->lane, sr_int(x, 4), &quad);
-	row = group_row(x, sr_op(x, OP_ADD, row, sr_op(x, OP_MUL, x->warp, sr_int(x, WARP_ROWS))));
+	row = group_row(x, sr_op(x, OP_ADD, row, sr_op(x, OP_MUL, x->warp, sr_int(x, SR_WARP_ROWS))));
 	tir_if(k, sr_op(x, OP_EQ, quad, sr_int(x, 0)));
 	for (unsigned v = 0; v < b->vectors; v++) {
 		const ValId at[2] = {sr_op(x, OP_ADD, row, sr_int(x, 8 * v)), sr_int(x, 0)};
@@ -71,7 +70,7 @@ stage_panel(StreamRoles *x, unsigned panel)
 {
 	TirKernel *k = x->s.b.l.tir;
 	ValId quad, row = raster_divide(k, x->lane, sr_int(x, 4), &quad);
-	row = group_row(x, sr_op(x, OP_ADD, row, sr_op(x, OP_MUL, x->warp, sr_int(x, WARP_ROWS))));
+	row = group_row(x, sr_op(x, OP_ADD, row, sr_op(x, OP_MUL, x->warp, sr_int(x, SR_WARP_ROWS))));
 	ValId column = sr_op(x, OP_MUL, quad, sr_int(x, 2));
 	for (unsigned n = 0; n < SR_PANEL / 2; n += 2) {
 		unsigned piece = panel * SR_PANEL / 2 + n;
@@ -118,21 +117,6 @@ enter_row(StreamRoles *x, ValId row, bool asked)
 	b->some[0] = asked ? tir_load(k, x->some, at, 0, 0, 0) : 0;
 }
 
-static void
-finish_narrow(StreamRoles *x, bool asked)
-{
-	StreamBuild *b = &x->s.b;
-	TirKernel *k = b->l.tir;
-	ValId row = group_row(x, x->in_group), there = sr_op(x, OP_LE, sr_op(x, OP_ADD, b->row0, row), x->row_last);
-	tir_if(k, sr_op(x, OP_AND, there, sr_op(x, OP_LT, x->in_group, sr_int(x, TIR_MMA_ROWS))));
-	uint32_t mark = point_mark(&b->l);
-	enter_row(x, row, asked);
-	slots_store_outs(b, false, 0);
-	point_release(&b->l, mark);
-	tir_else(k, NULL, 0);
-	tir_end_if(k, NULL, 0);
-}
-
 enum { MOST_ROWS = 8 }; /* of a lane at a time */
 
 typedef struct {
@@ -146,10 +130,11 @@ static Own
 own_place(StreamRoles *x, bool asked)
 {
 	Own own = {.side = x->side, .down = TIR_WARP / (SR_PANEL / x->side), .asked = asked};
-	ValId warp = sr_op(x, OP_MUL, x->warp, sr_int(x, WARP_ROWS)), below = raster_divide(x->s.b.l.tir, x->lane, sr_int(x, SR_PANEL / x->side), &own.right);
+	ValId warp = sr_op(x, OP_MUL, x->warp, sr_int(x, SR_WARP_ROWS));
+	ValId below = raster_divide(x->s.b.l.tir, x->lane, sr_int(x, SR_PANEL / x->side), &own.right);
 	own.right = sr_op(x, OP_MUL, own.right, sr_int(x, x->side));
 	own.first = group_row(x, sr_op(x, OP_ADD, warp, below));
-	own.last = group_row(x, sr_op(x, OP_ADD, warp, sr_int(x, WARP_ROWS - 1)));
+	own.last = group_row(x, sr_op(x, OP_ADD, warp, sr_int(x, SR_WARP_ROWS - 1)));
 	return own;
 }
 
@@ -176,7 +161,7 @@ some_is_none(StreamRoles *x, const Own *own)
 {
 	TirKernel *k = x->s.b.l.tir;
 	ValId none = 0;
-	for (unsigned i = 0; i < WARP_ROWS; i += own->down) {
+	for (unsigned i = 0; i < SR_WARP_ROWS; i += own->down) {
 		ValId sum[SLOTS_SIDE];
 		load_sums(x, own, sr_op(x, OP_ADD, own->first, sr_int(x, i)), sum);
 		for (unsigned c = 0; c < own->side; c++) {
@@ -195,7 +180,7 @@ mend_sums(StreamRoles *x, const Own *own)
 	TirKernel *k = b->l.tir;
 	ValId column = b->l.axis[b->s->wide];
 	tir_if(k, some_is_none(x, own));
-	ValId i = tir_for(k, sr_int(x, 0), sr_int(x, WARP_ROWS), sr_int(x, own->down), NULL, 0), row = sr_op(x, OP_ADD, own->first, i);
+	ValId i = tir_for(k, sr_int(x, 0), sr_int(x, SR_WARP_ROWS), sr_int(x, own->down), NULL, 0), row = sr_op(x, OP_ADD, own->first, i);
 	tir_if(k, is_there(x, row));
 	ValId c = tir_for(k, sr_int(x, 0), sr_int(x, own->side), sr_int(x, 1), NULL, 0);
 	const ValId at[2] = {row, sr_op(x, OP_ADD, own->right, c)};
@@ -219,12 +204,13 @@ finish_rows(StreamRoles *x, const Own *own, ValId row, unsigned n)
 {
 	StreamBuild *b = &x->s.b;
 	ValId at[MOST_ROWS], done[MOST_ROWS][STREAM_MAX_OUT * SLOTS_SIDE];
+	unsigned count = 0;
 	for (unsigned i = 0; i < n; i++) {
 		ValId sum[SLOTS_SIDE], down = sr_op(x, OP_ADD, row, sr_int(x, i * own->down));
 		uint32_t mark = point_mark(&b->l);
 		enter_row(x, down, own->asked);
 		load_sums(x, own, down, sum);
-		slots_out_values(b, x->acc, sum, own->side, done[i]);
+		count = slots_out_values(b, x->acc, sum, own->side, done[i]);
 		at[i] = b->row_of[0];
 		point_release(&b->l, mark);
 	}
@@ -232,7 +218,7 @@ finish_rows(StreamRoles *x, const Own *own, ValId row, unsigned n)
 		uint32_t mark = point_mark(&b->l);
 		b->row_of[0] = at[i];
 		stream_at_vector(b, 0);
-		slots_store_side(b, done[i], own->side);
+		slots_store_side(b, done[i], count, own->side);
 		point_release(&b->l, mark);
 	}
 }
@@ -242,7 +228,7 @@ finish_panel(StreamRoles *x, const Own *own, ValId panel)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	unsigned all = WARP_ROWS / own->down, n = all < MOST_ROWS ? all : MOST_ROWS;
+	unsigned all = SR_WARP_ROWS / own->down, n = all < MOST_ROWS ? all : MOST_ROWS;
 	ValId column = sr_op(x, OP_ADD, sr_op(x, OP_MUL, panel, sr_int(x, SR_PANEL)), own->right);
 	b->l.axis[b->s->wide] = column;
 	tir_if(k, sr_op(x, OP_LT, column, point_launch_expr(&b->l, b->columns)));
@@ -252,7 +238,7 @@ finish_panel(StreamRoles *x, const Own *own, ValId panel)
 	for (unsigned i = 0; i < all; i += n)
 		finish_rows(x, own, sr_op(x, OP_ADD, own->first, sr_int(x, i * own->down)), n);
 	tir_else(k, NULL, 0);
-	ValId i = tir_for(k, sr_int(x, 0), sr_int(x, WARP_ROWS), sr_int(x, own->down), NULL, 0), row = sr_op(x, OP_ADD, own->first, i);
+	ValId i = tir_for(k, sr_int(x, 0), sr_int(x, SR_WARP_ROWS), sr_int(x, own->down), NULL, 0), row = sr_op(x, OP_ADD, own->first, i);
 	tir_if(k, is_there(x, row));
 	finish_rows(x, own, row, 1);
 	tir_else(k, NULL, 0);
@@ -270,18 +256,17 @@ sr_finish(StreamRoles *x)
 	TirKernel *k = b->l.tir;
 	bool asked = b->some[0] != 0;
 	unsigned panels = x->columns / SR_PANEL;
-	stage_state(x);
+	if (!sr_is_direct(x))
+		stage_state(x);
+	sr_finish_direct(x);
+	if (sr_is_direct(x))
+		return;
 	group_barrier(x);
-	if (slots_stores(b, false))
-		finish_narrow(x, asked);
-	if (slots_stores(b, true)) {
-		Own own = own_place(x, asked);
-		ValId panel = tir_for(k, sr_int(x, 0), sr_int(x, panels), sr_int(x, 1), NULL, 0);
-		stage_one_of(x, panel, 0, panels);
-		group_barrier(x);
-		finish_panel(x, &own, panel);
-		group_barrier(x);
-		tir_end_for(k, NULL, 0);
-	} else
-		group_barrier(x);
+	Own own = own_place(x, asked);
+	ValId panel = tir_for(k, sr_int(x, 0), sr_int(x, panels), sr_int(x, 1), NULL, 0);
+	stage_one_of(x, panel, 0, panels);
+	group_barrier(x);
+	finish_panel(x, &own, panel);
+	group_barrier(x);
+	tir_end_for(k, NULL, 0);
 }

@@ -67,8 +67,9 @@ void slots_core(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId la
 bool slots_grow(StreamBuild *b);
 
 /* --- exact.c: of the row at the point, whose state is b.run[..][0] --- */
-/* Wide accumulator acc at the column at the point, of which products gave v: made anew of the row's elements, one after the
- * other, where v is no number, as an absent element's value may be, which products take all the same. Whether that may be. */
+/* Wide accumulator acc at the column at the point, made anew of the row's elements, one after the other; so where v, which products
+ * gave, is no number, as an absent element's value may be, which products take all the same. Whether that may be. */
+ValId slots_wide_anew(StreamBuild *b, unsigned acc);
 ValId slots_wide(StreamBuild *b, unsigned acc, ValId v);
 bool slots_may_be_none(const StreamBuild *b);
 /* Whether there are results of rows, or of rows and columns; stores those, of which the accumulators are in b.column. */
@@ -79,6 +80,10 @@ void slots_store_outs(StreamBuild *b, bool wide, ValId column);
 enum { SLOTS_SIDE = 4 };
 bool slots_side_by_side(const Graph *g, const Stream *s, const bool *stored);
 unsigned slots_out_values(StreamBuild *b, unsigned acc, const ValId *v, unsigned side, ValId *to);
-void slots_store_side(StreamBuild *b, const ValId *v, unsigned side);
+void slots_store_side(StreamBuild *b, const ValId *v, unsigned count, unsigned side);
+/* Those of the nth of these tensors from the point on, as a vector, or the one there. */
+void slots_store_nth(StreamBuild *b, unsigned nth, ValId v);
+/* Whether those are made of the state alone, whatever the column, and have 16 or 32 bits. */
+bool slots_leave_pieces(const StreamBuild *b);
 
 #endif

@@ -1,0 +1,122 @@
+/* roles_tasks.c: how many tasks a launch has, and which of them a block takes (roles.c). */
+#include "passes/schedule/contract/raster.h"
+#include "passes/schedule/point/long_sums.h"
+#include "passes/schedule/stream/roles.h"
+
+enum { RAGGED_BLOCKS = 16 };
+
+/* --- the launch --- */
+
+static ExprId
+is_in(Graph *g, ExprId e, int64_t least, int64_t most)
+{
+	ExprId one = expr_int(g, DT_I64, 1);
+	return expr_binary(g, OP_MUL, raster_reaches(g, e, least), expr_binary(g, OP_SUB, one, raster_reaches(g, e, most + 1)));
+}
+
+static ExprId
+one_strip(StreamBuild *b)
+{
+	return expr_int(b->l.g, DT_I64, 1);
+}
+
+/* Three groups fold a tile in 5/6 of the time that two take for as many rows (measured on an H200), and leave more of it unused: rows
+ * that the last task lacks and, where rows have different elements, those that others of the task alone have. So they
+ * take what leaves up to a ninth: of such rows, in sixteen blocks or more. */
+static ExprId
+rows_fill_tasks(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	Graph *g = b->l.g;
+	ExprId one = expr_int(g, DT_I64, 1), blocks = slots_blocks(b, SR_ROWS);
+	ExprId few = expr_binary(g, OP_MUL, blocks, expr_int(g, DT_I64, SR_ROWS * 9));
+	ExprId more = expr_binary(g, OP_MUL, slots_blocks(b, x->rows), expr_int(g, DT_I64, x->rows * 8));
+	ExprId fill = expr_binary(g, OP_MIN, expr_binary(g, OP_IDIV, few, expr_binary(g, OP_MAX, more, one)), one);
+	return b->s->ragged ? expr_binary(g, OP_MUL, fill, raster_reaches(g, blocks, RAGGED_BLOCKS)) : fill;
+}
+
+void
+sr_bind_tasks(StreamRoles *x)
+{
+	slots_bind_tasks(&x->s.b, x->rows, one_strip(&x->s.b));
+	if (x->pieces)
+		slots_bind_raster(&x->s.b);
+}
+
+void
+sr_count_tasks(StreamRoles *x, Kernel *kernel)
+{
+	StreamBuild *b = &x->s.b;
+	Graph *g = b->l.g;
+	ExprId suits = is_in(g, b->terms[0], x->s.least, x->s.most);
+	ExprId n = expr_binary(g, OP_MUL, slots_task_count(b, x->rows, one_strip(b)), suits);
+	if (x->rows > SR_ROWS)
+		n = expr_binary(g, OP_MUL, n, rows_fill_tasks(x));
+	if (b->plan->long_sums)
+		n = expr_binary(g, OP_MUL, n, raster_reaches(g, stream_least_elements(b), LONG_SUM_TERMS));
+	const StreamElement *key = &x->of[OF_KEY];
+	n = expr_binary(g, OP_MUL, n, raster_reaches(g, g->tensor.at[key->tensor].extent[key->own], 1));
+	kernel->ntask = x->columns ? expr_binary(g, OP_MUL, n, is_in(g, b->columns, 1, x->columns)) : n;
+}
+
+/* --- a task --- */
+
+static void
+open_task(StreamRoles *x, ValId task, bool loads)
+{
+	StreamBuild *b = &x->s.b;
+	if (x->pieces)
+		slots_open_raster(b, task, x->rows);
+	else
+		slots_open_task(b, task, x->rows, one_strip(b));
+	x->row_last = sr_op(x, OP_SUB, b->row1, sr_int(x, 1));
+	slots_hull(b, b->row0, x->row_last, x->rows, loads ? 0 : x->lane, &b->begin, &b->end);
+}
+
+/* Tasks have numbers of 31 bits. Those are looked up anew: the role that loads has no register to keep them. */
+static ValId
+number(StreamRoles *x, Op o)
+{
+	TirKernel *k = x->s.b.l.tir;
+	return tir_cast(k, DT_I32, tir_emit(k, o, tir_scalar(DT_I64), o == OP_TASK_HI ? 0 : 1, NULL, 0));
+}
+
+/* The task of a turn of the loop, of which there were `before` ones. Where the longest tasks come first, blocks take those of
+ * every other round from the last block to the first: else the first block would have the longest of each. The round that
+ * has none for some blocks stays as it is. */
+static ValId
+task_in_turn(StreamRoles *x, ValId task, ValId before)
+{
+	TirKernel *k = x->s.b.l.tir;
+	if (!slots_grow(&x->s.b))
+		return task;
+	ValId zero = tir_int(k, DT_I32, 0), one = tir_int(k, DT_I32, 1), last = sr_op(x, OP_SUB, number(x, OP_TASK_STEP), one);
+	ValId block = sr_op(x, OP_MIN, number(x, OP_TASK_LO), last), by = sr_op(x, OP_SUB, last, sr_op(x, OP_ADD, block, block));
+	ValId end = sr_op(x, OP_SUB, number(x, OP_TASK_HI), sr_op(x, OP_SUB, last, block)), at = tir_cast(k, DT_I32, task);
+	ValId turns = sr_op(x, OP_NE, tir_cast(k, DT_I32, sr_op(x, OP_IMOD, tir_cast(k, DT_U32, before), tir_int(k, DT_U32, 2))), zero);
+	by = tir_select(k, sr_op(x, OP_AND, turns, sr_op(x, OP_LT, at, end)), by, zero);
+	return tir_cast(k, DT_I64, sr_op(x, OP_ADD, at, by));
+}
+
+void
+sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool loads)
+{
+	TirKernel *k = x->s.b.l.tir;
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
+	for (unsigned i = 0; i < n; i++)
+		fills[i] = sr_int(x, 0);
+	ValId task = tir_for(k, lo, hi, step, fills, n);
+	open_task(x, x->pieces ? task : task_in_turn(x, task, fills[1]), loads);
+}
+
+/* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */
+ValId
+sr_last_tile(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	ValId end = sr_op(x, OP_SUB, b->end, sr_int(x, 1)), rest;
+	raster_divide(b->l.tir, sr_op(x, OP_SUB, end, b->begin), sr_int(x, x->elements), &rest);
+	return sr_op(x, OP_SUB, end, rest);
+}
