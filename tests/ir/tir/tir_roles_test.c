@@ -192,7 +192,7 @@ static const struct {
 	{"by 240 rest 24", "by 240 rest 28", "%30 roles: 240 and 28 registers can't be asked for"},
 	{"by 240 rest 24", "by 248 rest 24", "%30 roles: 248 and 24 registers can't be asked for"},
 	{"rest 24 {", "rest 24 turns {", "%30 roles: 1 groups take no turns"},
-	{"rest 24 {", "rest 24 order {", "%30 roles: 1 groups take no turns"},
+	{"rest 24 {", "rest 24 order {", "%30 roles: 1 groups have no order"},
 	{"%46 = settle 0", "%46 = turn 0", "%46 turn: there is no such turn"},
 	{"by 240 rest 24", "by 24 rest 24", "%39 mma: accumulators of 8 registers"},
 	{"piece 7", "piece 8", "%95 piece: a thread has 8"},
