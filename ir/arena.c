@@ -1,5 +1,5 @@
-/* arena.c: blocks of doubling size from the host's allocator. The last allocation can grow in place,
- * which makes growing arrays cheap. */
+/* arena.c: blocks of doubling size from the host's allocator, which gives large ones as large pages (host.c): beyond SMALL_BLOCK the
+ * next one is as large as such a page. The last allocation can grow in place, which makes growing arrays cheap. */
 #include "ir/arena.h"
 
 #include <stdarg.h>
@@ -12,7 +12,7 @@ struct ArenaBlock {
 	/* cap bytes follow, aligned to 16 */
 };
 
-enum { ALIGN = 16, FIRST_BLOCK = 16 * 1024, LAST_BLOCK = 8 * 1024 * 1024 };
+enum { ALIGN = 16, FIRST_BLOCK = 16 * 1024, SMALL_BLOCK = 256 * 1024, LARGE_BLOCK = 2 * 1024 * 1024, LAST_BLOCK = 8 * 1024 * 1024 };
 
 static size_t
 header_size(void)
@@ -58,6 +58,8 @@ static void
 push_block(Arena *a, size_t need)
 {
 	size_t cap = a->top ? a->top->cap * 2 : FIRST_BLOCK;
+	if (cap > SMALL_BLOCK && cap < LARGE_BLOCK)
+		cap = LARGE_BLOCK;
 	if (cap > LAST_BLOCK)
 		cap = LAST_BLOCK;
 	if (cap < need)

@@ -1,5 +1,5 @@
 /* host.c: the default host, libc. The one file that calls malloc and free for the compiler. */
-#define _GNU_SOURCE /* getdents64 */
+#define _GNU_SOURCE /* getdents64, madvise */
 #include "ir/host.h"
 
 #include <dirent.h>
@@ -7,15 +7,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+enum { LARGE_PAGE = 2 << 20 };
+
+/* Blocks that large are filled from their start on: by large pages, where the system has them for the asking. A compile would
+ * come by thousands of small ones, each of which takes longer than to fill it. */
 static void *
 libc_alloc(void *user, size_t n)
 {
 	(void)user;
-	return malloc(n ? n : 1);
+	if (n < LARGE_PAGE || n > SIZE_MAX - LARGE_PAGE)
+		return malloc(n ? n : 1);
+	size_t whole = (n + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+	void *p = aligned_alloc(LARGE_PAGE, whole);
+	if (p)
+		madvise(p, whole, MADV_HUGEPAGE);
+	return p;
 }
 
 static void *
