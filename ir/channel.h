@@ -71,7 +71,7 @@ enum {
 	TIR_MAX_BOX_STEP = 8,
 	TIR_MAX_BANKS = 2,      /* accumulators of a group */
 	TIR_MAX_KEPT = 256,     /* terms of a kept factor */
-	TIR_MAX_ORDER = 4,
+	TIR_MAX_ORDER = 4,      /* groups, each of which has a barrier of its own for its turn */
 	TIR_GROUP_BARRIER = -1,
 	TIR_BLOCK_REGISTERS = 65536
 };

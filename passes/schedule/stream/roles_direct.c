@@ -11,7 +11,7 @@
 
 #include "ir/bugs.h"
 
-enum { QUAD = 4, PAIR = 2, BLOCK = QUAD * PAIR, TOGETHER = 2 /* blocks */ };
+enum { QUAD = 4, PAIR = 2, BLOCK = QUAD * PAIR, LANE_ROWS = 2, TOGETHER = 2 /* blocks */ };
 
 typedef struct {
 	StreamRoles *x;
@@ -56,7 +56,7 @@ enter_row(const Lane *lane, unsigned nth)
 {
 	StreamRoles *x = lane->x;
 	StreamBuild *b = &x->s.b;
-	ValId row = sr_op(x, OP_ADD, lane->first, sr_int(x, SR_WARP_ROWS / 2 * nth));
+	ValId row = sr_op(x, OP_ADD, lane->first, sr_int(x, SR_WARP_ROWS / LANE_ROWS * nth));
 	b->row_of[nth] = sr_op(x, OP_MIN, row, x->row_last);
 	stream_at_vector(b, nth);
 	b->some[0] = lane->some[nth];
@@ -78,7 +78,7 @@ end_if(StreamRoles *x)
 static ValId
 sum_at(const Row *r, unsigned block, unsigned i)
 {
-	unsigned piece = (block * TOGETHER + r->nth) * PAIR + i;
+	unsigned piece = (block * LANE_ROWS + r->nth) * PAIR + i;
 	return tir_emit(r->x->s.b.l.tir, OP_PIECE, tir_scalar(DT_F32), TIR_PIECE(piece, 1), NULL, 0);
 }
 
