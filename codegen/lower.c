@@ -236,7 +236,7 @@ lower_value(Lower *l, ValId v)
 	switch ((Op)x->op) {
 	case OP_CONST: return lower_const(l, x);
 	case OP_SCALAR: return l->scalar[x->imm.i];
-	case OP_TASK_LO: return x->imm.i && l->k->channel.n && !l->k->cluster ? lower_task_anew(l, false) : l->task_lo;
+	case OP_TASK_LO: return l->task_lo;
 	case OP_TASK_HI: return l->task_hi;
 	case OP_BLOCKARG: return l->block_arg[x->imm.i];
 	case OP_RESULT: return l->result[lower_arg_id(l, v, 0)][x->imm.i];
@@ -258,7 +258,7 @@ lower_value(Lower *l, ValId v)
 		else if (v != l->last)
 			lower_barrier(l, x->imm.i);
 		return NULL;
-	case OP_TASK_STEP: return x->imm.i && !l->k->cluster ? lower_task_anew(l, true) : l->task_step;
+	case OP_TASK_STEP: return l->task_step;
 	case OP_ACQUIRE: lower_acquire(l, v); return NULL;
 	case OP_COPY: lower_copy(l, v); return NULL;
 	case OP_WAIT: lower_wait(l, v); return NULL;

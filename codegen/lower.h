@@ -202,8 +202,6 @@ void lower_nvptx_kernel(Lower *l, const char *symbol, bool serial);
 void lower_nvptx_fault(Lower *l, Val word);
 Val lower_thread(Lower *l);
 Val lower_thread_anew(Lower *l);
-/* TASK_LO and TASK_STEP of a kernel that goes through its tasks by itself. */
-Val lower_task_anew(Lower *l, bool step);
 Val lower_rank(Lower *l);
 Val lower_of_block(Lower *l, Val at, Val rank);
 Val lower_shuffle(Lower *l, ValId v);

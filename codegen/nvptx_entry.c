@@ -10,7 +10,6 @@
 #include "ir/image.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum {
 	PTX_KERNEL = 71, GLOBAL = 1, SHARED = 3,
@@ -287,30 +286,17 @@ lower_nvptx_kernel(Lower *l, const char *symbol, bool serial)
 /* --- threads of a block --- */
 
 /* Code that looks as if it had an effect, so that nobody shares it, or takes it out of a loop. */
-static Val
-special_anew(Lower *l, const char *name)
-{
-	static const char out[] = "=r";
-	const char *code = arena_text(l->arena, "mov.u32 $0, %%%s;", name);
-	LLVMTypeRef f = LLVMFunctionType(LLVMInt32TypeInContext(l->ctx), NULL, 0, 0);
-	Val text = LLVMGetInlineAsm(f, code, strlen(code), out, sizeof out - 1, 1, 0, LLVMInlineAsmDialectATT, 0);
-	return LLVMBuildCall2(l->b, f, text, NULL, 0, "");
-}
-
 Val
 lower_thread_anew(Lower *l)
 {
+	static const char code[] = "mov.u32 $0, %tid.x;", out[] = "=r";
+	LLVMTypeRef f = LLVMFunctionType(LLVMInt32TypeInContext(l->ctx), NULL, 0, 0);
+	Val text = LLVMGetInlineAsm(f, code, sizeof code - 1, out, sizeof out - 1, 1, 0, LLVMInlineAsmDialectATT, 0);
+	Val call = LLVMBuildCall2(l->b, f, text, NULL, 0, "");
 	unsigned most = 1;
 	while (most < l->k->threads)
 		most *= 2;
-	Val thread = LLVMBuildAnd(l->b, special_anew(l, "tid.x"), lower_int(l, LLVMInt32TypeInContext(l->ctx), most - 1), "");
-	return LLVMBuildZExt(l->b, thread, lower_i64(l), "");
-}
-
-Val
-lower_task_anew(Lower *l, bool step)
-{
-	return LLVMBuildZExt(l->b, special_anew(l, step ? "nctaid.x" : "ctaid.x"), lower_i64(l), "");
+	return LLVMBuildZExt(l->b, LLVMBuildAnd(l->b, call, lower_int(l, LLVMInt32TypeInContext(l->ctx), most - 1), ""), lower_i64(l), "");
 }
 
 Val

@@ -57,7 +57,7 @@
  * (passes/tile/spread.c) gives each thread its lanes, and it is a kernel of what one thread does (SPREAD).
  * Control flow is the same for all threads wherever a BARRIER or SHUFFLE stands. There are then also
  *   THREAD   i64: the number of the thread in its block. imm, if it is not 0: it is looked up anew, for each such number and
- *            in each turn of a loop, so that nothing that is made of it is kept where registers are few. The same of TASK_LO and TASK_STEP
+ *            in each turn of a loop, so that nothing that is made of it is kept where registers are few
  *   RANK     i64: the number of the block in its cluster
  *   SHUFFLE  a scalar -> what the thread whose number differs in the bits imm (1 .. 31) has; with TIR_BEFORE(n) and
  *            TIR_AFTER(n), 0 < n < 32, what the thread by n before or after it in its warp has, itself where there is none

@@ -390,7 +390,7 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 	    op == OP_RELEASE || op == OP_SETTLE || op == OP_PIECE || op == OP_PRODUCT || op == OP_KEEP || op == OP_PUT ||
 	    op == OP_LOAD_MATRIX || op == OP_ASYNC_WAIT)
 		return read_int(r, DT_I64, imm);
-	if (op == OP_IOTA || op == OP_BARRIER || op == OP_THREAD || op == OP_TASK_LO || op == OP_TASK_STEP) {
+	if (op == OP_IOTA || op == OP_BARRIER || op == OP_THREAD) {
 		skip(r);
 		return r->at == r->end || (*r->at != '-' && (*r->at < '0' || *r->at > '9')) || read_int(r, DT_I64, imm);
 	}

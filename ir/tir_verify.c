@@ -466,7 +466,7 @@ check_leaf(Verify *x, ValId v)
 		return true;
 	}
 	NEED((p->op != OP_THREAD && p->op != OP_RANK) || x->k->form == TIR_SPREAD, "outside a kernel of threads");
-	NEED((p->op != OP_THREAD && p->op != OP_TASK_LO && p->op != OP_TASK_STEP) || p->imm.i >= 0, "is looked up for a negative number");
+	NEED(p->op != OP_THREAD || p->imm.i >= 0, "is looked up for a negative number");
 	NEED(same_type(p->type, tir_scalar(DT_I64)), "is no i64 scalar");
 	return true;
 }

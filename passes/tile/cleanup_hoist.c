@@ -34,17 +34,10 @@ find_homes(const TirKernel *k, Arena *a)
 	return home;
 }
 
-/* Looked up in each turn. */
-static bool
-is_anew(const TirInst *p)
-{
-	return (p->op == OP_THREAD || p->op == OP_TASK_LO || p->op == OP_TASK_STEP) && p->imm.i;
-}
-
 static bool
 is_invariant(const TirKernel *k, const uint32_t *home, ValId v, uint32_t region)
 {
-	if (!cleanup_is_pure((Op)tir_inst(k, v)->op) || is_anew(tir_inst(k, v)))
+	if (!cleanup_is_pure((Op)tir_inst(k, v)->op) || (tir_inst(k, v)->op == OP_THREAD && tir_inst(k, v)->imm.i))
 		return false;
 	for (unsigned n = 0; n < tir_inst(k, v)->narg; n++)
 		if (home[tir_arg(k, v, n)] == region)

@@ -73,31 +73,6 @@ open_task(StreamRoles *x, ValId task, bool loads)
 	slots_hull(b, b->row0, x->row_last, x->rows, loads ? 0 : x->lane, &b->begin, &b->end);
 }
 
-/* Tasks have numbers of 31 bits. Those are looked up anew: the role that loads has no register to keep them. */
-static ValId
-number(StreamRoles *x, Op o)
-{
-	TirKernel *k = x->s.b.l.tir;
-	return tir_cast(k, DT_I32, tir_emit(k, o, tir_scalar(DT_I64), o == OP_TASK_HI ? 0 : 1, NULL, 0));
-}
-
-/* The task of a turn of the loop, of which there were `before` ones. Where the longest tasks come first, blocks take those of
- * every other round from the last block to the first: else the first block would have the longest of each. The round that
- * has none for some blocks stays as it is. */
-static ValId
-task_in_turn(StreamRoles *x, ValId task, ValId before)
-{
-	TirKernel *k = x->s.b.l.tir;
-	if (!slots_grow(&x->s.b))
-		return task;
-	ValId zero = tir_int(k, DT_I32, 0), one = tir_int(k, DT_I32, 1), last = sr_op(x, OP_SUB, number(x, OP_TASK_STEP), one);
-	ValId block = sr_op(x, OP_MIN, number(x, OP_TASK_LO), last), by = sr_op(x, OP_SUB, last, sr_op(x, OP_ADD, block, block));
-	ValId end = sr_op(x, OP_SUB, number(x, OP_TASK_HI), sr_op(x, OP_SUB, last, block)), at = tir_cast(k, DT_I32, task);
-	ValId turns = sr_op(x, OP_NE, tir_cast(k, DT_I32, sr_op(x, OP_IMOD, tir_cast(k, DT_U32, before), tir_int(k, DT_U32, 2))), zero);
-	by = tir_select(k, sr_op(x, OP_AND, turns, sr_op(x, OP_LT, at, end)), by, zero);
-	return tir_cast(k, DT_I64, sr_op(x, OP_ADD, at, by));
-}
-
 void
 sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool loads)
 {
@@ -107,8 +82,7 @@ sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool loads)
 	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
 	for (unsigned i = 0; i < n; i++)
 		fills[i] = sr_int(x, 0);
-	ValId task = tir_for(k, lo, hi, step, fills, n);
-	open_task(x, x->pieces ? task : task_in_turn(x, task, fills[1]), loads);
+	open_task(x, tir_for(k, lo, hi, step, fills, n), loads);
 }
 
 /* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */

@@ -56,6 +56,92 @@ slots_blocks(StreamBuild *b, unsigned rows)
 	return blocks_along(b->l.g, b->s, rows);
 }
 
+/* --- pairs of sections --- */
+
+/* What caches of a GPU keep of a section's elements, and tasks that it has at least: as many as half of the blocks that a GPU has
+ * at once, since blocks whose every task were at the same place of a pair would be the first to end, or the last. */
+enum { SECTION_BYTES = 16 << 20, SECTION_TASKS = 128 };
+
+static ExprId
+number(StreamBuild *b, int64_t v)
+{
+	return expr_int(b->l.g, DT_I64, v);
+}
+
+static ExprId
+ceil_div(StreamBuild *b, ExprId a, ExprId by)
+{
+	Graph *g = b->l.g;
+	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, a, expr_binary(g, OP_SUB, by, number(b, 1))), by);
+}
+
+static ExprId
+point_count(StreamBuild *b)
+{
+	return times_outer(b->l.g, b->s, number(b, 1));
+}
+
+typedef struct {
+	const Graph *g;
+	bool varies;
+} Known;
+
+static void
+note_varying(void *user, ExprId e)
+{
+	Known *k = user;
+	const Expr *p = expr_get(k->g, e);
+	k->varies |= p->op == OP_AXIS || (p->op == OP_READ && k->g->tensor.at[p->ref].kind != TENSOR_SCALAR);
+}
+
+/* Elements of a point's last row, which has the most; where other things than the row decide, as many as it has rows. */
+static ExprId
+most_elements(StreamBuild *b)
+{
+	Graph *g = b->l.g;
+	const Stream *s = b->s;
+	ExprId sub[TG_MAX_AXES], rows = s->c.extent[s->lane];
+	for (unsigned a = 0; a < s->c.npar; a++)
+		sub[a] = a == s->lane ? expr_binary(g, OP_SUB, rows, number(b, 1)) : expr_axis(g, a);
+	ExprId most = expr_subst_axes(g, s->hi, sub, s->c.npar);
+	Known known = {.g = g};
+	expr_walk(g, b->l.scratch, most, note_varying, &known);
+	return expr_binary(g, OP_MAX, known.varies ? rows : most, number(b, 1));
+}
+
+/* Bytes of all elements of a point, for scores and columns. */
+static ExprId
+element_bytes(StreamBuild *b)
+{
+	Graph *g = b->l.g;
+	const Stream *s = b->s;
+	ExprId n = s->wide < 0 ? number(b, 0) : b->columns;
+	for (unsigned k = 0; k < s->nscore; k++)
+		n = expr_binary(g, OP_ADD, n, b->terms[k]);
+	n = expr_binary(g, OP_MUL, n, number(b, dtype_info[s->factors ? s->factors : s->type].bits / 8));
+	return expr_binary(g, OP_MUL, n, most_elements(b));
+}
+
+/* Points of two sections. */
+static ExprId
+pair_points(StreamBuild *b, unsigned rows)
+{
+	Graph *g = b->l.g;
+	ExprId one = number(b, 1), two = number(b, 2), count = point_count(b), blocks = expr_binary(g, OP_MAX, slots_blocks(b, rows), one);
+	ExprId kept = expr_binary(g, OP_IDIV, number(b, SECTION_BYTES), expr_binary(g, OP_MAX, element_bytes(b), one));
+	kept = expr_binary(g, OP_MAX, kept, ceil_div(b, number(b, SECTION_TASKS), blocks));
+	ExprId pairs = ceil_div(b, count, expr_binary(g, OP_MUL, kept, two));
+	return expr_binary(g, OP_MAX, ceil_div(b, count, expr_binary(g, OP_MAX, pairs, one)), one);
+}
+
+static ExprId
+pair_tasks(StreamBuild *b, unsigned rows)
+{
+	return expr_binary(b->l.g, OP_MAX, expr_binary(b->l.g, OP_MUL, pair_points(b, rows), slots_blocks(b, rows)), number(b, 1));
+}
+
+/* --- tasks --- */
+
 void
 slots_bind_tasks(StreamBuild *b, unsigned rows, ExprId strips)
 {
@@ -65,6 +151,11 @@ slots_bind_tasks(StreamBuild *b, unsigned rows, ExprId strips)
 	if (b->group) {
 		point_launch_expr(&b->l, b->group);
 		point_launch_expr(&b->l, blocks_of_group(b, rows));
+	}
+	if (slots_grow(b)) {
+		point_launch_expr(&b->l, point_count(b));
+		point_launch_expr(&b->l, pair_points(b, rows));
+		point_launch_expr(&b->l, pair_tasks(b, rows));
 	}
 }
 
@@ -95,23 +186,41 @@ open_rows(StreamBuild *b, ValId block, unsigned rows)
 	b->row1 = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, b->row0, size), end);
 }
 
-/* Where later rows have more elements, the last blocks of all points come first, and the shortest last: who takes every
- * n-th task has as many elements as anybody. Else a point's blocks follow each other, and find its elements in the cache. */
+/* Of points whose later rows have more elements: as many as caches keep the elements of are a section. In the first section of
+ * two the shortest blocks of all its points come first, in the second one the longest: so who takes every n-th task has as many
+ * elements as anybody, and ends with short ones. Which block of which point it is. */
+static ValId
+open_section(StreamBuild *b, ValId task, unsigned rows, ValId *point)
+{
+	Point *l = &b->l;
+	TirKernel *k = l->tir;
+	ValId blocks = point_launch_expr(l, slots_blocks(b, rows)), points = point_launch_expr(l, pair_points(b, rows)), within, odd;
+	ValId first = tir_binary(k, OP_MUL, raster_divide(k, task, point_launch_expr(l, pair_tasks(b, rows)), &within), points);
+	points = tir_binary(k, OP_MIN, points, tir_binary(k, OP_SUB, point_launch_expr(l, point_count(b)), first));
+	ValId half = raster_divide(k, points, stream_int(b, 2), &odd), begin = tir_binary(k, OP_MUL, half, blocks);
+	ValId second = tir_binary(k, OP_LE, begin, within);
+	within = tir_select(k, second, tir_binary(k, OP_SUB, within, begin), within);
+	first = tir_select(k, second, tir_binary(k, OP_ADD, first, half), first);
+	ValId block = raster_divide(k, within, tir_select(k, second, tir_binary(k, OP_SUB, points, half), half), point);
+	*point = tir_binary(k, OP_ADD, first, *point);
+	ValId last = tir_binary(k, OP_SUB, blocks, stream_int(b, 1));
+	return tir_select(k, second, tir_binary(k, OP_SUB, last, block), block);
+}
+
+/* Where all rows have as many elements, a point's blocks follow each other, and find its elements in the cache. */
 ValId
 slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips)
 {
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
-	bool grow = slots_grow(b);
-	ValId strip, block, nblock = point_launch_expr(l, slots_blocks(b, rows)), one = stream_int(b, 1);
-	ValId rest = raster_divide(k, task, point_launch_expr(l, strips), &strip);
-	if (!grow)
-		rest = raster_divide(k, rest, nblock, &block);
+	ValId strip, block, point, rest = raster_divide(k, task, point_launch_expr(l, strips), &strip);
+	if (slots_grow(b))
+		block = open_section(b, rest, rows, &point);
+	else
+		point = raster_divide(k, rest, point_launch_expr(l, slots_blocks(b, rows)), &block);
 	for (unsigned a = b->s->c.npar; a-- > 0;)
 		if (is_outer(b->s, a))
-			rest = raster_divide(k, rest, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
-	if (grow)
-		block = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, nblock, one), rest);
+			point = raster_divide(k, point, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
 	open_rows(b, block, rows);
 	return strip;
 }
