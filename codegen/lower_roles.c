@@ -98,12 +98,18 @@ channel_of(const Lower *l, ValId v)
 	return &l->k->channel.at[TIR_CHANNEL_OF(lower_inst(l, v)->imm.i)];
 }
 
-/* base + number of the slot that fill n has * size, in shared memory. */
+/* Number of the slot that fill n has. */
+static Val
+slot_of(Lower *l, const TirChannel *c, Val n)
+{
+	return LLVMBuildURem(l->b, LLVMBuildTrunc(l->b, n, i32(l), ""), number(l, c->slots), "");
+}
+
+/* base + that number * size, in shared memory. */
 static Val
 at_slot(Lower *l, const TirChannel *c, Val n, uint32_t base, uint32_t size)
 {
-	Val slot = LLVMBuildURem(l->b, LLVMBuildTrunc(l->b, n, i32(l), ""), number(l, c->slots), "");
-	Val at = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, slot, number(l, size), ""), number(l, base), "");
+	Val at = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, slot_of(l, c, n), number(l, size), ""), number(l, base), "");
 	return LLVMBuildAdd(l->b, l->roles->ring, at, "");
 }
 
@@ -386,12 +392,14 @@ descriptor(Lower *l, const TirChannel *c, unsigned part, uint32_t base, Val n, V
 {
 	uint64_t panel = c->part[part].turned ? SPAN * TIR_PART_TERMS / UNIT : 1;
 	uint64_t fixed = panel << 16 | (uint64_t)(8 * SPAN / UNIT) << 32 | UINT64_C(1) << 62;
-	Val at = at_slot(l, c, n, base + part_at(c, part), tir_slot_bytes(c));
+	Val first = LLVMBuildAdd(l->b, l->roles->ring, number(l, base + part_at(c, part)), "");
 	if (past)
-		at = LLVMBuildAdd(l->b, at, past, "");
-	at = LLVMBuildAnd(l->b, at, number(l, OWN_BYTES - 1), ""); /* above is the block's place in its cluster */
-	at = LLVMBuildLShr(l->b, at, number(l, 4), "");
-	return LLVMBuildOr(l->b, LLVMBuildZExt(l->b, at, lower_i64(l), ""), LLVMConstInt(lower_i64(l), fixed, 0), "");
+		first = LLVMBuildAdd(l->b, first, past, "");
+	first = LLVMBuildAnd(l->b, first, number(l, OWN_BYTES - 1), ""); /* above is the block's place in its cluster */
+	first = LLVMBuildZExt(l->b, LLVMBuildLShr(l->b, first, number(l, 4), ""), lower_i64(l), "");
+	first = LLVMBuildOr(l->b, first, LLVMConstInt(lower_i64(l), fixed, 0), "");
+	Val slots = LLVMBuildMul(l->b, slot_of(l, c, n), number(l, tir_slot_bytes(c) / UNIT), "");
+	return LLVMBuildAdd(l->b, first, LLVMBuildZExt(l->b, slots, lower_i64(l), ""), "");
 }
 
 /* From one instruction's terms to the next one's; from 64 rows to the next ones. In units. */
@@ -436,14 +444,17 @@ multiply(Lower *l, const Step *x)
 	lower_assembly(l, NULL, text_get(&code), x->a ? "l,l,r" : "l,r", all + 1 - arg, 2 + arg);
 }
 
-/* Of factors that come apart one stays for a whole loop, and what is added to its descriptor would wait in registers for its
- * turn: so the instructions add it. Those of one fill are made anew with each. */
+enum { HELD = 8 };
+
+/* Of factors that come apart a stays for a whole loop: the descriptors of up to HELD instructions wait in uniform registers, so that
+ * nothing stands between them; those of more would wait in others. What is not held is added in the instruction's text. Where
+ * both factors are of one fill, descriptors are made anew with each. */
 static void
-go_further(Lower *l, Step *x, bool apart, unsigned a, unsigned b)
+go_further(Lower *l, Step *x, bool apart, bool held, unsigned a, unsigned b)
 {
-	x->further_a = apart ? a : 0;
+	x->further_a = apart && !held ? a : 0;
 	x->further_b = apart ? b : 0;
-	if (x->da && !apart)
+	if (x->da && !x->further_a)
 		x->da = LLVMBuildAdd(l->b, x->da, LLVMConstInt(lower_i64(l), a, 0), "");
 	if (!apart)
 		x->db = LLVMBuildAdd(l->b, x->db, LLVMConstInt(lower_i64(l), b, 0), "");
@@ -470,7 +481,7 @@ build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
 			x.kept = (p.a * TIR_PART_TERMS + t * TIR_MMA_TERMS) / 4;
 			x.da = da;
 			x.db = db;
-			go_further(l, &x, p.kept || p.channel != p.other,
+			go_further(l, &x, p.kept || p.channel != p.other, steps * p.nterms * p.na * repeats <= HELD,
 			           p.kept ? 0 : t % steps * term_step(x.a) + (i / repeats + t / steps) * units_a + i % repeats * row_step(x.a),
 			           t % steps * term_step(x.b) + t / steps * units_b);
 			x.more = t ? number(l, 1) : more;

@@ -381,6 +381,9 @@ shuffle_word(Lower *l, Val word, unsigned by)
 {
 	static const char *const name[] = {"llvm.nvvm.shfl.sync.bfly.i32", "llvm.nvvm.shfl.sync.up.i32", "llvm.nvvm.shfl.sync.down.i32"};
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	const Val same[2] = {word, LLVMConstInt(i32, UINT32_MAX, 0)};
+	if (by == TIR_SAME) /* its result is a uniform register */
+		return lower_call(l, "llvm.nvvm.redux.sync.or", NULL, 0, same, 2);
 	unsigned kind = by / TIR_WARP, last = kind == 1 ? 0 : TIR_WARP - 1;
 	const Val arg[4] = {LLVMConstInt(i32, UINT32_MAX, 0), word, LLVMConstInt(i32, by % TIR_WARP, 0), LLVMConstInt(i32, last, 0)};
 	return lower_call(l, name[kind], NULL, 0, arg, 4);

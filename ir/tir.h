@@ -60,7 +60,8 @@
  *            in each turn of a loop, so that nothing that is made of it is kept where registers are few
  *   RANK     i64: the number of the block in its cluster
  *   SHUFFLE  a scalar -> what the thread whose number differs in the bits imm (1 .. 31) has; with TIR_BEFORE(n) and
- *            TIR_AFTER(n), 0 < n < 32, what the thread by n before or after it in its warp has, itself where there is none
+ *            TIR_AFTER(n), 0 < n < 32, what the thread by n before or after it in its warp has, itself where there is none;
+ *            with TIR_SAME, of 32 bits, what all threads of the warp have, who must have the same: one register for all of them
  *   WARP_MMA a[8], b[4], bf16 or f16, and c[4], f32, scalars -> a vector of 4 f32: the threads of each warp, which all meet it,
  *            add the product of two matrices to a third. What a thread has of a (16 rows, 16 terms), b (16 terms, 8
  *            columns), c and the result (16 rows, 8 columns) say the rows MMA_A16, MMA_B16 and MMA_C of ir/fragments.def. Or
@@ -146,11 +147,14 @@ enum { TIR_MAX_AHEAD = 65535 };
 #define TIR_HANDED_BUFFER(imm) ((imm) - 2) /* negative: none */
 #define TIR_BEFORE(n) (TIR_WARP + (n))
 #define TIR_AFTER(n) (2 * TIR_WARP + (n))
+#define TIR_SAME (3 * TIR_WARP)
 /* Of a SHUFFLE, the thread of a warp that this one asks. */
 static inline unsigned
 tir_shuffle_from(int64_t imm, unsigned thread)
 {
 	unsigned by = (unsigned)imm % TIR_WARP;
+	if (imm == TIR_SAME)
+		return thread;
 	if (imm < TIR_WARP)
 		return thread ^ by;
 	if (imm < 2 * TIR_WARP)

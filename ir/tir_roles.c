@@ -348,15 +348,6 @@ run_piece(Roles *r, Strand *d, const Step *s)
 	return true;
 }
 
-/* Between the threads of a warp, which are all of the group. */
-static void
-run_shuffle(Roles *r, Strand *d, const Step *s)
-{
-	int64_t by = imm_of(r, s);
-	for (unsigned t = d->from; t < d->to; t++)
-		at(r->x, s->dst)[t] = at(r->x, s->src[0])[t / TIR_WARP * TIR_WARP + tir_shuffle_from(by, t % TIR_WARP)];
-}
-
 /* --- control: what the threads of a strand have in common --- */
 
 static bool
@@ -453,7 +444,7 @@ run_step(Roles *r, Strand *d, const Step *s)
 	case STEP_RELEASE: return run_release(r, d, s);
 	case STEP_MMA: case STEP_PRODUCT: return run_mma(r, d, s);
 	case STEP_KEEP: return run_keep(r, d, s);
-	case STEP_SHUFFLE: run_shuffle(r, d, s); return true;
+	case STEP_SHUFFLE: return threads_shuffle(r->x, s, d->from, d->to);
 	case STEP_SETTLE: run_settle(r, d, s); return true;
 	case STEP_TURN: return run_turn(r, d, s);
 	case STEP_PIECE: case STEP_PUT: return run_piece(r, d, s);

@@ -244,6 +244,20 @@ all_meet(Block *x, const Step *s, const bool *active)
 	return true;
 }
 
+bool
+threads_shuffle(Block *x, const Step *s, unsigned from, unsigned to)
+{
+	int64_t by = tir_inst(x->k, s->inst)->imm.i;
+	const uint64_t *own = at(x, s->src[0]);
+	for (unsigned t = from; t < to; t++) {
+		unsigned warp = t / TIR_WARP * TIR_WARP;
+		if (by == TIR_SAME && own[t] != own[warp])
+			return threads_violation(x, s, "threads of a warp do not have the same");
+		at(x, s->dst)[t] = own[warp + tir_shuffle_from(by, t % TIR_WARP)];
+	}
+	return true;
+}
+
 static bool
 run_together(Block *x, const Step *s, const bool *active)
 {
@@ -257,10 +271,9 @@ run_together(Block *x, const Step *s, const bool *active)
 		x->block_epoch = ++x->epoch;
 		if (by == 1)
 			x->cluster_epoch = x->epoch;
-	} else
-		for (unsigned t = 0; t < x->threads; t++)
-			at(x, s->dst)[t] = at(x, s->src[0])[t / TIR_WARP * TIR_WARP + tir_shuffle_from(by, t % TIR_WARP)];
-	return true;
+		return true;
+	}
+	return threads_shuffle(x, s, 0, x->threads);
 }
 
 /* --- control --- */

@@ -576,7 +576,10 @@ check_together(Verify *x, ValId v)
 		return check_warp_mma(x, v);
 	NEED(is_value(operand(x, v, 0)) && same_type(p->type, operand(x, v, 0)->type), "changes the type");
 	NEED(!p->type.lanes, "is no scalar");
-	NEED(p->imm.i > 0 && p->imm.i < 3 * TIR_WARP && p->imm.i % TIR_WARP, "leaves the warp");
+	if (p->imm.i == TIR_SAME)
+		NEED(dtype_info[p->type.dtype].bits == 32, "is not of 32 bits");
+	else
+		NEED(p->imm.i > 0 && p->imm.i < 3 * TIR_WARP && p->imm.i % TIR_WARP, "leaves the warp");
 	return true;
 }
 

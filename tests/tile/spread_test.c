@@ -420,6 +420,10 @@ finds(void **state)
 	static const Found row[] = {
 		{"%20 = store %7, %8, %1 %21 = barrier %22:f32 = load %7, %10 %23 = store %5, %22, %1", NULL},
 		{"%20:f32 = shuffle 5 %8 %21 = store %5, %20, %1", NULL},
+		{"%20:f32 = cast %2 %21:f32 = shuffle 96 %20 %22 = store %5, %21, %1", NULL},
+		{"%20:f32 = shuffle 96 %8", "kernel k: %20 shuffle: threads of a warp do not have the same"},
+		{"%20:i64 = shuffle 96 %2", "kernel k: %20 shuffle: is not of 32 bits"},
+		{"%20:f32 = shuffle 97 %8", "kernel k: %20 shuffle: leaves the warp"},
 		{"%20 = store %7, %8, %1 %21:f32 = load %7, %10",
 		 "kernel k: %21 load: thread 0 reads byte 124 of s, which thread 31 wrote since the last barrier"},
 		{"%20:f32 = load %5, %10 %21 = store %5, %8, %1",

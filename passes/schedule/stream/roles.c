@@ -604,6 +604,7 @@ fold(StreamRoles *x)
 	ValId fill[2]; /* as load's */
 	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
+	slots_scales(&x->s);
 	sr_open_tasks(x, fill, nfill, false);
 	enter_rows(x);
 	start(x);

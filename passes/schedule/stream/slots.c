@@ -551,18 +551,61 @@ find_powers(Fold *f)
 		}
 }
 
+static ExprId
+scale_of(const StreamSlots *x, unsigned n)
+{
+	return expr_arg(x->b.l.g, x->b.s->score[n].scaled.finish, 1);
+}
+
+typedef struct {
+	const Graph *g;
+	bool varies;
+} Scale;
+
+static void
+note_launch(void *user, ExprId e)
+{
+	Scale *s = user;
+	s->varies |= expr_get(s->g, e)->op == OP_DIM || expr_get(s->g, e)->op == OP_READ;
+}
+
+/* Whether each launch has its own. */
+static bool
+is_of_launch(const StreamSlots *x, ExprId e)
+{
+	Scale s = {.g = x->b.l.g};
+	expr_walk(s.g, x->b.l.scratch, e, note_launch, &s);
+	return s.varies;
+}
+
+static ValId
+power_scale(StreamSlots *x, unsigned n)
+{
+	Point *l = &x->b.l;
+	return tir_binary(l->tir, OP_MUL, point_value(l, scale_of(x, n), true).re, tir_float(l->tir, DT_F32, x->plain[n] ? log2e : log2e / 2));
+}
+
+/* As one register of a warp: multiply-adds that read it take two of a thread's then, beside products whose sums take most of
+ * what registers can be read. A number is part of the instruction, which is better still. */
+void
+slots_scales(StreamSlots *x)
+{
+	for (unsigned n = 0; n < x->b.s->nscore; n++) {
+		if (!x->b.power[n] || !is_of_launch(x, scale_of(x, n)))
+			continue;
+		ValId by = power_scale(x, n);
+		x->by[n] = tir_emit(x->b.l.tir, OP_SHUFFLE, tir_scalar(DT_F32), TIR_SAME, &by, 1);
+	}
+}
+
 /* What powers take of the tile. */
 static void
 find_power_parts(Fold *f, unsigned row)
 {
 	StreamSlots *x = f->x;
-	Point *l = &x->b.l;
-	for (unsigned n = 0; n < x->b.s->nscore; n++) {
-		if (!f->from[n][row] || f->by[n])
-			continue;
-		ExprId by = expr_arg(l->g, x->b.s->score[n].scaled.finish, 1);
-		f->by[n] = tir_binary(l->tir, OP_MUL, point_value(l, by, true).re, tir_float(l->tir, DT_F32, x->plain[n] ? log2e : log2e / 2));
-	}
+	for (unsigned n = 0; n < x->b.s->nscore; n++)
+		if (f->from[n][row] && !f->by[n])
+			f->by[n] = x->by[n] ? x->by[n] : power_scale(x, n);
 }
 
 /* Of those that are not plain halves, of which targets that have units for powers take squares. */

@@ -15,6 +15,7 @@ typedef struct StreamSlots {
 	int64_t least, most;      /* then: of how many terms */
 	unsigned extreme[STREAM_MAX_SCORES]; /* the anchor that b.power is taken from */
 	bool plain[STREAM_MAX_SCORES]; /* such a power is one of 2 that has no subnormal results */
+	ValId by[STREAM_MAX_SCORES];   /* by what its sums are multiplied, or half of that where it is not plain; 0: each tile makes it */
 	double lift[STREAM_MAX_SCORES]; /* then: made so many powers of 2 larger, as what adds it up is: slots_lower takes it back */
 	int score_of[MAX_ACCS];   /* whose sums it folds, and finishes the one that is left (scale.c); -1: the scores themselves */
 	bool by_sum[MAX_ACCS];    /* an absent element is nothing to it, and has a weight of 0, where its sum counts as -inf */
@@ -30,6 +31,8 @@ typedef struct StreamSlots {
 
 /* Finds out what lanes have to join, and which powers they make their own way: s, which is the stream, then has those by name. */
 void slots_begin(StreamSlots *x, Stream *s);
+/* Makes what sums are multiplied by for powers, which is the same for all tiles: where no loop has begun. */
+void slots_scales(StreamSlots *x);
 /* The tile at work: its slots' elements begin at `from`. */
 void slots_enter(StreamSlots *x, ValId from);
 /* The sum of score k in a slot, as long as the tile is folded. */
