@@ -11,7 +11,7 @@
  * Scores that are divided by what a launch knows are multiplied by its reciprocal, which moves a factor of the rows and
  * takes a rounding more, of u S where S is the sum of the magnitudes. Of n >= LEAST_TERMS terms, contract/roles.c's bound for the
  * instructions leaves n/2 - 5/2 (n/16 + 1) of the n u S that a sum may be off by: more than twice that. Powers of what a score
- * is off its extreme by (slots.c) take one rounding more of the score, and two of the extreme.
+ * is off its extreme by (powers.c) take one rounding more of the score, and two of the extreme.
  *
  * Of more terms than queries can stay for, where there are no columns, queries come piece by piece as keys do
  * (roles_pieces.c); groups then take no turns.
@@ -26,6 +26,7 @@
 
 enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24, LEAST_TERMS = 16 };
 enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces, or of parts */
+enum { LATE_ELEMENTS = 4 }; /* of a row, whose powers wait: what a thread has of the terms of one instruction */
 enum { THREE_REGISTERS = 160, THREE_REST = 32 }; /* of three groups */
 
 /* Tiles in the order in which they are asked for. Without columns: of more terms than queries can stay for. */
@@ -417,14 +418,28 @@ unrounded(const Graph *g, ExprId weight, DType t)
 	return rounds ? expr_arg(g, inner, 0) : weight;
 }
 
+/* Those of a row's elements from one on to another. */
 static void
-keep_weights(StreamRoles *x)
+keep_weights(StreamRoles *x, unsigned from, unsigned to)
 {
 	StreamBuild *b = &x->s.b;
 	const ValId *weight = x->s.weight[x->acc];
 	for (unsigned row = 0; row < b->vectors; row++)
-		for (unsigned e = 0; e < x->s.nelement; e += 2)
+		for (unsigned e = from; e < to; e += 2)
 			tir_emit(b->l.tir, OP_KEEP, (TirType){0}, TIR_KEEP(piece_of(row, e) / 2, x->of[OF_VALUE].dtype), weight + row * x->s.nelement + e, 2);
+}
+
+static void
+keep_early(StreamRoles *x)
+{
+	keep_weights(x, 0, x->s.nelement - x->s.nlate);
+}
+
+static void
+keep_late(StreamRoles *x)
+{
+	slots_late(&x->s);
+	keep_weights(x, x->s.nelement - x->s.nlate, x->s.nelement);
 }
 
 /* Columns to the anchors as they are now; before the first product they are nothing. */
@@ -500,7 +515,7 @@ enter_rows(StreamRoles *x)
 	}
 }
 
-enum { CARRIED = MAX_ACCS * STREAM_MAX_VECTORS + 1 };
+enum { CARRIED = MAX_ACCS * STREAM_MAX_VECTORS + SLOTS_MAX + 1 };
 
 /* What tiles go on with: the fill, behind the state. */
 static unsigned
@@ -514,6 +529,22 @@ carry(StreamRoles *x, ValId *carried, ValId *fill, bool back)
 	return n + 1;
 }
 
+/* The same, and the weights that wait. */
+static unsigned
+carry_late(StreamRoles *x, ValId *carried, ValId *fill, bool back)
+{
+	unsigned n = carry(x, carried, fill, back);
+	for (unsigned row = 0; row < x->s.b.vectors; row++)
+		for (unsigned e = x->s.nelement - x->s.nlate; e < x->s.nelement; e++, n++) {
+			ValId *weight = &x->s.weight[x->acc][row * x->s.nelement + e];
+			if (back)
+				*weight = carried[n];
+			else
+				carried[n] = *weight;
+		}
+	return n;
+}
+
 /* The scores of fill `next`, and the columns of the one before it. */
 static void
 ask_tile(StreamRoles *x, ValId queries, ValId fill, ValId next)
@@ -521,8 +552,10 @@ ask_tile(StreamRoles *x, ValId queries, ValId fill, ValId next)
 	wait(x, KEYS, next);
 	turn(x, false);
 	multiply_keys(x, queries, next);
-	if (x->columns)
+	if (x->columns) {
+		keep_late(x);
 		ask_columns(x, fill);
+	}
 	turn(x, true);
 	take_scores(x, next, x->columns ? 1 : 0);
 }
@@ -534,11 +567,11 @@ fold_others(StreamRoles *x, ValId queries, ValId *fill, ValId last)
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
 	ValId carried[CARRIED], begin, end;
-	unsigned n = carry(x, carried, fill, false);
+	unsigned n = carry_late(x, carried, fill, false);
 	slots_core(b, b->row0, x->row_last, x->rows, x->lane, &begin, &end);
 	ValId back = tir_for(k, sr_int(x, x->elements), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), carried, n);
 	uint32_t mark = point_mark(&b->l);
-	carry(x, carried, fill, true);
+	carry_late(x, carried, fill, true);
 	ValId next = sr_op(x, OP_ADD, *fill, sr_int(x, 1));
 	b->first = sr_op(x, OP_SUB, last, back);
 	if (x->pieces) {
@@ -549,13 +582,13 @@ fold_others(StreamRoles *x, ValId queries, ValId *fill, ValId last)
 	fold_tile(x, begin, end);
 	if (x->columns) {
 		take_columns(x, *fill);
-		keep_weights(x);
+		keep_early(x);
 		move_columns(x);
 	}
-	carry(x, carried, &next, false);
+	carry_late(x, carried, &next, false);
 	point_release(&b->l, mark);
 	tir_end_for(k, carried, n);
-	carry(x, carried, fill, true);
+	carry_late(x, carried, fill, true);
 }
 
 static void
@@ -577,11 +610,12 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 	}
 	fold_as(x, BUG(stream_edge_unmasked));
 	if (x->columns)
-		keep_weights(x);
+		keep_early(x);
 	fold_others(x, queries, fill, last);
 	if (!x->pieces)
 		release(x, QUERIES, queries);
 	if (x->columns) {
+		keep_late(x);
 		ask_columns(x, *fill);
 		take_columns(x, *fill);
 	}
@@ -706,6 +740,8 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
 	b->beyond = x->columns && !ends_with_tile(g, s, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term], x->elements);
 	slots_begin(&x->s, s);
+	if (x->columns)
+		slots_delay(&x->s, LATE_ELEMENTS);
 	stream_bind_sizes(b);
 	sr_bind_tasks(x);
 	stream_bind_launch(b);

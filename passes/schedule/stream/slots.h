@@ -19,13 +19,14 @@ typedef struct StreamSlots {
 	double lift[STREAM_MAX_SCORES]; /* then: made so many powers of 2 larger, as what adds it up is: slots_lower takes it back */
 	int score_of[MAX_ACCS];   /* whose sums it folds, and finishes the one that is left (scale.c); -1: the scores themselves */
 	bool by_sum[MAX_ACCS];    /* an absent element is nothing to it, and has a weight of 0, where its sum counts as -inf */
+	unsigned nlate;           /* of a row's elements, the last so many whose powers wait for slots_late */
 	bool joined[MAX_ACCS];    /* narrow: lanes have the sum over all of them; else each its own part until the end */
 	/* of the tile; by row and element: row * nelement + element */
 	ValId from;                        /* element e is from + offset[e] */
 	unsigned offset[SLOTS_MAX_ELEMENTS];
 	ValId at[SLOTS_MAX_ELEMENTS];      /* the same, or an element that there is in its place */
 	bool exact;               /* of tiles, whether all their elements are there, and present for all rows */
-	ValId weight[MAX_ACCS][SLOTS_MAX]; /* of wide accumulators: 0 where the element is absent */
+	ValId weight[MAX_ACCS][SLOTS_MAX]; /* of wide accumulators: 0 where the element is absent; of late ones the power's exponent */
 	ValId factor[MAX_ACCS][STREAM_MAX_VECTORS]; /* by which a wide accumulator's columns are multiplied; 0: by nothing */
 } StreamSlots;
 
@@ -33,6 +34,16 @@ typedef struct StreamSlots {
 void slots_begin(StreamSlots *x, Stream *s);
 /* Makes what sums are multiplied by for powers, which is the same for all tiles: where no loop has begun. */
 void slots_scales(StreamSlots *x);
+/* From then on the last elements of a row, so many, have the exponents of their powers for weights, and are in no sum of powers, if
+ * such sums can wait for them: slots_late makes those powers, before the state is used or the next tile folded. */
+void slots_delay(StreamSlots *x, unsigned nelement);
+void slots_late(StreamSlots *x);
+/* Whether acc's terms or weights are powers as they are, which it adds up. */
+bool slots_takes_power(const StreamSlots *x, unsigned acc);
+/* What powers of score n take: of a row, where m is the anchor; what sums move by between two of those; of all rows. */
+ValId slots_power_from(StreamSlots *x, unsigned n, ValId m);
+ValId slots_move_between(StreamSlots *x, ValId before, ValId now);
+ValId slots_power_scale(StreamSlots *x, unsigned n);
 /* The tile at work: its slots' elements begin at `from`. */
 void slots_enter(StreamSlots *x, ValId from);
 /* The sum of score k in a slot, as long as the tile is folded. */
