@@ -273,7 +273,7 @@ lower_value(Lower *l, ValId v)
 	case OP_ADD: return lower_plain(l, v, LLVMAdd, LLVMFAdd);
 	case OP_SUB: return lower_plain(l, v, LLVMSub, LLVMFSub);
 	case OP_MUL: return lower_plain(l, v, LLVMMul, LLVMFMul);
-	case OP_FDIV: return lower_plain(l, v, LLVMFDiv, LLVMFDiv);
+	case OP_FDIV: return lower_is_middle(l, v) ? lower_middle_quotient(l, v) : lower_plain(l, v, LLVMFDiv, LLVMFDiv);
 	case OP_AND: case OP_BAND: return lower_plain(l, v, LLVMAnd, LLVMAnd);
 	case OP_OR: case OP_BOR: return lower_plain(l, v, LLVMOr, LLVMOr);
 	case OP_BXOR: return lower_plain(l, v, LLVMXor, LLVMXor);

@@ -180,6 +180,9 @@ void lower_expect_first(Lower *l, Val branch);
 bool lower_is_quotient(const Lower *l, ValId v);
 /* Lowers v, whose operands have values, together with others of the region; false: there are none. */
 bool lower_quotients(Lower *l, const TirRegion *r, ValId v);
+/* Whether v is one of a GPU that needs no slow path; and that. */
+bool lower_is_middle(const Lower *l, ValId v);
+Val lower_middle_quotient(Lower *l, ValId v);
 /* lower_roles.c: around a kernel with roles, whose parameters from first_map on are tensor maps, one for each COPY; and what
  * stands in it */
 void lower_begin_roles(Lower *l, unsigned first_map);

@@ -8,7 +8,7 @@
  * |result| are 2^-100 and more no step loses bits to an exponent, and the residue is exact; an infinite or zero r makes
  * the result NaN, or 0. A root, with r near 1 / sqrt(a): s = a r and s + r / 2 (a - s s), where a is 2^-100 and more;
  * infinity makes NaN. Both are what ptxas makes of div.rn and sqrt.rn (sm_80 to sm_120), which is right for all
- * fractions; what fails a test takes those. */
+ * fractions; what fails a test takes those. What is known to pass it (TIR_MIDDLE) has neither. */
 #include "codegen/lower.h"
 
 #include <math.h>
@@ -24,7 +24,14 @@ bool
 lower_is_quotient(const Lower *l, ValId v)
 {
 	const TirInst *x = lower_inst(l, v);
-	return (x->op == OP_FDIV || x->op == OP_SQRT) && x->type.dtype == DT_F32 && !x->type.lanes;
+	return (x->op == OP_FDIV || x->op == OP_SQRT) && x->type.dtype == DT_F32 && !x->type.lanes && !lower_is_middle(l, v);
+}
+
+bool
+lower_is_middle(const Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	return x->op == OP_FDIV && x->imm.i == TIR_MIDDLE && x->type.dtype == DT_F32 && !x->type.lanes && l->target->arch == ARCH_NVPTX;
 }
 
 static Val
@@ -67,6 +74,12 @@ quick_quotient(Lower *l, Val a, Val b)
 	r = fma_of(l, r, fma_of(l, minus, r, one), r);
 	Val q = LLVMBuildFMul(l->b, a, r, "");
 	return fma_of(l, r, fma_of(l, minus, q, a), q);
+}
+
+Val
+lower_middle_quotient(Lower *l, ValId v)
+{
+	return quick_quotient(l, lower_arg(l, v, 0), lower_arg(l, v, 1));
 }
 
 static Val

@@ -178,6 +178,9 @@ tir_dot_shape(int64_t imm)
  * more than 0, or NaN: what it gives of another is nobody's business */
 #define TIR_NARROW(imm) ((DType)((imm) & 0xff))
 enum { TIR_NO_MORE_THAN_0 = 256 };
+/* Of an FDIV: both operands and the quotient are known to have magnitudes from 2^-100 to 2^100, or one is NaN; what it gives of
+ * others is nobody's business */
+enum { TIR_MIDDLE = 1 };
 #define TIR_LANE_AXIS(imm) ((int)((imm) >> 8 & 15) - 1) /* -1: none */
 
 typedef struct {

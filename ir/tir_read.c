@@ -377,6 +377,10 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 		                                         : read_int(r, (DType)type.dtype, imm);
 	if (op == OP_DOT)
 		return read_shape(r, imm);
+	if (op == OP_FDIV) {
+		*imm = take_this_word(r, "middle") ? TIR_MIDDLE : 0;
+		return true;
+	}
 	if (op == OP_ROLES || op == OP_COPY || op == OP_MMA)
 		return read_parts(r, op, imm);
 	if (op_info[op].flags & F_NARROW) {

@@ -45,6 +45,12 @@ ex_sub(const Ex *x, ValId a, ValId b)
 {
 	return tir_binary(x->k, OP_SUB, a, b);
 }
+/* Of operands that are normal by far, as the quotient is. */
+static inline ValId
+ex_middle_quotient(const Ex *x, ValId a, ValId b)
+{
+	return tir_emit(x->k, OP_FDIV, tir_inst(x->k, a)->type, TIR_MIDDLE, (ValId[]){a, b}, 2);
+}
 static inline ValId
 ex_mul(const Ex *x, ValId a, ValId b)
 {

@@ -87,7 +87,7 @@ near_tanh(const Ex *x, ValId a)
 	ValId small = ex_fma(x, ex_mul(x, square, r), ex_poly(x, &tanh_poly, square), r);
 	/* 1 - 2 / (power + 1), where the sum's rounding error is felt just above 4 */
 	Ex2 sum = ex_fast_sum(x, middle_exp(x, ex_mul(x, r, ex_float(x, 2))), one);
-	ValId q = tir_binary(x->k, OP_FDIV, ex_float(x, 2), sum.hi), half = ex_mul(x, q, ex_float(x, -0.5));
+	ValId q = ex_middle_quotient(x, ex_float(x, 2), sum.hi), half = ex_mul(x, q, ex_float(x, -0.5));
 	ValId large = ex_sub(x, one, ex_fma(x, ex_mul(x, half, q), sum.lo, q));
 	return ex_flip(x, ex_select(x, ex_lt(x, r, ex_float(x, 0.55)), small, large), ex_sign_bit(x, a));
 }

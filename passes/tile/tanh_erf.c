@@ -23,7 +23,7 @@ tanh_large(const Ex *x, ValId r)
 	ValId one = ex_float(x, 1), two = ex_float(x, 2);
 	Ex2 sum = ex_fast_sum(x, ex_scale(x, s.hi, d.t), one);
 	sum.lo = ex_add(x, sum.lo, ex_scale(x, s.lo, d.t));
-	ValId q = tir_binary(x->k, OP_FDIV, two, sum.hi);
+	ValId q = ex_middle_quotient(x, two, sum.hi);
 	ValId minus = ex_neg(x, q);
 	/* What is left of 2 - q * sum, divided by sum: q / 2 is 1 / sum. */
 	ValId left = ex_fma(x, minus, sum.lo, ex_fma(x, minus, sum.hi, two));

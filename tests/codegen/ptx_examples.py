@@ -32,6 +32,8 @@ ENTRY = re.compile(r"^\.visible \.entry (\w+)\(.*?^\}$", re.M | re.S)
 NUMBERED = re.compile(r"(\$L__BB|\bring|\b__local_depot)\d+")
 # approximate, contracted by the assembler as it likes, called, or got wrong by it (codegen/nvptx_extremes.c)
 WRONG = re.compile(r"\.approx|\b(max|min)\.[su](16|32)\b|\.ftz|\b(add|sub|mul)\.f(32|64)\b|^\s*call\b|\.extern (?!\.shared )|\.func\b", re.M)
+# a register where it is used
+USED = re.compile(r"%\w+")
 # but TIR's ex2, whose error its passes count, and what exact quotients and roots begin with (codegen/nvptx_quotients.c)
 STARTS = re.compile(r"(ex2|rcp|rsqrt)\.approx\.ftz\.f32")
 
@@ -115,9 +117,14 @@ def check(file, origin, text):
     wrong = WRONG.search(STARTS.sub("", text))
     if wrong:
         raise RuntimeError(f"{file}: the text for {origin} has {wrong.group(0).strip()!r} in it")
-    for start, whole in (r"\brcp\.approx", r"\b(div|rcp)\.rn\.f32"), (r"\brsqrt\.approx", r"\bsqrt\.rn\.f32"):
-        if len(re.findall(start, text)) > len(re.findall(whole, text)):
-            raise RuntimeError(f"{file}: the text for {origin} has more of {start} than of {whole}")
+    if len(re.findall(r"\brsqrt\.approx", text)) > len(re.findall(r"\bsqrt\.rn\.f32", text)):
+        raise RuntimeError(f"{file}: the text for {origin} has more roots begun than there are")
+    for kernel in text.split(".entry")[1:]:
+        begun = set(re.findall(r"rcp\.approx\.ftz\.f32 \t(%\w+),", kernel))
+        for line in kernel.splitlines() if begun else ():
+            name, _, rest = line.strip().partition(" ")
+            if not begun.isdisjoint(USED.findall(rest.partition(",")[2])) and name != "fma.rn.f32":
+                raise RuntimeError(f"{file}: the text for {origin} takes a reciprocal's approximation for the whole: {line.strip()}")
 
 
 def assemble(case):

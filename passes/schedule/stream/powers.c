@@ -326,7 +326,7 @@ slots_move_between(StreamSlots *x, ValId before, ValId now)
 static ExprId
 scale_of(const StreamSlots *x, unsigned n)
 {
-	return expr_arg(x->b.l.g, x->b.s->score[n].scaled.finish, 1);
+	return expr_arg(x->b.l.g, x->b.s->score[n].quick.finish, 1);
 }
 
 typedef struct {

@@ -45,6 +45,24 @@ multiply(void *user, Graph *g, ExprId e)
 	return expr_binary(g, OP_MUL, x, expr_binary(g, OP_FDIV, expr_float(g, (DType)p.dtype, 1), by));
 }
 
+/* Whether e is the sum by what is known at launch. */
+static bool
+is_scaled_sum(Divisor *d, ExprId e)
+{
+	const Expr *p = expr_get(d->g, e);
+	return p->op == OP_MUL && expr_get(d->g, expr_arg(d->g, e, 0))->op == OP_ACC && is_known_at_launch(d, expr_arg(d->g, e, 1));
+}
+
+static ExprId
+multiply_more(void *user, Graph *g, ExprId e)
+{
+	Divisor *d = user;
+	const Expr p = *expr_get(g, e);
+	if (p.op != OP_FDIV || !is_scaled_sum(d, expr_arg(g, e, 0)) || !is_known_at_launch(d, expr_arg(g, e, 1)))
+		return e;
+	return expr_binary(g, OP_MUL, expr_arg(g, e, 0), expr_binary(g, OP_FDIV, expr_float(g, (DType)p.dtype, 1), expr_arg(g, e, 1)));
+}
+
 /* --- scaled by who reads it --- */
 
 typedef struct {
@@ -120,6 +138,8 @@ stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s)
 	s->scaled = s->node;
 	s->scaled.finish = expr_map(g, scratch, s->node.finish, multiply, &d);
 	s->divisor = d.divisor;
+	s->quick = s->scaled;
+	s->quick.finish = expr_map(g, scratch, s->scaled.finish, multiply_more, &d);
 }
 
 /* Whether u is a power of two, neither so small nor so large that 1 / u is no normal number. */

@@ -341,6 +341,7 @@ declare(StreamBuild *b)
 		point_declare(l, s->score[k].key);
 		point_declare(l, s->score[k].node.finish);
 		point_declare(l, s->score[k].divisor ? s->score[k].scaled.finish : 0);
+		point_declare(l, s->score[k].divisor ? s->score[k].quick.finish : 0);
 	}
 	for (unsigned k = 0; k < s->pass->nacc; k++) {
 		point_declare(l, s->acc[k].wide ? s->acc[k].weight : s->acc[k].term);

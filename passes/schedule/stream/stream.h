@@ -26,6 +26,7 @@ typedef struct {
 	ExprId query, key; /* factors of the body: of the row; of the streamed element */
 	ExprId divisor;    /* finish divides by what is known at launch: by this; 0: by nothing such */
 	Node scaled;       /* then the node, where finish multiplies by its reciprocal */
+	Node quick;        /* the same, and where it divides that product once more, by the reciprocal of that too */
 	bool again;        /* read after the first stage as well */
 } StreamScore;
 

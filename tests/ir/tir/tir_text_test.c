@@ -28,6 +28,7 @@ constants(void **state)
 	ValId one = tir_float(k, DT_F32, 1);
 	tir_emit(k, OP_EXP, tir_scalar(DT_F32), TIR_NO_MORE_THAN_0, &one, 1);
 	tir_emit(k, OP_EXP2, tir_scalar(DT_F32), DT_BF16 | TIR_NO_MORE_THAN_0, &one, 1);
+	tir_emit(k, OP_FDIV, tir_scalar(DT_F32), TIR_MIDDLE, (ValId[]){one, one}, 2);
 	tir_float(k, DT_E8M0, 0x1p-127);
 	tir_float(k, DT_BF16, (double)NAN);
 	tir_float(k, DT_F64, -(double)NAN);
