@@ -31,6 +31,12 @@ is_known_at_launch(Divisor *d, ExprId e)
 	return !d->varies;
 }
 
+bool
+stream_known_at_launch(const Graph *g, Arena *scratch, ExprId e)
+{
+	return is_known_at_launch(&(Divisor){.g = g, .scratch = scratch}, e);
+}
+
 static ExprId
 multiply(void *user, Graph *g, ExprId e)
 {
@@ -53,6 +59,7 @@ is_scaled_sum(Divisor *d, ExprId e)
 	return p->op == OP_MUL && expr_get(d->g, expr_arg(d->g, e, 0))->op == OP_ACC && is_known_at_launch(d, expr_arg(d->g, e, 1));
 }
 
+/* By what is far from 0 and from infinity: its reciprocal is as well. */
 static ExprId
 multiply_more(void *user, Graph *g, ExprId e)
 {
@@ -60,7 +67,11 @@ multiply_more(void *user, Graph *g, ExprId e)
 	const Expr p = *expr_get(g, e);
 	if (p.op != OP_FDIV || !is_scaled_sum(d, expr_arg(g, e, 0)) || !is_known_at_launch(d, expr_arg(g, e, 1)))
 		return e;
-	return expr_binary(g, OP_MUL, expr_arg(g, e, 0), expr_binary(g, OP_FDIV, expr_float(g, (DType)p.dtype, 1), expr_arg(g, e, 1)));
+	ExprId by = expr_arg(g, e, 1);
+	Interval in = interval_of(g, by);
+	if (!(in.lo >= 1e-30 && in.hi <= 1e30))
+		return e;
+	return expr_binary(g, OP_MUL, expr_arg(g, e, 0), expr_binary(g, OP_FDIV, expr_float(g, (DType)p.dtype, 1), by));
 }
 
 /* --- scaled by who reads it --- */

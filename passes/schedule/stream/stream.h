@@ -96,6 +96,8 @@ typedef struct {
 	ExprId by;
 } StreamScale;
 StreamScale stream_take_scale(Graph *g, Arena *scratch, Stream *s, ExprId read);
+/* Whether e is the same for all points of a launch, of whose tensors it needs none. */
+bool stream_known_at_launch(const Graph *g, Arena *scratch, ExprId e);
 /* Finds the divisor of a score whose node is complete. */
 void stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s);
 /* --- tasks.c --- */

@@ -81,19 +81,6 @@ point_count(StreamBuild *b)
 	return times_outer(b->l.g, b->s, number(b, 1));
 }
 
-typedef struct {
-	const Graph *g;
-	bool varies;
-} Known;
-
-static void
-note_varying(void *user, ExprId e)
-{
-	Known *k = user;
-	const Expr *p = expr_get(k->g, e);
-	k->varies |= p->op == OP_AXIS || (p->op == OP_READ && k->g->tensor.at[p->ref].kind != TENSOR_SCALAR);
-}
-
 /* Elements of a point's last row, which has the most; where other things than the row decide, as many as it has rows. */
 static ExprId
 most_elements(StreamBuild *b)
@@ -104,9 +91,7 @@ most_elements(StreamBuild *b)
 	for (unsigned a = 0; a < s->c.npar; a++)
 		sub[a] = a == s->lane ? expr_binary(g, OP_SUB, rows, number(b, 1)) : expr_axis(g, a);
 	ExprId most = expr_subst_axes(g, s->hi, sub, s->c.npar);
-	Known known = {.g = g};
-	expr_walk(g, b->l.scratch, most, note_varying, &known);
-	return expr_binary(g, OP_MAX, known.varies ? rows : most, number(b, 1));
+	return expr_binary(g, OP_MAX, stream_known_at_launch(g, b->l.scratch, most) ? most : rows, number(b, 1));
 }
 
 /* Bytes of all elements of a point, for scores and columns. */
