@@ -48,10 +48,11 @@ typedef struct {
 	bool came, waits;
 } Strand;
 
-typedef struct {
+typedef struct Roles {
 	Block *x;
 	Ring *ring; /* of each block those of its channels */
 	Strand *strand;
+	Strand *parted; /* of which some threads take a way of their own */
 	unsigned groups, shares, nstrand;
 	bool turns;
 	unsigned now;     /* whose turn it is */
@@ -327,13 +328,15 @@ run_settle(Roles *r, Strand *d, const Step *s)
 }
 
 static bool
-run_piece(Roles *r, Strand *d, const Step *s)
+run_piece(Roles *r, Strand *d, const Step *s, const bool *active)
 {
 	unsigned k = (unsigned)imm_of(r, s) & 0xffff, bank = (unsigned)(imm_of(r, s) >> 16);
 	for (unsigned n = 0; n < d->nflying; n++)
 		if (d->flying[n].bank == bank)
 			return threads_violation(r->x, s, "of an accumulator to which products are added");
 	for (unsigned t = d->from; t < d->to; t++) {
+		if (!active[t])
+			continue;
 		unsigned row = tir_piece_row(k, t - d->from, r->columns[bank]), column = tir_piece_column(k, t - d->from, r->columns[bank]);
 		float *sum = &d->sum[bank][row * r->columns[bank] + column];
 		uint32_t bits;
@@ -346,6 +349,12 @@ run_piece(Roles *r, Strand *d, const Step *s)
 		at(r->x, s->dst)[t] = bits;
 	}
 	return true;
+}
+
+bool
+roles_piece(Block *x, const Step *s, const bool *active)
+{
+	return run_piece(x->roles, x->roles->parted, s, active);
 }
 
 /* --- control: what the threads of a strand have in common --- */
@@ -376,6 +385,7 @@ run_branch(Roles *r, Strand *d, const Step *s)
 		return true;
 	}
 	d->at = after;
+	r->parted = d;
 	return threads_run(x, s, after, d->active);
 }
 
@@ -447,7 +457,7 @@ run_step(Roles *r, Strand *d, const Step *s)
 	case STEP_SHUFFLE: return threads_shuffle(r->x, s, d->from, d->to);
 	case STEP_SETTLE: run_settle(r, d, s); return true;
 	case STEP_TURN: return run_turn(r, d, s);
-	case STEP_PIECE: case STEP_PUT: return run_piece(r, d, s);
+	case STEP_PIECE: case STEP_PUT: return run_piece(r, d, s, d->active);
 	case STEP_BARRIER: run_barrier(r, d, s); return true;
 	case STEP_IF: return run_branch(r, d, s);
 	case STEP_FOR: case STEP_HEAD: case STEP_NEXT: return run_loop(r, d, s);
@@ -589,5 +599,8 @@ roles_run(Block *x, const Step *s, const Step *after)
 	find_accumulators(&r);
 	for (unsigned n = 0; n < r.nstrand; n++)
 		make_strand(&r, n, s, after);
-	return run_strands(&r, s);
+	x->roles = &r;
+	bool ok = run_strands(&r, s);
+	x->roles = NULL;
+	return ok;
 }

@@ -52,6 +52,7 @@ typedef struct {
 	unsigned from, to;       /* the threads at work: values are computed for all of them */
 	uint32_t roles_epoch;    /* not 0: the roles began then, or all groups of the cluster met, and groups have barriers of their own: */
 	uint32_t *group_epoch;   /* the last one of each */
+	struct Roles *roles;     /* while they run */
 	VEC(Coming) coming;
 	uint32_t *groups;        /* by thread: how many groups of copies it has ended */
 	int64_t left;
@@ -76,6 +77,8 @@ at(const Block *x, uint32_t slot)
 	return x->slot + (size_t)slot * x->threads;
 }
 bool threads_violation(Block *x, const Step *s, const char *what);
+/* PIECE and PUT, of those of a group's threads that are active. */
+bool roles_piece(Block *x, const Step *s, const bool *active);
 /* What the access does to this byte, `which ...`. */
 bool threads_race(Block *x, const Access *c, int64_t byte, const char *which);
 /* Of any thread of the first block. */

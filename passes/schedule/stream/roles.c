@@ -27,6 +27,7 @@
 
 enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24, LEAST_TERMS = 16 };
 enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces, or of parts */
+enum { ASKED_COLUMNS = 256 }; /* whether anchors moved is asked of so many */
 enum { LATE_ELEMENTS = 4 }; /* of a row, whose powers wait: what a thread has of the terms of one instruction */
 enum { THREE_REGISTERS = 160, THREE_REST = 32 }; /* of three groups */
 
@@ -443,9 +444,8 @@ keep_late(StreamRoles *x)
 	keep_weights(x, x->s.nelement - x->s.nlate, x->s.nelement);
 }
 
-/* Columns to the anchors as they are now; before the first product they are nothing. */
 static void
-move_columns(StreamRoles *x)
+multiply_columns(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
@@ -454,6 +454,24 @@ move_columns(StreamRoles *x)
 			ValId v = sr_op(x, OP_MUL, piece(x, COLUMNS, piece_of(row, c)), x->s.factor[x->acc][row]);
 			tir_emit(k, OP_PUT, (TirType){0}, TIR_PIECE(piece_of(row, c), COLUMNS), &v, 1);
 		}
+}
+
+/* Columns to the anchors as they are now; before the first product they are nothing. Where they are many, it is asked whether any of
+ * the thread's anchors moved: on an H200, of 256 columns 5 to 8 % gain, with 4096 and 16384 elements; of 128 nothing, of 64 less. */
+static void
+move_columns(StreamRoles *x)
+{
+	TirKernel *k = x->s.b.l.tir;
+	const ValId *factor = x->s.factor[x->acc];
+	if (x->columns < ASKED_COLUMNS || !factor[0] || !factor[1]) {
+		multiply_columns(x);
+		return;
+	}
+	ValId one = tir_float(k, DT_F32, 1);
+	tir_if(k, sr_op(x, OP_OR, sr_op(x, OP_NE, factor[0], one), sr_op(x, OP_NE, factor[1], one)));
+	multiply_columns(x);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
 }
 
 /* Whose turn it is asks for products; so that one group folds while the other's go on. */
