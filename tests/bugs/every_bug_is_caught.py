@@ -72,6 +72,7 @@ UNITS = {
     "passes/schedule/stream": (("fuse/stream_pairs_test",),),
     "passes/schedule/stream/roles": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
     "passes/schedule/stream/powers": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
+    "passes/schedule/stream/exact": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "narrow"),),
     "passes/schedule/stream/tasks": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "thirds"),),
     "passes/schedule/pairwise": (("fuse/stream_blocks_test", "--pairwise", Path("tests/fuse/pairwise.tex")),),
     "passes/fuse": (("fuse/phases_test",),),

@@ -6,6 +6,8 @@
  * so that they go together. */
 #include "passes/schedule/stream/slots.h"
 
+#include <math.h>
+
 #include "ir/bugs.h"
 
 static ValId
@@ -79,7 +81,7 @@ slots_wide_anew(StreamBuild *b, unsigned acc)
 	tir_end_for(k, &sum, 1);
 	point_release(l, mark);
 	b->masked = masked;
-	return sum;
+	return b->raised > 0 && !BUG(stream_anew_not_raised) ? tir_binary(k, OP_MUL, sum, tir_float(k, b->s->type, ldexp(1, (int)b->raised))) : sum;
 }
 
 bool

@@ -158,9 +158,8 @@ moves_by_factor(StreamSlots *x, unsigned acc)
 	return false;
 }
 
-/* Whether the power's anchor is the greatest score, or of scores without end the least number. */
-static bool
-is_greatest(StreamSlots *x, unsigned anchor)
+bool
+slots_is_greatest(const StreamSlots *x, unsigned anchor)
 {
 	const CascadePass *p = x->b.s->pass;
 	const Graph *g = x->b.l.g;
@@ -220,7 +219,7 @@ static void
 find_plain(StreamSlots *x, Stream *s, unsigned n)
 {
 	ExprId power = stream_power(&x->b, n);
-	x->plain[n] = x->b.power[n] && is_greatest(x, x->extreme[n]);
+	x->plain[n] = x->b.power[n] && slots_is_greatest(x, x->extreme[n]);
 	for (unsigned k = 0; x->plain[n] && k < s->pass->nacc; k++) {
 		const StreamAcc *a = &s->acc[k];
 		ExprId term = a->wide ? a->weight : a->term;
@@ -267,6 +266,7 @@ slots_begin(StreamSlots *x, Stream *s)
 	name_powers(x, s);
 	for (unsigned n = 0; n < s->nscore; n++)
 		find_plain(x, s, n);
+	slots_divide(x, s);
 }
 
 /* By how many powers of 2 the accumulator is larger than what it stands for. */
@@ -284,7 +284,7 @@ ValId
 slots_lowered(StreamSlots *x, unsigned acc, ValId sum)
 {
 	TirKernel *k = x->b.l.tir;
-	double lift = lift_of(x, acc);
+	double lift = x->b.raised > 0 ? 0 : lift_of(x, acc);
 	return lift > 0 ? tir_binary(k, OP_MUL, sum, tir_float(k, DT_F32, ldexp(1, -(int)lift))) : sum;
 }
 

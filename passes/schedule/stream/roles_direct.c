@@ -126,24 +126,37 @@ words_of(const Row *r, const ValId *v)
 	return tir_recast(k, DT_U32, tir_emit(k, OP_JOIN, tir_vector(t, 2 * PAIR), 0, v, 2 * PAIR));
 }
 
+/* The selection that v is, or that is rounded to it; 0: neither. */
+static ValId
+selection_of(const TirKernel *k, ValId v)
+{
+	if (tir_inst(k, v)->op == OP_CAST)
+		v = tir_arg(k, v, 0);
+	return tir_inst(k, v)->op == OP_SELECT ? v : 0;
+}
+
 /* Four values of 16 bits as two words; what all of them choose by the same condition is chosen for words. */
 static void
 pack(const Row *r, const ValId *v, ValId *word)
 {
 	TirKernel *k = r->x->s.b.l.tir;
-	ValId of[2][2 * PAIR], both[2] = {0};
+	ValId of[2][2 * PAIR], both[2] = {0}, condition = 0;
 	bool chosen = true;
 	for (unsigned i = 0; i < 2 * PAIR; i++) {
-		chosen &= tir_inst(k, v[i])->op == OP_SELECT && tir_arg(k, v[i], 0) == tir_arg(k, v[0], 0);
-		for (unsigned n = 0; n < 2 && chosen; n++)
-			of[n][i] = tir_arg(k, v[i], 1 + n);
+		ValId select = selection_of(k, v[i]);
+		chosen &= select && (!i || tir_arg(k, select, 0) == condition);
+		condition = select ? tir_arg(k, select, 0) : 0;
+		for (unsigned n = 0; n < 2 && chosen; n++) {
+			ValId arm = tir_arg(k, select, 1 + n);
+			of[n][i] = select == v[i] ? arm : tir_cast(k, (DType)tir_inst(k, v[i])->type.dtype, arm);
+		}
 	}
 	for (unsigned n = 0; n < (chosen ? 2 : 1); n++)
 		both[n] = words_of(r, chosen ? of[n] : v);
 	for (unsigned i = 0; i < 2; i++) {
 		word[i] = tir_emit(k, OP_LANE, tir_scalar(DT_U32), i, &both[0], 1);
 		if (chosen)
-			word[i] = tir_select(k, tir_arg(k, v[0], 0), word[i], tir_emit(k, OP_LANE, tir_scalar(DT_U32), i, &both[1], 1));
+			word[i] = tir_select(k, condition, word[i], tir_emit(k, OP_LANE, tir_scalar(DT_U32), i, &both[1], 1));
 	}
 }
 

@@ -16,7 +16,7 @@ typedef struct StreamSlots {
 	unsigned extreme[STREAM_MAX_SCORES]; /* the anchor that b.power is taken from */
 	bool plain[STREAM_MAX_SCORES]; /* such a power is one of 2 that has no subnormal results */
 	ValId by[STREAM_MAX_SCORES];   /* by what its sums are multiplied, or half of that where it is not plain; 0: each tile makes it */
-	double lift[STREAM_MAX_SCORES]; /* then: made so many powers of 2 larger, as what adds it up is: slots_lower takes it back */
+	double lift[STREAM_MAX_SCORES]; /* then: made so many powers of 2 larger, as what adds it up is: slots_lower takes it back, unless b.raised */
 	int score_of[MAX_ACCS];   /* whose sums it folds, and finishes the one that is left (scale.c); -1: the scores themselves */
 	bool by_sum[MAX_ACCS];    /* an absent element is nothing to it, and has a weight of 0, where its sum counts as -inf */
 	unsigned nlate;           /* of a row's elements, the last so many whose powers wait for slots_late */
@@ -38,6 +38,8 @@ void slots_scales(StreamSlots *x);
  * such sums can wait for them: slots_late makes those powers, before the state is used or the next tile folded. */
 void slots_delay(StreamSlots *x, unsigned nelement);
 void slots_late(StreamSlots *x);
+/* Whether the anchor is the greatest score, or of scores without end the least number. */
+bool slots_is_greatest(const StreamSlots *x, unsigned anchor);
 /* Whether acc's terms or weights are powers as they are, which it adds up. */
 bool slots_takes_power(const StreamSlots *x, unsigned acc);
 /* What powers of score n take: of a row, where m is the anchor; what sums move by between two of those; of all rows. */
@@ -59,6 +61,10 @@ void slots_join(StreamSlots *x);
 ValId slots_moved(StreamSlots *x, unsigned acc, unsigned row);
 /* Narrow accumulators, from or to what a loop carries; how many. */
 unsigned slots_carry(StreamSlots *x, ValId *carried, bool back);
+
+/* --- quotient.c --- */
+/* Results that divide sums of powers by one another divide them as they are; sets b.raised. */
+void slots_divide(StreamSlots *x, Stream *s);
 
 /* --- tasks.c: a task is so many rows of one point of the outer axes, and of one of some strips --- */
 ExprId slots_blocks(StreamBuild *b, unsigned rows);

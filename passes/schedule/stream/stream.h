@@ -127,6 +127,7 @@ typedef struct {
 	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
 	ExprId power[STREAM_MAX_SCORES]; /* what STREAM_POWER + k stands for; 0: for nothing */
 	ValId move[STREAM_MAX_SCORES][STREAM_MAX_VECTORS]; /* what STREAM_MOVE + k is for the row; 0: nothing is named so */
+	double raised;            /* results are made of sums that are so many powers of 2 too large, as quotients (quotient.c) */
 	bool from_zero;           /* wide accumulators begin with +0, as they are without terms */
 	bool beyond;              /* products take values behind a row's last element, with a weight of 0 */
 	ExprId group;             /* rows of a group, at least 1 and no more than there are; 0: all have the same elements */
