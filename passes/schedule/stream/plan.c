@@ -197,7 +197,7 @@ place_score(Planning *p, unsigned k)
 		n.finish = expr_binary(g, scale.op, sum, scale.by);
 	}
 	score->node = n;
-	stream_find_divisor(g, p->scratch, score);
+	stream_find_scale(g, p->scratch, score);
 	score->query = expr_arg(g, n.body, 0);
 	score->key = expr_arg(g, n.body, 1);
 	if (axes_of(p, score->query) >> p->s->stream & 1) {

@@ -84,7 +84,7 @@ note_power(void *user, ExprId e)
 	const Expr *from = expr_get(g, expr_arg(g, expr_arg(g, e, 0), 1));
 	int n = score_read(&x->b, expr_arg(g, expr_arg(g, e, 0), 0));
 	unsigned anchor = from->op == OP_IVAR ? from->ref - ANCHOR_NEW : MAX_ANCHORS;
-	if (n < 0 || !x->b.s->score[n].divisor || anchor >= x->b.s->pass->nanchor || !is_extreme(x, anchor, n))
+	if (n < 0 || !x->b.s->score[n].scale || anchor >= x->b.s->pass->nanchor || !is_extreme(x, anchor, n))
 		return;
 	x->b.power[n] = e;
 	x->extreme[n] = anchor;
@@ -326,7 +326,7 @@ slots_move_between(StreamSlots *x, ValId before, ValId now)
 static ExprId
 scale_of(const StreamSlots *x, unsigned n)
 {
-	return expr_arg(x->b.l.g, x->b.s->score[n].quick.finish, 1);
+	return x->b.s->score[n].scale;
 }
 
 typedef struct {

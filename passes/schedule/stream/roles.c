@@ -119,7 +119,7 @@ may_be_in(const Graph *g, ExprId e, int64_t lo, int64_t hi)
 static int64_t
 least_terms(const Stream *s)
 {
-	return s->score[0].divisor ? LEAST_TERMS : 1;
+	return s->score[0].divisor || s->score[0].scale ? LEAST_TERMS : 1;
 }
 
 /* Whether the score is its sum, or that times or over what a launch knows. */

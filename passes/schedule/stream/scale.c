@@ -1,4 +1,4 @@
-/* scale.c: scores that are divided by what a launch knows, as attention's are by a root of a size.
+/* scale.c: scores that are divided or multiplied by what a launch knows, as attention's are by a root of a size.
  *
  * A division takes longer than all else that is done with a score. By a power of two whose reciprocal is
  * a normal number, x / u and x * (1 / u) are the same real number rounded once: the same bits. Whether it
@@ -140,10 +140,28 @@ stream_take_scale(Graph *g, Arena *scratch, Stream *s, ExprId read)
 	return r.all;
 }
 
+/* By what the sum is multiplied, if that is all; a number, or a reciprocal that a launch knows. */
+static ExprId
+known_scale(Graph *g, const StreamScore *s)
+{
+	ExprId finish = s->quick.finish;
+	const Expr *p = expr_get(g, finish);
+	if (!finish)
+		return expr_float(g, DT_F32, 1);
+	for (unsigned n = 0; n < 2 && p->op == OP_MUL; n++) {
+		ExprId by = expr_arg(g, finish, 1 - n);
+		if (expr_get(g, expr_arg(g, finish, n))->op == OP_ACC && (s->divisor || expr_get(g, by)->op == OP_CONST))
+			return by;
+	}
+	return 0;
+}
+
 void
-stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s)
+stream_find_scale(Graph *g, Arena *scratch, StreamScore *s)
 {
 	Divisor d = {.g = g, .scratch = scratch};
+	s->quick = s->node;
+	s->scale = known_scale(g, s);
 	if (!s->node.finish)
 		return;
 	s->scaled = s->node;
@@ -151,6 +169,7 @@ stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s)
 	s->divisor = d.divisor;
 	s->quick = s->scaled;
 	s->quick.finish = expr_map(g, scratch, s->scaled.finish, multiply_more, &d);
+	s->scale = known_scale(g, s);
 }
 
 /* Whether u is a power of two, neither so small nor so large that 1 / u is no normal number. */
@@ -191,13 +210,15 @@ interval_with(StreamBuild *b, ExprId by, ExprId terms, int64_t n)
 	return interval_of(b->l.g, expr_replace(b->l.g, b->l.scratch, by, terms, expr_int(b->l.g, DT_I64, n)));
 }
 
-/* Whether finish only multiplies or divides the sum, by a number that is far from 0 and from infinity. */
+/* Whether finish does nothing, or only multiplies or divides the sum, by a number that is far from 0 and from infinity. */
 static bool
 scales_by_positive(StreamBuild *b, const StreamScore *s, int64_t least, int64_t most)
 {
 	const Graph *g = b->l.g;
-	const Expr *finish = s->node.finish ? expr_get(g, s->node.finish) : NULL;
-	if (!finish || (finish->op != OP_FDIV && finish->op != OP_MUL) || expr_get(g, expr_arg(g, s->node.finish, 0))->op != OP_ACC)
+	if (!s->node.finish)
+		return true;
+	const Expr *finish = expr_get(g, s->node.finish);
+	if ((finish->op != OP_FDIV && finish->op != OP_MUL) || expr_get(g, expr_arg(g, s->node.finish, 0))->op != OP_ACC)
 		return false;
 	ExprId terms = s->node.axis[s->node.npar].hi, by = expr_arg(g, s->node.finish, 1);
 	int way = direction_of(g, by, terms);

@@ -26,7 +26,8 @@ typedef struct {
 	ExprId query, key; /* factors of the body: of the row; of the streamed element */
 	ExprId divisor;    /* finish divides by what is known at launch: by this; 0: by nothing such */
 	Node scaled;       /* then the node, where finish multiplies by its reciprocal */
-	Node quick;        /* the same, and where it divides that product once more, by the reciprocal of that too */
+	Node quick;        /* the same, and where it divides that product once more, by the reciprocal of that too; else the node */
+	ExprId scale;      /* what quick multiplies the sum by, if it does nothing else: a number, or a reciprocal; else 0 */
 	bool again;        /* read after the first stage as well */
 } StreamScore;
 
@@ -98,8 +99,8 @@ typedef struct {
 StreamScale stream_take_scale(Graph *g, Arena *scratch, Stream *s, ExprId read);
 /* Whether e is the same for all points of a launch, of whose tensors it needs none. */
 bool stream_known_at_launch(const Graph *g, Arena *scratch, ExprId e);
-/* Finds the divisor of a score whose node is complete. */
-void stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s);
+/* Finds the divisor and scale of a score whose node is complete. */
+void stream_find_scale(Graph *g, Arena *scratch, StreamScore *s);
 /* --- tasks.c --- */
 ExprId stream_group_rows(Graph *g, const Stream *s);
 /* How many blocks of a GPU its rows make, of at most so many rows each. */
