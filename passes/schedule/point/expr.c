@@ -276,7 +276,7 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 	case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
 		return point_plain(l, (Op)p.op, arg, p.narg);
-	case OP_NONE: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
+	case OP_NONE: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
 	case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
 	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_JOIN: case OP_HALF: case OP_WEAVE: case OP_PICK: case OP_ANY:
 	case OP_THREAD: case OP_RANK: case OP_SHUFFLE: case OP_WARP_MMA: case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: case OP_BARRIER: case OP_VIEW: case OP_LOAD: case OP_STORE:
