@@ -11,7 +11,7 @@
  * target, within 2^-22.6 (2.06 ulp) and 2^-23 (1 ulp) of themselves, 0 below 2^-126, and RCP of what is smaller infinite; the
  * interpreter's values are the nearest. Only the passes for targets that have them write them.
  *
- * EXP and EXP2 of f32 are narrowed (tg.h) where imm is a type, BF16 or F16, not 0.
+ * EXP, EXP2 and TANH of f32 are narrowed (tg.h) where imm is a type, BF16 or F16, not 0.
  *
  * Operands of the structural operations:
  *   BUFFER   imm = k: the kernel's k-th buffer. Type: none.
