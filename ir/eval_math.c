@@ -1,7 +1,7 @@
 /* eval_math.c: transcendental functions of the oracle. The reference is libm's long double; the
  * bound is the change over the operand's interval plus the mode's budget in ulp of the result
  * (RELIABILITY.md 3.3; for what it does not list, LANGUAGE.md's 2 ulp; for a narrowed function, 1/16 ulp of
- * the narrow float). The functions that are monotone are bounded by the ends of the interval, sine and
+ * the narrow float, or, where that is less, 2^-21 more than its own, for tanh). The functions that are monotone are bounded by the ends of the interval, sine and
  * cosine by their slope. */
 #include "ir/eval_value.h"
 
@@ -58,6 +58,14 @@ value(Op op, long double x)
 	}
 }
 
+/* What a narrowed function may take in place of its budget, in units of f32 at the result. */
+static double
+narrow_budget(Op op, DType narrow, double budget, double unit)
+{
+	double wide = narrow == DT_BF16 ? 0x1p16 / 16 : narrow == DT_F16 ? 0x1p13 / 16 : 0;
+	return fmax(budget, op == OP_TANH ? fmin(wide, budget + 0x1p-21 / unit) : wide);
+}
+
 /* A result v whose exact counterpart is within e, computed within the operation's budget. */
 static Val
 within_budget(FpMode fp, Op op, DType t, DType narrow, long double v, double e, double operand)
@@ -67,12 +75,12 @@ within_budget(FpMode fp, Op op, DType t, DType narrow, long double v, double e, 
 	double budget = fp == FP_STRICT ? f->strict : fp == FP_RELAXED ? f->relaxed : f->fast;
 	if (fp == FP_FAST && (op == OP_EXP || op == OP_EXP2))
 		budget += fabs(operand); /* the stated growth with the size of x */
-	budget = fmax(budget, narrow == DT_BF16 ? 0x1p16 / 16 : narrow == DT_F16 ? 0x1p13 / 16 : 0);
+	e += (double)fabsl(v) * 0x1p-62;
+	double own = fp == FP_FAST ? f->fast_abs : 0, unit = number_ulp(wide, (double)fabsl(v) + e);
+	budget = narrow_budget(op, narrow, budget, unit);
 	if (wide == DT_F64 && budget > 0.5 && budget < 1)
 		budget = 1;
-	e += (double)fabsl(v) * 0x1p-62;
-	double own = fp == FP_FAST ? f->fast_abs : 0;
-	own += (budget - 0.5) * number_ulp(wide, (double)fabsl(v) + e);
+	own += (budget - 0.5) * unit;
 	if (fabsl(v) - e < (wide == DT_F64 ? 0x1p-1022L : 0x1p-126L)) /* it may be rounded twice */
 		own += number_ulp(wide, 0);
 	if (!(e + own < INFINITY))

@@ -21,7 +21,8 @@
  * the value rounded, or as it was (LANGUAGE.md, relaxed). It is read by casts back to f32 alone.
  *
  * A narrowed function (F_NARROW, of f32) is one all of whose paths end in a narrow float: it is within 1/16 of a
- * unit in the last place of the type that its mark names, bf16 or f16, with f32's exponents (LANGUAGE.md, relaxed).
+ * unit in the last place of the type that its mark names, bf16 or f16, with f32's exponents (LANGUAGE.md, relaxed). A
+ * narrowed TANH is also within 2^-21 of itself.
  *
  * Recurrences: a Recur names the nodes that read one another and their sequential axes, outermost
  * first. Steps run in order; within a step the members run in the order of `member`. Only members

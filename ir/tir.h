@@ -7,10 +7,11 @@
  *
  * Arithmetic is exact to the bit: every operation but SCALE is defined for every input (op rows in ops.def,
  * casts as in LANGUAGE.md), both operands of && and || are evaluated, nothing is contracted or
- * reordered by later stages. So interpreter, CPU and GPU agree to the bit on the same TIR, but for EX2: a unit of the
- * target, within 2^-22.6 of itself (2.06 ulp), 0 below 2^-126; the interpreter's value is the nearest. Only the passes for targets that have it write it.
+ * reordered by later stages. So interpreter, CPU and GPU agree to the bit on the same TIR, but for EX2 and RCP: units of the
+ * target, within 2^-22.6 (2.06 ulp) and 2^-23 (1 ulp) of themselves, 0 below 2^-126, and RCP of what is smaller infinite; the
+ * interpreter's values are the nearest. Only the passes for targets that have them write them.
  *
- * EXP and EXP2 of f32 are narrowed (tg.h) where imm is a type, BF16 or F16, not 0.
+ * EXP, EXP2 and TANH of f32 are narrowed (tg.h) where imm is a type, BF16 or F16, not 0.
  *
  * Operands of the structural operations:
  *   BUFFER   imm = k: the kernel's k-th buffer. Type: none.

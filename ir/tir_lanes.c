@@ -108,6 +108,15 @@ scaled(double x, double y)
 	return ldexp(x, y > 5000 ? 5000 : y < -5000 ? -5000 : (int)y);
 }
 
+/* 1/x; what is below 2^-126 counts as 0, x and the result. */
+static float
+near_reciprocal(float x)
+{
+	if (fabsf(x) < 0x1p-126f)
+		return copysignf(INFINITY, x);
+	return fabsf(x) > 0x1p126f ? copysignf(0, x) : 1 / x;
+}
+
 static uint64_t
 wrapping_pow(uint64_t x, uint64_t y)
 {

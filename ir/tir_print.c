@@ -114,7 +114,7 @@ print_imm(Text *out, const TirInst *p)
 	case OP_CONST:
 		print_const(out, p);
 		return;
-	case OP_EXP: case OP_EXP2:
+	case OP_EXP: case OP_EXP2: case OP_TANH:
 		if (TIR_NARROW(p->imm.i))
 			text_printf(out, "~%s", dtype_info[TIR_NARROW(p->imm.i)].text);
 		if (p->imm.i & TIR_NO_MORE_THAN_0)
@@ -153,10 +153,10 @@ print_imm(Text *out, const TirInst *p)
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_IDIV: case OP_IMOD: case OP_POW:
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:
 	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT:
-	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
+	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
 	case OP_ISNAN: case OP_SELECT: case OP_CAST: case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ:
-	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_BITCAST: case OP_SHL: case OP_SHR:
+	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_BITCAST: case OP_SHL: case OP_SHR:
 	case OP_BAND: case OP_BOR: case OP_BXOR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP:
 	case OP_SPLAT: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_FOR: case OP_IF:
 	case OP_FETCH: case OP_YIELD: case OP_JOIN: case OP_PICK: case OP_ANY: case OP_RANK: case OP_WARP_MMA: case OP_ASYNC_COPY:

@@ -123,7 +123,7 @@ check_signature(Verify *x, ValId v)
 		NEED(c.lanes == t.lanes, "the condition has %u lanes, not %u", c.lanes, t.lanes);
 	}
 	NEED(p->op != OP_FDIV || p->imm.i == 0 || p->imm.i == TIR_MIDDLE, "is neither any quotient nor one of the middle");
-	NEED(p->op != OP_EX2 || t.dtype == DT_F32, "not defined on %s", dtype_info[t.dtype].text);
+	NEED((p->op != OP_EX2 && p->op != OP_RCP) || t.dtype == DT_F32, "not defined on %s", dtype_info[t.dtype].text);
 	DType narrow = op_info[p->op].flags & F_NARROW ? TIR_NARROW(p->imm.i) : DT_NONE;
 	NEED(narrow == DT_NONE || ((narrow == DT_BF16 || narrow == DT_F16) && t.dtype == DT_F32),
 	     "narrowed, not of f32 or to no narrow float");
@@ -727,7 +727,7 @@ check_inst(Verify *x, const Walk *w)
 	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2:
 	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
-	case OP_SELECT: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
+	case OP_SELECT: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
 		return check_signature(x, v);
 	case OP_ISNAN:
 		return check_isnan(x, v);

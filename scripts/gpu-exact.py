@@ -39,6 +39,7 @@ FUNCTIONS = {
 NARROW = {
     "exp(x[i])": torch.exp,
     "exp2(x[i])": torch.exp2,
+    "tanh(x[i])": torch.tanh,
 }
 TYPES = {"bf16": (8, -125, 128), "f16": (11, -13, 16)}  # digits; exponents of frexp of the least and the largest
 # these to the bit

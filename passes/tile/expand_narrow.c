@@ -10,7 +10,13 @@
  * the power has one factor, lifted so that it is normal, and another that is a constant: the same bits.
  *
  * Where the target has a unit for 2^a (EX2), which takes any argument but has no subnormal results, it is asked for the
- * root of the result, which is normal wherever its square is not 0: errors count twice, and are as small as above. */
+ * root of the result, which is normal wherever its square is not 0: errors count twice, and are as small as above.
+ *
+ * tanh is 1 - 2 / (e^2a + 1), within 2^-21.1 where units for 2^a and a reciprocal (RCP) are as wrong as they may be, each with
+ * the sign that hurts, and 2^-22.2 where 2^a is a polynomial, of which half the error counts. An infinite power makes 1, one of 0
+ * -1, without a test; the polynomial has powers up to 2^28, from where on the result is 1. Near 0 that is too much in proportion:
+ * for bf16 the result is a below 2^-7, wrong by 2^-15.5 of it, the rest by 2^-14.6 at most; for f16 it is a - a^3 / 3 below 2^-4,
+ * 2^-18.9, and the rest 2^-17.5. */
 #include "passes/tile/expand.h"
 #include "passes/tile/tile.h"
 
@@ -67,6 +73,35 @@ narrow_exp(const Ex *x, ValId a, bool two, DType to, bool low)
 	return scaled(x, ex_poly(x, p, r), n, t, low);
 }
 
+/* e^2a */
+static ValId
+narrow_square(const Ex *x, ValId a, Means by)
+{
+	ValId log2e2 = ex_float(x, 2 * log2e_sum.c[0][0]);
+	if (by == BY_EX2)
+		return tir_unary(x->k, OP_EX2, ex_mul(x, a, log2e2));
+	ValId magic = ex_float(x, ex_magic(x) + x->bias);
+	a = ex_between(x, a, -9.5, 9.5);
+	ValId t = ex_fma(x, a, log2e2, magic), n = ex_sub(x, t, magic);
+	ValId v = ex_poly(x, &exp2_low_poly, ex_fma(x, a, log2e2, ex_neg(x, n)));
+	if (x->scales)
+		return tir_binary(x->k, OP_SCALE, v, n);
+	return ex_mul(x, v, ex_from_bits(x, ex_shl(x, ex_to_bits(x, t), (unsigned)x->mant)));
+}
+
+static ValId
+narrow_tanh(const Ex *x, ValId a, DType to, Means by)
+{
+	ValId one = ex_float(x, 1), sum = ex_add(x, narrow_square(x, a, by), one), small = a, large;
+	if (by == BY_EX2)
+		large = ex_fma(x, tir_unary(x->k, OP_RCP, sum), ex_float(x, -2), one);
+	else
+		large = ex_sub(x, one, ex_middle_quotient(x, ex_float(x, 2), sum));
+	if (to == DT_F16 && !BUG(narrow_too_short))
+		small = ex_mul(x, a, ex_fma(x, ex_mul(x, a, a), ex_float(x, -0x1.555556p-2), one));
+	return ex_select(x, ex_lt(x, ex_abs(x, a), ex_float(x, to == DT_F16 ? 0x1p-4 : 0x1p-7)), small, large);
+}
+
 static bool
 is_taken(const TirInst *p)
 {
@@ -82,6 +117,8 @@ expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 		return tir_copy_inst(to, from, v, arg);
 	Ex x = ex_of(to, p->type);
 	x.scales = by == BY_SCALE;
+	if (p->op == OP_TANH)
+		return narrow_tanh(&x, arg[0], TIR_NARROW(p->imm.i), by);
 	bool two = p->op == OP_EXP2;
 	if (by == BY_EX2) {
 		ValId half = two ? half_of(&x, arg[0]) : ex_mul(&x, arg[0], ex_float(&x, log2e_sum.c[0][0] / 2));

@@ -44,7 +44,7 @@ static bool
 is_power(const TirKernel *k, ValId v)
 {
 	const TirInst *p = tir_inst(k, v);
-	return op_info[p->op].flags & F_NARROW && TIR_NARROW(p->imm.i) != DT_NONE;
+	return (p->op == OP_EXP || p->op == OP_EXP2) && TIR_NARROW(p->imm.i) != DT_NONE;
 }
 
 static bool

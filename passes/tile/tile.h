@@ -13,7 +13,7 @@ TirKernel *tile_spread(const TirKernel *k, Arena *a);
 TirKernel *tile_contract(const TirKernel *k, Arena *a);
 /* Narrowed powers over what others are divided by too, times its reciprocal. */
 TirKernel *tile_narrow_divide(const TirKernel *k, Arena *a);
-/* Narrowed functions (tir.h) as short arithmetic: with EX2 or with SCALE, for targets that have it, or without. */
+/* Narrowed functions (tir.h) as short arithmetic: with EX2 and RCP or with SCALE, for targets that have them, or without. */
 TirKernel *tile_narrow_ex2(const TirKernel *k, Arena *a);
 TirKernel *tile_narrow_scaled(const TirKernel *k, Arena *a);
 TirKernel *tile_narrow_short(const TirKernel *k, Arena *a);

@@ -34,8 +34,10 @@ NUMBERED = re.compile(r"(\$L__BB|\bring|\b__local_depot)\d+")
 WRONG = re.compile(r"\.approx|\b(max|min)\.[su](16|32)\b|\.ftz|\b(add|sub|mul)\.f(32|64)\b|^\s*call\b|\.extern (?!\.shared )|\.func\b", re.M)
 # a register where it is used
 USED = re.compile(r"%\w+")
-# but TIR's ex2, whose error its passes count, and what exact quotients and roots begin with (codegen/nvptx_quotients.c)
+# but TIR's ex2 and rcp, whose errors its passes count, and what exact quotients and roots begin with (codegen/nvptx_quotients.c)
 STARTS = re.compile(r"(ex2|rcp|rsqrt)\.approx\.ftz\.f32")
+# 1 - 2 r
+TANH_END = ", 0fC0000000, 0f3F800000;"
 
 
 # what the assembler's -v says of a kernel: its name, its spills, its registers
@@ -113,20 +115,34 @@ def is_new(kernel):
     return new
 
 
+def short_tanhs(kernel):
+    """The approximations that are no start of a quotient's: of 1 - 2 / (power + 1), and nothing else (passes/tile/expand_narrow.c)."""
+    powers = set(re.findall(r"\bex2\.approx\.ftz\.f32\s+(%\w+),", kernel))
+    sums = {s for s, a in re.findall(r"\badd\.rn\.f32\s+(%\w+), (%\w+), 0f3F800000;", kernel) if a in powers}
+    reciprocals = {r for r, a in re.findall(r"\brcp\.approx\.ftz\.f32\s+(%\w+), (%\w+);", kernel) if a in sums}
+    taken = re.findall(rf"\bfma\.rn\.f32\s+%\w+, (%\w+){TANH_END}", kernel)
+    named = collections.Counter(USED.findall(kernel)) if reciprocals else {}
+    return {r for r in taken if r in reciprocals and named[r] == 2}
+
+
 def check(file, origin, text):
     wrong = WRONG.search(STARTS.sub("", text))
     if wrong:
         raise RuntimeError(f"{file}: the text for {origin} has {wrong.group(0).strip()!r} in it")
+    kernels = text.split(".entry")[1:]
+    short = [short_tanhs(kernel) for kernel in kernels]
     # tanh's quotients of 2 need no whole one: what is left of 2 is in the text
-    for start, whole in ((r"\brcp\.approx", r"\b(div|rcp)\.rn\.f32|\bfma\.rn\.f32\s+%\w+, %\w+, %\w+, 0f40000000;"),
-                         (r"\brsqrt\.approx", r"\bsqrt\.rn\.f32")):
-        if len(re.findall(start, text)) > len(re.findall(whole, text)):
+    for start, whole, other in ((r"\brcp\.approx", r"\b(div|rcp)\.rn\.f32|\bfma\.rn\.f32\s+%\w+, %\w+, %\w+, 0f40000000;", sum(map(len, short))),
+                                (r"\brsqrt\.approx", r"\bsqrt\.rn\.f32", 0)):
+        if len(re.findall(start, text)) > len(re.findall(whole, text)) + other:
             raise RuntimeError(f"{file}: the text for {origin} has more of {start} than of {whole}")
-    for kernel in text.split(".entry")[1:]:
-        begun = set(re.findall(r"rcp\.approx\.ftz\.f32\s+(%\w+),", kernel))
+    for kernel, own in zip(kernels, short):
+        begun = set(re.findall(r"rcp\.approx\.ftz\.f32\s+(%\w+),", kernel)) - own
         for line in kernel.splitlines() if begun else ():
             name, _, rest = line.strip().partition(" ")
-            if not begun.isdisjoint(USED.findall(rest.partition(",")[2])) and name != "fma.rn.f32":
+            # halves are products, so what corrects one has no 2 in it
+            corrects = name == "fma.rn.f32" and TANH_END not in rest
+            if not begun.isdisjoint(USED.findall(rest.partition(",")[2])) and not corrects:
                 raise RuntimeError(f"{file}: the text for {origin} takes a reciprocal's approximation for the whole: {line.strip()}")
 
 

@@ -383,6 +383,13 @@ narrowed_functions(void **state)
 		if (!(bf16.err >= least && bf16.err < 1.01 * least && f16.err >= finer && f16.err < finer + 0x1p-120 + finer * 0.01))
 			fail_msg("exp(%g): %g and %g, not %g and %g", at[k], bf16.err, f16.err, least, finer);
 	}
+	/* tanh: 2^-21 and 1.5 ulp, or what is allowed in proportion, whichever is less */
+	const double one = math_unary(FP_RELAXED, OP_TANH, DT_F32, DT_BF16, val_float(1)).err;
+	assert_true(one > 0x1p-21 && one < 0x1p-21 + 0x1p-23);
+	assert_true(math_unary(FP_RELAXED, OP_TANH, DT_F32, DT_F16, val_float(1)).err == one);
+	const double small = math_unary(FP_RELAXED, OP_TANH, DT_F32, DT_F16, val_float(0x1.8p-12)).err;
+	assert_true(small > 0.99 * 0x1p-26 && small < 1.01 * 0x1p-26);
+	assert_true(math_unary(FP_RELAXED, OP_TANH, DT_F32, DT_NONE, val_float(1)).err < 0x1p-23);
 	Val top = math_unary(FP_RELAXED, OP_EXP, DT_F32, DT_BF16, val_float(INFINITY));
 	assert_true(isinf(top.re) && top.err == 0);
 	assert_true(isinf(math_unary(FP_RELAXED, OP_EXP, DT_F32, DT_BF16, val_float(100)).re));

@@ -8,11 +8,12 @@ typedef struct {
 	Op op;
 	DType to; /* the mark */
 } NarrowRow;
-enum { NNARROW = 4 };
+enum { NNARROW = 6 };
 extern const NarrowRow narrow_rows[NNARROW];
 
 typedef struct {
 	double worst, at;    /* before the last rounding, in 1/16 ulp of the type, with f32's exponents */
+	double absolute;     /* the largest error of all, of a function whose results are of -1 .. 1; else 0 */
 	int64_t not_nearest; /* of all 65,536 inputs of the type, rounded to it at last */
 } NarrowMeasure;
 

@@ -56,6 +56,12 @@ typedef struct {
 	"node %9 sum\n par i\n red k 0 .. $K\n body %8[@0, @1]\n" \
 	"node %10 none\n par i k\n body " body "\nresult r %10\n" more
 
+#define CAPPED(cap, type, more) \
+	"tensor %8 s : f32[$N, $K]\ntensor %9 m : f32[$N]\ntensor %10 r : " type "[$N, $K]\n" \
+	"node %8 none\n par i k\n body (* " cap ":f32 (tanh (cast:f32 %3[@0, @1])))\n" \
+	"node %9 max\n par i\n red k 0 .. $K\n body %8[@0, @1]\n finish (select touched acc:f32 0:f32)\n" \
+	"node %10 none\n par i k\n body (cast:" type " (exp (- %8[@0, @1] %9[@0])))\nresult r %10\n" more
+
 #define FOLD(monoid, type, text) "tensor %8 r : " type "[]\nnode %8 " monoid "\n" text "result r %8\n"
 
 static const Row rows[] = {
@@ -282,6 +288,29 @@ static const Row rows[] = {
 	 FP_RELAXED, false, 0},
 	{pass_narrow_math, "not the operand of a logarithm", ROWS("sum", "bf16", "(exp %2[@0, @1])", "finish (cast:bf16 (log acc:f32))\n"), 0, NULL, "~",
 	 FP_RELAXED, false, 0},
+	{pass_narrow_math, "a tanh", NARROW("(* %2[@0, @1] (tanh %1[@0]))"), 1, "(tanh~bf16 ", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a tanh and 1", NARROW("(* %2[@0, @1] (+ 1:f32 (tanh %1[@0])))"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a sum of tanhs", ROWS("sum", "bf16", "(tanh %2[@0, @1])", "finish (cast:bf16 acc:f32)\n"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "capped exponents", CAPPED("30", "f16", ""), 2, "(tanh~f16 ", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a cap that is too large", CAPPED("33", "f16", ""), 1, "(exp~f16 ", "(tanh~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "a large cap for fewer bits", CAPPED("256", "bf16", ""), 2, "(tanh~bf16 ", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "not a larger one", CAPPED("257", "bf16", ""), 1, "(exp~bf16 ", "(tanh~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not where capped scores are a wide result", CAPPED("30", "bf16", "result s %8\n"), 1, "(exp~bf16 ", "(tanh~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not where their greatest is one", CAPPED("30", "bf16", "result m %9\n"), 1, "(exp~bf16 ", "(tanh~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not for wide powers", CAPPED("30", "f32", ""), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "not capped exponents in strict mode", CAPPED("30", "bf16", ""), 0, NULL, "~", FP_STRICT, false, 0},
+	{pass_narrow_math, "arms and quotients of exponents", NARROW("(exp2 (min %1[@0] (select %6[@0, @1] (abs (/ (tanh %1[@0]) 0.25:f32)) 0:f32)))"),
+	 2, "(tanh~bf16 ", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "an exponent that may be divided by 0", NARROW("(exp (/ (tanh %1[@0]) (abs %2[@0, @1])))"), 1, "(exp~bf16 ", "(tanh~", FP_RELAXED,
+	 false, 0},
+	{pass_narrow_math, "a factor without a bound", NARROW("(exp (* (tanh %1[@0]) %2[@0, @1]))"), 1, "(exp~bf16 ", "(tanh~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "one with a bound", NARROW("(exp (* (tanh %1[@0]) (sin %2[@0, @1])))"), 2, "(tanh~bf16 ", NULL, FP_RELAXED, false, 0},
+	{pass_narrow_math, "a sum of many as an exponent", ROWS("sum", "bf16", "(tanh %2[@0, @1])", "finish (cast:bf16 (exp acc:f32))\n"), 1, "(exp~bf16 ",
+	 "(tanh~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "an exponent of what ends in more than a power", NARROW("(exp (exp (tanh %1[@0])))"), 1, "(exp~bf16 (exp (tanh %1", "(tanh~",
+	 FP_RELAXED, false, 0},
+	{pass_narrow_math, "one in a difference", NARROW("(- (exp (tanh %1[@0])) 1:f32)"), 0, NULL, "~", FP_RELAXED, false, 0},
+	{pass_narrow_math, "a result and an exponent", NARROW("(* (tanh %1[@0]) (exp (tanh %1[@0])))"), 2, "(tanh~bf16 ", NULL, FP_RELAXED, false, 0},
 	{pass_narrow_math, "fuel", NARROW("(* (exp %1[@0]) (exp2 %1[@0]))"), 1, "~bf16", NULL, FP_RELAXED, false, 1},
 	/* simplify, beyond bodies */
 	{pass_simplify, "guards that follow from ranges", ROWS("sum", "f32", "%2[@0, @1]", "guard (&& (<= 0 @1) (&& (< @1 $M) %6[@0, @1]))\n"),

@@ -438,20 +438,20 @@ launch_cpu(Args *args, texo_kernel *kernel, texo_fault *fault, unsigned round)
 }
 
 static bool
-has_ex2(const TirKernel *k)
+has_unit(const TirKernel *k)
 {
 	for (ValId v = 1; v < k->inst.n; v++)
-		if (tir_inst(k, v)->op == OP_EX2)
+		if (tir_inst(k, v)->op == OP_EX2 || tir_inst(k, v)->op == OP_RCP)
 			return true;
 	return false;
 }
 
-/* A relaxed sum has an order of each form that a kernel has for other sizes and alignments; EX2 is a unit's. */
+/* A relaxed sum has an order of each form that a kernel has for other sizes and alignments; EX2 and RCP are units'. */
 static bool
 may_differ(const Program *p)
 {
 	for (uint32_t k = 0; k < p->kernel.n; k++)
-		if (p->kernel.at[k].alternative || has_ex2(p->kernel.at[k].tir))
+		if (p->kernel.at[k].alternative || has_unit(p->kernel.at[k].tir))
 			return true;
 	return false;
 }

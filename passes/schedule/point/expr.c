@@ -183,12 +183,12 @@ is_low(const Point *l, ExprId e)
 	return interval_of(l->g, e).hi <= 0;
 }
 
-/* What expansions for processors know of the operand is what the graph and the template do. */
+/* What expansions for processors know of a power's operand is what the graph and the template do. */
 static PointVal
-point_power(Point *l, ExprId e, ValId a)
+point_narrowed(Point *l, ExprId e, ValId a)
 {
 	int64_t imm = (int64_t)expr_narrow_type(l->g, e);
-	if (l->tir->form == TIR_TASKS && is_low(l, expr_arg(l->g, e, 0)))
+	if (l->tir->form == TIR_TASKS && expr_get(l->g, e)->op != OP_TANH && is_low(l, expr_arg(l->g, e, 0)))
 		imm |= TIR_NO_MORE_THAN_0;
 	return (PointVal){.re = tir_emit(l->tir, (Op)expr_get(l->g, e)->op, tir_inst(l->tir, a)->type, imm, &a, 1)};
 }
@@ -269,14 +269,14 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 		if (complex)
 			return point_complex(l, (Op)p.op, arg[0], arg[p.narg - 1]);
 		return point_plain(l, (Op)p.op, arg, p.narg);
-	case OP_EXP: case OP_EXP2:
-		return point_power(l, e, arg[0].re);
+	case OP_EXP: case OP_EXP2: case OP_TANH:
+		return point_narrowed(l, e, arg[0].re);
 	case OP_IDIV: case OP_IMOD: case OP_POW: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX:
 	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXPM1:
-	case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
+	case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
 		return point_plain(l, (Op)p.op, arg, p.narg);
-	case OP_NONE: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
+	case OP_NONE: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
 	case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
 	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_JOIN: case OP_HALF: case OP_WEAVE: case OP_PICK: case OP_ANY:
 	case OP_THREAD: case OP_RANK: case OP_SHUFFLE: case OP_WARP_MMA: case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: case OP_BARRIER: case OP_VIEW: case OP_LOAD: case OP_STORE:

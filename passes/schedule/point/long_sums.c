@@ -1,12 +1,12 @@
-/* long_sums.c: a power that is a term of a long sum of f32 need not have all bits of f32: it bears the mark of f16 (tg.h).
+/* long_sums.c: a power or a tanh that is a term of a long sum of f32 need not have all bits of f32: it bears the mark of f16 (tg.h).
  *
  * In relaxed and fast mode the terms of a sum may be added in any order. So the bound of a sum of n terms x, which every
  * schedule keeps and the oracle allows, is gamma_n sum |x|, n u and more, u = 2^-24, beside the terms' own errors: that
  * of n additions one after the other. A kernel of blocks has accumulators for each of 32 lanes and more. It adds at most
  * n / 32 terms to each, then joins the lanes, of which there are 2^18 at most: no term goes through more than
  * h = n / 32 + 18 additions, which cost gamma_h sum |x|. What is left of the bound is for the terms. A mark makes a
- * power wrong by 1/16 ulp of f16 at most, 2^-14 of it or 1024 u, subnormal results by 2^-149 as all are; a factor or a
- * divisor of it hands that on as it is. So a sum with one such power in each term is within its bound if
+ * function wrong by 1/16 ulp of f16 at most, 2^-14 of it or 1024 u, subnormal results by 2^-149 as all are; a factor or a
+ * divisor of it hands that on as it is. So a sum with one such function in each term is within its bound if
  *
  *     1024 u (1 + gamma_h) + gamma_h <= gamma_n,   for which   n - n / 32 - 18 >= 1025   is enough,
  *

@@ -211,6 +211,7 @@ math_result(const Case *c, uint64_t got)
 	case OP_EXP: r = expl(x); break;
 	case OP_EXP2: r = exp2l(x); break;
 	case OP_EX2: r = x < -126 ? 0 : exp2l(x); break;
+	case OP_RCP: r = fabsl(x) < 0x1p-126L ? copysignl(INFINITY, x) : fabsl(x) > 0x1p126L ? copysignl(0, x) : 1 / x; break;
 	case OP_EXPM1: r = expm1l(x); break;
 	case OP_LOG: r = logl(x); break;
 	case OP_LOG2: r = log2l(x); break;
@@ -377,7 +378,7 @@ every_row(void **state)
 		assert_true(legal > 0);
 		ran += legal;
 	}
-	assert_int_equal(ran, 173);
+	assert_int_equal(ran, 174);
 }
 
 /* Legal types by the table of ir/README.md. */
@@ -390,7 +391,7 @@ legal_types(void **state)
 		const char *types;
 	} rows[] = {
 		{OP_ADD, "f64 f32 i64 i32 u64 u32 "}, {OP_MAX, "f64 f32 i64 i32 u64 u32 "},
-		{OP_FDIV, "f64 f32 "}, {OP_EXP, "f64 f32 "}, {OP_FMA, "f64 f32 "}, {OP_SCALE, "f64 f32 "}, {OP_EX2, "f32 "}, {OP_ISNAN, "f64 f32 "},
+		{OP_FDIV, "f64 f32 "}, {OP_EXP, "f64 f32 "}, {OP_FMA, "f64 f32 "}, {OP_SCALE, "f64 f32 "}, {OP_EX2, "f32 "}, {OP_RCP, "f32 "}, {OP_ISNAN, "f64 f32 "},
 		{OP_IDIV, "i64 i32 u64 u32 "}, {OP_POW, "f64 f32 i64 i32 u64 u32 "},
 		{OP_LT, "f64 f32 i64 i32 u64 u32 bool "}, {OP_AND, "bool "}, {OP_NOT, "bool "},
 		{OP_SHL, "u64 u32 u16 u8 "}, {OP_BXOR, "u64 u32 u16 u8 "},

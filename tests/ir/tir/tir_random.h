@@ -10,7 +10,7 @@
 
 typedef struct {
 	bool math;      /* with operations of F_MATH, which agree only after they are expanded */
-	bool ex2;       /* with EX2, whose bits are a target's own */
+	bool ex2;       /* with EX2 and RCP, whose bits are a target's own */
 	bool scale;     /* with SCALE, by powers that are not infinite */
 	uint16_t lanes; /* of vectors; 0: chosen by the seed */
 } RandomOptions;

@@ -47,7 +47,7 @@ constants(void **state)
 		else
 			assert_true(isnan(tir_inst(again, v)->imm.f));
 	/* a vector constant is a splat; a builder's float is rounded to its type */
-	TirKernel *v = fixture_read(f, "kernel v {\n%1:f32x8 = const -0\n%2:f32x8 = exp~f16 %1\n%3:f32x8 = exp2 %2\n%4:f32x8 = ex2 %3\n}\n");
+	TirKernel *v = fixture_read(f, "kernel v {\n%1:f32x8 = const -0\n%2:f32x8 = exp~f16 %1\n%3:f32x8 = exp2 %2\n%4:f32x8 = ex2 %3\n%5:f32x8 = tanh~bf16 %4\n%6:f32x8 = rcp %5\n}\n");
 	assert_int_equal(tir_inst(v, 2)->imm.i, DT_F16);
 	fixture_round_trip(f, v);
 	assert_true(signbit(tir_inst(v, 1)->imm.f));

@@ -54,6 +54,7 @@ static const Row rows[] = {
 	{"%14:f64 = cast %3 %15:f64 = exp~bf16 %14", "%15 exp: narrowed, not of f32 or to no narrow float"},
 	{"%14:f32 = exp2~f32 %3", "%14 exp2: narrowed, not of f32 or to no narrow float"},
 	{"%14:f64 = cast %3 %15:f64 = ex2 %14", "%15 ex2: not defined on f64"},
+	{"%14:f64 = cast %3 %15:f64 = rcp %14", "%15 rcp: not defined on f64"},
 	{"%14:i64 = < %1, %2", "%14 <: the result must be bool of 0 lanes"},
 	{"%14:i64 = && %1, %2", "%14 &&: not defined on i64"},
 	{"%14:i64 = shl %1, %2", "%14 shl: not defined on i64"},
