@@ -144,9 +144,9 @@ void
 stream_find_divisor(Graph *g, Arena *scratch, StreamScore *s)
 {
 	Divisor d = {.g = g, .scratch = scratch};
+	s->scaled = s->quick = s->node;
 	if (!s->node.finish)
 		return;
-	s->scaled = s->node;
 	s->scaled.finish = expr_map(g, scratch, s->node.finish, multiply, &d);
 	s->divisor = d.divisor;
 	s->quick = s->scaled;

@@ -105,7 +105,7 @@ find_scores(Fold *f, SlotSum *sum)
 	for (unsigned k = 0; k < b->s->nscore; k++) {
 		const StreamScore *s = &b->s->score[k];
 		if (!s->divisor || f->x->reciprocal) {
-			finish_scores(f, k, s->divisor ? &s->quick : &s->node, sum);
+			finish_scores(f, k, &s->quick, sum);
 			continue;
 		}
 		tir_if(t, b->scaled[k]);
@@ -298,7 +298,7 @@ finish_extremes(Fold *f, ValId (*part)[STREAM_MAX_VECTORS][CHAINS])
 			unsigned score = (unsigned)x->score_of[k];
 			stream_at_vector(b, row);
 			const StreamScore *s = &b->s->score[score];
-			part[k][row][0] = stream_finished_as(b, s->divisor ? &s->quick : &s->node, score, part[k][row][0]);
+			part[k][row][0] = stream_finished_as(b, &s->quick, score, part[k][row][0]);
 			point_release(&b->l, mark);
 		}
 }
