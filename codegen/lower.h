@@ -197,7 +197,7 @@ void lower_release(Lower *l, ValId v);
 void lower_mma(Lower *l, ValId v);
 void lower_registers(Lower *l, ValId v); /* PRODUCT, KEEP, PUT, SETTLE */
 void lower_turn(Lower *l, ValId v);
-Val lower_piece(Lower *l, ValId v);
+Val lower_piece(Lower *l, ValId v); /* PIECE, HELD */
 void lower_role_barrier(Lower *l, int64_t kind); /* imm of a BARRIER in a role */
 /* lower.c: a region without block arguments or values */
 void lower_role(Lower *l, uint32_t region);

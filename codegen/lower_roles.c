@@ -25,8 +25,11 @@ typedef struct LowerRoles {
 	Val ring;       /* i32: the same */
 	Val group;      /* i32, the same in a warp */
 	Val first;      /* i32: 1 in the first thread of the group, else 0 */
+	Val thread;     /* i32 */
 	unsigned first_map, groups, shares; /* shares: in how many parts the first factor's rows are */
 } Roles;
+
+enum { GROUP_WARPS = TIR_GROUP / TIR_WARP };
 
 static LLVMTypeRef
 i32(Lower *l)
@@ -195,6 +198,13 @@ close_if(Lower *l, LLVMBasicBlockRef after)
 	LLVMPositionBuilderAtEnd(l->b, after);
 }
 
+/* How many release a fill: a group, or each of its warps, if these read it. */
+static unsigned
+releases(const Lower *l, unsigned channel)
+{
+	return l->roles->shares * (tir_is_held(l->k, channel) ? GROUP_WARPS : 1u);
+}
+
 /* The first thread makes the words; then all know them. */
 static void
 make_words(Lower *l, Val thread)
@@ -204,7 +214,7 @@ make_words(Lower *l, Val thread)
 	for (uint32_t c = 0; c < k->channel.n; c++)
 		for (unsigned s = 0; s < 2u * k->channel.at[c].slots; s++) {
 			Val at = LLVMBuildAdd(l->b, l->roles->ring, number(l, words_at(k, c) + s * WORD), "");
-			Val arg[2] = {at, number(l, s < k->channel.at[c].slots ? 1 : l->roles->shares)};
+			Val arg[2] = {at, number(l, s < k->channel.at[c].slots ? 1 : releases(l, c))};
 			lower_assembly(l, NULL, "mbarrier.init.shared::cta.b64 [$0], $1;", "r,r", arg, 2);
 		}
 	lower_assembly(l, NULL, "fence.mbarrier_init.release.cluster;", "", NULL, 0);
@@ -268,6 +278,7 @@ lower_roles(Lower *l, ValId v)
 	Val thread = LLVMBuildTrunc(l->b, lower_thread(l), i32(l), "");
 	r->shares = roles.shares;
 	r->groups = roles.groups;
+	r->thread = thread;
 	declare_registers(l);
 	lower_assembly(l, NULL, "griddepcontrol.launch_dependents;", "", NULL, 0);
 	make_words(l, thread);
@@ -329,11 +340,23 @@ lower_wait(Lower *l, ValId v)
 	wait_for(l, channel_of(l, v), full_word(l, v, n), n, false);
 }
 
+/* Whether the thread speaks for what it releases: a group; or the warp, once all its threads have read. */
+static Val
+speaks(Lower *l, unsigned channel)
+{
+	if (!tir_is_held(l->k, channel))
+		return l->roles->first;
+	lower_assembly(l, NULL, "bar.warp.sync -1;", "", NULL, 0);
+	Val lane = LLVMBuildAnd(l->b, l->roles->thread, number(l, TIR_WARP - 1), "");
+	return LLVMBuildZExt(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, lane, number(l, 0), ""), i32(l), "");
+}
+
 /* Without a branch: those divide a warp, and products in flight would be waited for. */
 void
 lower_release(Lower *l, ValId v)
 {
-	Val cond = LLVMBuildAnd(l->b, LLVMBuildZExt(l->b, lower_arg(l, v, 1), i32(l), ""), l->roles->first, "");
+	Val first = speaks(l, TIR_CHANNEL_OF(lower_inst(l, v)->imm.i));
+	Val cond = LLVMBuildAnd(l->b, LLVMBuildZExt(l->b, lower_arg(l, v, 1), i32(l), ""), first, "");
 	lower_assembly(l, NULL, "{ .reg .pred p; setp.ne.b32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r",
 	         (Val[]){empty_word(l, v, lower_arg(l, v, 0)), cond}, 2);
 }
@@ -540,10 +563,46 @@ lower_registers(Lower *l, ValId v)
 		lower_settle(l, v);
 }
 
+/* Where row lane mod 16 of the warp's first sixteen in the fill begins, 16 bytes of it on in the upper half of the warp, as the
+ * swizzle has it. */
+static Val
+held_from(Lower *l, const TirChannel *c, uint32_t base, Val n)
+{
+	unsigned share = c->part[0].rows / l->roles->shares;
+	Val lane = LLVMBuildAnd(l->b, l->roles->thread, number(l, TIR_WARP - 1), "");
+	Val warp = LLVMBuildAnd(l->b, LLVMBuildLShr(l->b, l->roles->thread, number(l, 5), ""), number(l, GROUP_WARPS - 1), "");
+	Val row = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, warp, number(l, 16), ""), LLVMBuildAnd(l->b, lane, number(l, 15), ""), "");
+	Val chunk = LLVMBuildXor(l->b, LLVMBuildLShr(l->b, lane, number(l, 4), ""), LLVMBuildAnd(l->b, lane, number(l, 7), ""), "");
+	Val own = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, row, number(l, SPAN), ""), LLVMBuildMul(l->b, chunk, number(l, UNIT), ""), "");
+	if (l->roles->shares > 1)
+		own = LLVMBuildAdd(l->b, own, LLVMBuildMul(l->b, l->roles->group, number(l, share * SPAN), ""), "");
+	return LLVMBuildAdd(l->b, at_slot(l, c, n, base, tir_slot_bytes(c)), own, "");
+}
+
+/* Four matrices of 8 rows of 16 bytes, as accumulators have them: two below each other, and the two right of those. */
+static Val
+lower_held(Lower *l, ValId v)
+{
+	const TirChannel *c = channel_of(l, v);
+	int64_t imm = lower_inst(l, v)->imm.i;
+	unsigned blocks = TIR_PART_TERMS / 16, k = TIR_HELD_OF(imm), across = c->nparts * blocks;
+	Val from = held_from(l, c, slots_at(l->k, TIR_CHANNEL_OF(imm)), lower_arg(l, v, 0));
+	from = LLVMBuildXor(l->b, from, number(l, k % blocks * 2 * UNIT), "");
+	uint32_t on = part_at(c, k % across / blocks) + k / across * TIR_MMA_ROWS * SPAN;
+	LLVMTypeRef word[4] = {i32(l), i32(l), i32(l), i32(l)}, four = LLVMStructTypeInContext(l->ctx, word, 4, 0);
+	const char *code = arena_text(l->arena, "ldmatrix.sync.aligned.m8n8.x4.shared::cta.b16 {$0, $1, $2, $3}, [$4 + %u];", on);
+	Val got = lower_assembly(l, four, code, "=r,=r,=r,=r,r", &from, 1), all = LLVMGetPoison(LLVMVectorType(i32(l), 4));
+	for (unsigned n = 0; n < 4; n++)
+		all = LLVMBuildInsertElement(l->b, all, LLVMBuildExtractValue(l->b, got, n, ""), number(l, n), "");
+	return LLVMBuildBitCast(l->b, all, lower_type(l, lower_inst(l, v)->type), "");
+}
+
 Val
 lower_piece(Lower *l, ValId v)
 {
 	int64_t imm = lower_inst(l, v)->imm.i;
+	if (lower_inst(l, v)->op == OP_HELD)
+		return lower_held(l, v);
 	const char *code = arena_text(l->arena, "mov.f32 $0, %s%d;", bank_name((unsigned)(imm >> 16)), (int)(imm & 0xffff));
 	return lower_assembly(l, LLVMFloatTypeInContext(l->ctx), code, "=f", NULL, 0);
 }

@@ -52,6 +52,10 @@
  *   PIECE    f32; imm = TIR_PIECE(k, bank): element k of those that the thread has of the accumulator, while no product
  *            adds to it: tir_piece_row and tir_piece_column say which
  *   PUT      f32; imm = TIR_PIECE(k, bank): what that element becomes
+ *   HELD     n; imm = TIR_HELD(channel, k) -> a vector of 8 of the channel's type: elements 8 k to 8 k + 7 of those that the
+ *            thread would have of an accumulator with what fill n has, whose parts, of one shape and not turned, are its
+ *            columns side by side. Of the rows a group has its share, as of a first factor's. Who releases the fill has
+ *            what it has read
  *   BARRIER  in the first role, with imm = TIR_GROUP_BARRIER: the threads of the group; with imm = 1: those of all
  *            multiplying groups of the cluster, when all loading roles have ended. A role ends with one if it has
  *            reached memory of other blocks since the last */
@@ -71,6 +75,7 @@ enum {
 	TIR_MAX_BOX_STEP = 8,
 	TIR_MAX_BANKS = 2,      /* accumulators of a group */
 	TIR_MAX_KEPT = 256,     /* terms of a kept factor */
+	TIR_HELD_LANES = 8,
 	TIR_MAX_ORDER = 4,      /* groups, each of which has a barrier of its own for its turn */
 	TIR_GROUP_BARRIER = -1,
 	TIR_BLOCK_REGISTERS = 65536
@@ -112,6 +117,8 @@ tir_roles(int64_t imm)
 #define TIR_PRODUCT_TERMS(k) ((int64_t)((k) - 1) << 45)
 #define TIR_KEEP(k, dtype) ((int64_t)(k) | (int64_t)(dtype) << 16)
 #define TIR_PIECE(k, bank) ((int64_t)(k) | (int64_t)(bank) << 16)
+#define TIR_HELD(channel, k) ((int64_t)(channel) | (int64_t)(k) << 8)
+#define TIR_HELD_OF(imm) ((unsigned)((imm) >> 8 & 0xffff))
 typedef struct {
 	unsigned channel, a, other, b, bank; /* a: of what is kept, the piece */
 	bool kept;

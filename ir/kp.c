@@ -36,8 +36,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "columns=%u ", kp->columns);
 	if (kp->resident)
 		text_printf(out, "resident=%u ", kp->resident);
-	text_printf(out, "%s%s%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "", kp->flat ? "flat " : "",
-	            kp->long_sums ? "long " : "");
+	text_printf(out, "%s%s%s%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "", kp->flat ? "flat " : "",
+	            kp->long_sums ? "long " : "", kp->beside ? "beside " : "");
 	if (kp->once)
 		text_printf(out, "once=%u ", kp->once);
 	if (kp->posts)
@@ -151,6 +151,7 @@ take_threads(Cursor *c, KernelPlan *kp)
 	kp->short_axis = take(&rest, " short");
 	kp->flat = take(&rest, " flat");
 	kp->long_sums = take(&rest, " long");
+	kp->beside = take(&rest, " beside");
 	if (take(&rest, " once=") && !take_number(&rest, UINT32_MAX, &kp->once))
 		return false;
 	if (take(&rest, " posts=") && !take_number(&rest, UINT32_MAX, &kp->posts))

@@ -41,6 +41,7 @@ typedef struct {
 	bool short_axis;        /* the axis along the lanes does */
 	bool flat;              /* MAP: all row axes are one, as the rows of all tensors lie one after another */
 	bool long_sums;         /* rows have 2048 elements and more (passes/schedule/point/long_sums.c) */
+	bool beside;            /* STREAM: what scores take of a tensor of rows and elements comes through a channel (stream/roles_beside.c) */
 	uint32_t once;          /* folds of a row that wait for each other are gone through together, where there are so many
 	                         * rows; 0: they are not */
 	uint32_t posts;         /* SCAN: a task is a vector of a row, and posts what it folds to those behind it; rows have at

@@ -411,9 +411,10 @@ typedef struct {
 bool tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **error);
 
 /* --- registers of roles (tir_banks.c) --- */
-/* Accumulator `bank` of a kernel of roles: its columns, and registers of a thread; 0 where there is none. And how many terms of
- * a factor are kept. */
+/* Accumulator `bank` of a kernel of roles: its columns, and registers of a thread; 0 where there is none. How many terms of
+ * a factor are kept. Whether threads read fills of the channel. */
 unsigned tir_bank_columns(const TirKernel *k, unsigned bank, unsigned *registers);
 unsigned tir_kept_terms(const TirKernel *k);
+bool tir_is_held(const TirKernel *k, unsigned channel);
 
 #endif

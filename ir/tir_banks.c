@@ -48,3 +48,12 @@ tir_kept_terms(const TirKernel *k)
 			most = (x.a + x.nterms) * TIR_PART_TERMS;
 	return most;
 }
+
+bool
+tir_is_held(const TirKernel *k, unsigned channel)
+{
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (tir_inst(k, v)->op == OP_HELD && TIR_CHANNEL_OF(tir_inst(k, v)->imm.i) == channel)
+			return true;
+	return false;
+}

@@ -357,6 +357,26 @@ roles_piece(Block *x, const Step *s, const bool *active)
 	return run_piece(x->roles, x->roles->parted, s, active);
 }
 
+/* Of the group's share of the fill's rows. */
+static bool
+run_held(Roles *r, Strand *d, const Step *s)
+{
+	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s)), first = TIR_HELD_OF(imm_of(r, s)) * TIR_HELD_LANES;
+	const Ring *ring = ring_of(r, d, channel);
+	const TirPart *p = &ring->c->part[0];
+	unsigned columns = ring->c->nparts * p->terms, own = r->turns ? 0 : d->group * (p->rows / r->shares);
+	int64_t n = value(r, d, s->src[0]);
+	if (!holds(d, channel, n))
+		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have", n));
+	for (unsigned t = d->from; t < d->to; t++)
+		for (unsigned i = 0; i < TIR_HELD_LANES; i++) {
+			unsigned row = own + tir_piece_row(first + i, t - d->from, columns), column = tir_piece_column(first + i, t - d->from, columns);
+			float v = ring->part[n % ring->c->slots][column / p->terms][row * p->terms + column % p->terms];
+			at(r->x, s->dst + i)[t] = slot_encode((DType)p->dtype, (double)v);
+		}
+	return true;
+}
+
 /* --- control: what the threads of a strand have in common --- */
 
 static bool
@@ -458,6 +478,7 @@ run_step(Roles *r, Strand *d, const Step *s)
 	case STEP_SETTLE: run_settle(r, d, s); return true;
 	case STEP_TURN: return run_turn(r, d, s);
 	case STEP_PIECE: case STEP_PUT: return run_piece(r, d, s, d->active);
+	case STEP_HELD: return run_held(r, d, s);
 	case STEP_BARRIER: run_barrier(r, d, s); return true;
 	case STEP_IF: return run_branch(r, d, s);
 	case STEP_FOR: case STEP_HEAD: case STEP_NEXT: return run_loop(r, d, s);

@@ -208,12 +208,27 @@ check_product(Check *x, ValId v)
 	return true;
 }
 
+/* Of a fill whose parts lie side by side. */
+static bool
+check_held(Check *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	const TirChannel *c = &x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)];
+	unsigned share = c->part[0].rows / x->roles.shares, all = share / TIR_MMA_ROWS * (c->nparts * TIR_PART_TERMS / 2);
+	NEED(has_parts(c, 0, c->nparts) && !c->part[0].turned, "of parts that do not lie side by side");
+	NEED(share * x->roles.shares == c->part[0].rows && share % TIR_MMA_ROWS == 0, "%u rows are not shared by %u groups", c->part[0].rows,
+	     x->roles.shares);
+	NEED((TIR_HELD_OF(p->imm.i) + 1) * TIR_HELD_LANES <= all, "a thread has %u", all);
+	NEED(p->type.dtype == c->part[0].dtype && p->type.lanes == TIR_HELD_LANES, "is no vector of %u of the channel's type", TIR_HELD_LANES);
+	return true;
+}
+
 /* Those of one role alone: 1 the multiplying one, 2 the loading one. */
 static unsigned
 role_of(Op op)
 {
 	switch ((int)op) {
-	case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_PIECE: return 1;
+	case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_PIECE: case OP_HELD: return 1;
 	case OP_ACQUIRE: case OP_COPY: return 2;
 	default: return 0;
 	}
@@ -264,6 +279,8 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	if (p->op == OP_COPY)
 		return check_copy(x, v);
 	NEED(is_number(operand(x, v, 0)), "operand 0 is no i64 scalar");
+	if (p->op == OP_HELD)
+		return check_held(x, v);
 	NEED(p->op != OP_RELEASE || is_condition(operand(x, v, 1)), "operand 1 is no bool scalar");
 	return true;
 }

@@ -71,6 +71,7 @@ UNITS = {
     "passes/schedule/index/scatter": (("passes/scatter_lists_test",),),
     "passes/schedule/stream": (("fuse/stream_pairs_test",),),
     "passes/schedule/stream/roles": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
+    "passes/schedule/stream/roles_beside": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "biased"),),
     "passes/schedule/stream/powers": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
     "passes/schedule/stream/exact": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "narrow"),),
     "passes/schedule/stream/tasks": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "thirds"),),

@@ -21,7 +21,7 @@
 typedef struct {
 	const char *graph, *sizes; /* "T=70 S=90": dims and scalar parameters */
 	unsigned kernels;          /* how many there are; 0: several */
-	bool odd;                  /* the last row of k is no number, of v infinite */
+	bool odd;                  /* the last row of k is no number, of v infinite; of u all behind a row's own element is no number */
 	bool roles;                /* of a GPU with roles */
 	unsigned threads;          /* of the kernel that runs; 0: any */
 } Row;
@@ -92,6 +92,19 @@ static const Row rows[] = {
 	{"narrow", "H=1 T=3 S=3 D=1 E=1", 1, true, true, 0},
 	{"narrow", "H=1 T=20 S=20 D=8 E=304", 1, false, true, 128},
 	{"narrow", "H=1 T=70 S=70 D=8 E=8", 1, false, false, 128},
+	/* with a tensor of rows and elements */
+	{"biased", "B=3 H=2 T=140 S=170 D=24", 1, false, true, 384},
+	{"biased", "B=1 H=2 T=20 S=300 D=72", 1, false, true, 384},
+	{"biased", "B=2 H=1 T=40 S=90 D=136", 1, false, true, 384},
+	{"biased", "B=2 H=1 T=20 S=70 D=9", 1, false, true, 128},
+	{"biased_causal", "H=2 T=150 S=150 D=24 E=40", 1, true, true, 384},
+	{"biased_causal", "H=3 T=40 S=140 D=16 E=64", 1, true, true, 384},
+	{"biased_causal", "H=1 T=200 S=70 D=64 E=104", 1, true, true, 384},
+	{"biased_window", "B=2 H=4 G=2 T=140 S=200 D=16 W=90", 1, false, true, 384},
+	{"biased_window", "B=1 H=2 G=1 T=70 S=20 D=16 W=5", 1, true, true, 384},
+	{"biased_twice", "H=4 G=2 T=140 S=72 D=24", 1, false, true, 384},
+	{"biased_decode", "B=2 H=6 G=2 S=173 D=24", 1, false, true, 384},
+	{"biased_decode", "B=3 H=4 G=4 S=150 D=64", 1, false, true, 384},
 	/* terms piece by piece, and parts of the elements */
 	{"normaliser", "T=130 S=200 D=260", 2, false, true, 384},
 	{"normaliser", "T=3 S=2120 D=257", 2, false, true, 384},
@@ -230,6 +243,8 @@ fill(const Row *r, const char *name, const Tensor *t, int64_t count, int64_t las
 			v.i = (int64_t)(x * (double)size_of(r, pairwise ? "M" : "S"));
 		if (r->odd && i >= count - last_row && (*name == 'k' || *name == 'v'))
 			v.re = *name == 'k' ? NAN : INFINITY;
+		if (r->odd && *name == 'u' && i % last_row > i / last_row)
+			v.re = NAN;
 		eval_store((DType)t->dtype, to, i, v);
 	}
 }
@@ -300,6 +315,8 @@ run(const Row *r, uint32_t part)
 		joined |= got.ran && got.ran->covered;
 		if (!split && !any && !pairwise && r->threads && (!got.ran || got.ran->plan.threads != r->threads))
 			fail_msg("%s %s: another kernel ran, of %u threads", r->graph, r->sizes, got.ran ? got.ran->plan.threads : 0u);
+		if (!split && !part && r->threads > 128 && strncmp(r->graph, "biased", 6) == 0 && !got.ran->plan.beside)
+			fail_msg("%s %s: a kernel ran that loads elements one by one", r->graph, r->sizes);
 		for (uint32_t k = 0; k < g->result.n; k++) {
 			EvalCompare cmp;
 			eval_compare(&want.result[k], got.result[k], &cmp);

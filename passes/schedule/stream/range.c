@@ -138,3 +138,29 @@ stream_ranges(Graph *g, Arena *scratch, Stream *s)
 		take_condition(g, scratch, s, s->c.guard);
 	s->ragged = (expr_axes(g, scratch, s->lo) | expr_axes(g, scratch, s->hi)) >> s->lane & 1;
 }
+
+static bool
+is_multiple(const Graph *g, ExprId e, int64_t of)
+{
+	const Expr *p = expr_get(g, e);
+	if (p->op == OP_CONST)
+		return p->imm.i % of == 0;
+	return p->op == OP_MUL && (is_multiple(g, expr_arg(g, e, 0), of) || is_multiple(g, expr_arg(g, e, 1), of));
+}
+
+bool
+stream_ends_with_tile(Graph *g, const Stream *s, ExprId all, unsigned elements)
+{
+	const Expr *p = expr_get(g, s->hi);
+	if (index_norm(g, all) == s->hi)
+		return true;
+	for (unsigned k = 0; k < 2 && p->op == OP_MIN; k++) {
+		ExprId end = expr_arg(g, s->hi, 1 - k);
+		if (index_norm(g, all) != expr_arg(g, s->hi, k) || expr_get(g, end)->op != OP_ADD)
+			continue;
+		for (unsigned i = 0; i < 2; i++)
+			if (expr_arg(g, end, i) == s->lo && is_multiple(g, expr_arg(g, end, 1 - i), elements))
+				return true;
+	}
+	return false;
+}

@@ -35,7 +35,7 @@ enum { THREE_REGISTERS = 160, THREE_REST = 32 }; /* of three groups */
 static const struct {
 	uint16_t terms, columns, elements, groups;
 	bool long_sums;
-} tile[STREAM_ROLES_PLANS] = {
+} tile[STREAM_ROLES_TILES] = {
 	{64, 64, 128, 3, false}, /* where rows fill tasks of three */
 	{64, 64, 128, 2, false},
 	{128, 128, 128, 2, false},
@@ -47,19 +47,16 @@ static const struct {
 
 /* --- whether --- */
 
-static bool
-find_element(const Graph *g, Arena *scratch, const Stream *s, ExprId e, unsigned own, unsigned term, StreamElement *to)
+bool
+sr_take_element(const Graph *g, Arena *scratch, const Stream *s, ExprId read, unsigned own, unsigned term, StreamElement *to)
 {
 	bool grouped = s->group && own != s->lane;
-	const Expr *cast = expr_get(g, e);
-	if (cast->op != OP_CAST || cast->dtype != DT_F32)
-		return false;
-	ExprId read = expr_arg(g, e, 0);
 	const Expr *p = expr_get(g, read);
-	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5 || (DType)p->dtype != s->factors || g->tensor.at[p->ref].kind == TENSOR_SCALAR)
+	DType t = (DType)p->dtype;
+	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5 || (t != DT_BF16 && t != DT_F16) || g->tensor.at[p->ref].kind == TENSOR_SCALAR)
 		return false;
 	uint32_t task = grouped ? s->base : s->base & ~(1u << s->lane);
-	*to = (StreamElement){.tensor = p->ref, .dtype = s->factors, .rank = p->narg, .own = TG_MAX_RANK, .term = TG_MAX_RANK};
+	*to = (StreamElement){.tensor = p->ref, .dtype = t, .rank = p->narg, .own = TG_MAX_RANK, .term = TG_MAX_RANK};
 	for (unsigned n = 0; n < p->narg; n++) {
 		to->sub[n] = expr_arg(g, read, n);
 		const Expr *sub = expr_get(g, to->sub[n]);
@@ -73,6 +70,15 @@ find_element(const Graph *g, Arena *scratch, const Stream *s, ExprId e, unsigned
 	}
 	to->turned = to->own == p->narg - 1u;
 	return to->own < p->narg && to->term < p->narg && (to->turned || to->term == p->narg - 1u);
+}
+
+static bool
+find_element(const Graph *g, Arena *scratch, const Stream *s, ExprId e, unsigned own, unsigned term, StreamElement *to)
+{
+	const Expr *cast = expr_get(g, e);
+	if (cast->op != OP_CAST || cast->dtype != DT_F32 || (DType)expr_get(g, expr_arg(g, e, 0))->dtype != s->factors)
+		return false;
+	return sr_take_element(g, scratch, s, expr_arg(g, e, 0), own, term, to);
 }
 
 /* An accumulator whose elements wgmma can add up. */
@@ -149,7 +155,8 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *s
 	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !find_elements(g, scratch, s, of))
 		return 0;
 	ExprId terms = s->score[0].node.axis[s->score[0].node.npar].hi, columns = s->wide < 0 ? 0 : s->c.extent[s->wide];
-	for (unsigned k = 0; k < STREAM_ROLES_PLANS; k++) {
+	bool beside = sr_find_beside(g, scratch, s, &of[OF_BESIDE]) != 0;
+	for (unsigned k = 0; k < STREAM_ROLES_TILES; k++) {
 		int64_t least = is_pieces(k) ? RESIDENT_TERMS + 1 : least_terms(s), most = is_pieces(k) ? MOST_TERMS : tile[k].terms;
 		if (!may_be_in(g, terms, least, most) || (columns && !may_be_in(g, columns, 1, tile[k].columns)))
 			continue;
@@ -164,6 +171,10 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *s
 		                         .group = stored && columns && slots_side_by_side(g, s, stored) ? SLOTS_SIDE : 1,
 		                         .resident = 1, .long_sums = tile[k].long_sums, .tile_rows = rows, .tile_columns = tile[k].terms, .block_rows = rows,
 		                         .block_columns = tile[k].columns, .block_terms = tile[k].elements, .block_tasks = 1};
+		if (beside && !is_pieces(k)) {
+			plan[n] = plan[n - 1];
+			plan[n++ - 1].beside = true;
+		}
 		if (!tile[k].long_sums && tile[k].groups == SR_GROUPS && expr_get(g, terms)->op == OP_CONST && (!columns || expr_get(g, columns)->op == OP_CONST))
 			break;
 	}
@@ -185,8 +196,8 @@ axes_in_order(const StreamElement *e, unsigned *order)
 }
 
 /* Terms of scores as far as they are read: what a copy takes beyond is 0. */
-static void
-bind_view(StreamRoles *x, unsigned which)
+void
+sr_bind_view(StreamRoles *x, unsigned which)
 {
 	Point *l = &x->s.b.l;
 	const StreamElement *e = &x->of[which];
@@ -194,7 +205,7 @@ bind_view(StreamRoles *x, unsigned which)
 	ValId extent[TG_MAX_RANK], stride[TG_MAX_RANK];
 	axes_in_order(e, order);
 	for (unsigned n = 0; n < e->rank; n++) {
-		bool terms = order[n] == e->term && which != OF_VALUE;
+		bool terms = order[n] == e->term && which <= OF_KEY;
 		extent[n] = terms ? point_launch_expr(l, x->s.b.terms[0]) : point_launch_expr(l, l->g->tensor.at[e->tensor].extent[order[n]]);
 		stride[n] = point_tensor(l, e->tensor)->stride[order[n]];
 	}
@@ -282,6 +293,8 @@ load_tile(StreamRoles *x, ValId fill)
 	sr_acquire(x, KEYS, fill);
 	for (unsigned n = 0; n * TIR_PART_TERMS < x->terms; n++)
 		sr_copy_part(x, KEYS, n, OF_KEY, first, sr_int(x, n * TIR_PART_TERMS), fill);
+	if (x->beside)
+		sr_load_beside(x, fill);
 	if (x->columns)
 		sr_acquire(x, VALUES, fill);
 	for (unsigned n = 0; x->columns && n * TIR_PART_TERMS < x->elements; n++)
@@ -332,8 +345,11 @@ piece(StreamRoles *x, unsigned bank, unsigned k)
 static ValId
 sum_of(StreamSlots *s, unsigned score, unsigned row, unsigned element)
 {
+	StreamRoles *x = (StreamRoles *)(void *)s;
 	(void)score;
-	return piece((StreamRoles *)(void *)s, SCORES, piece_of(row, element));
+	if (x->beside)
+		sr_place_beside(x, piece_of(row, element));
+	return piece(x, SCORES, piece_of(row, element));
 }
 
 static void
@@ -485,6 +501,8 @@ turn(StreamRoles *x, bool gives)
 static void
 take_scores(StreamRoles *x, ValId fill, unsigned others)
 {
+	if (x->beside)
+		sr_take_beside(x, fill);
 	settle(x, others);
 	release(x, KEYS, fill);
 }
@@ -687,34 +705,6 @@ place_thread(StreamRoles *x)
 	x->right = sr_op(x, OP_MUL, x->right, sr_int(x, 2));
 }
 
-static bool
-is_multiple(const Graph *g, ExprId e, int64_t of)
-{
-	const Expr *p = expr_get(g, e);
-	if (p->op == OP_CONST)
-		return p->imm.i % of == 0;
-	return p->op == OP_MUL && (is_multiple(g, expr_arg(g, e, 0), of) || is_multiple(g, expr_arg(g, e, 1), of));
-}
-
-/* Whether a row's range ends where `all` elements do, or a whole tile: then tiles have no element more, but those that copies
- * make 0. */
-static bool
-ends_with_tile(Graph *g, const Stream *s, ExprId all, unsigned elements)
-{
-	const Expr *p = expr_get(g, s->hi);
-	if (index_norm(g, all) == s->hi)
-		return true;
-	for (unsigned k = 0; k < 2 && p->op == OP_MIN; k++) {
-		ExprId end = expr_arg(g, s->hi, 1 - k);
-		if (index_norm(g, all) != expr_arg(g, s->hi, k) || expr_get(g, end)->op != OP_ADD)
-			continue;
-		for (unsigned i = 0; i < 2; i++)
-			if (expr_arg(g, end, i) == s->lo && is_multiple(g, expr_arg(g, end, 1 - i), elements))
-				return true;
-	}
-	return false;
-}
-
 static uint64_t
 roles_of(const StreamRoles *x)
 {
@@ -757,20 +747,23 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	x->s.across = 3;
 	if (x->columns)
 		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
-	b->beyond = x->columns && !ends_with_tile(g, s, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term], x->elements);
+	b->beyond = x->columns && !stream_ends_with_tile(g, s, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term], x->elements);
 	slots_begin(&x->s, s);
 	if (x->columns)
 		slots_delay(&x->s, LATE_ELEMENTS);
 	stream_bind_sizes(b);
+	ExprId beside = sr_find_beside(g, scratch, s, &x->of[OF_BESIDE]);
 	sr_bind_tasks(x);
 	stream_bind_launch(b);
 	sr_count_tasks(x, kernel);
 	add_channels(x);
 	for (unsigned n = 0; n < (x->columns ? 3u : 2u); n++)
-		bind_view(x, n);
+		sr_bind_view(x, n);
 	place_thread(x);
 	point_say_same_memory(&b->l);
 	sr_bind_shared(x);
+	if (p->beside)
+		sr_add_beside(x, s, beside);
 	uint64_t roles = roles_of(x);
 	tir_open_roles(k, x->pieces ? roles : roles | TIR_ROLES_ORDER);
 	fold(x);

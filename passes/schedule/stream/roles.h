@@ -4,7 +4,7 @@
 
 #include "passes/schedule/stream/slots.h"
 
-enum { STREAM_ROLES_PLANS = 7 };
+enum { STREAM_ROLES_TILES = 7, STREAM_ROLES_PLANS = 2 * STREAM_ROLES_TILES };
 
 /* Of more terms and columns a thread has no registers for where a part's state goes (fuse/split_stream.c). */
 enum { SR_PARTS_TERMS = 192, SR_PARTS_COLUMNS = 128 };
@@ -31,7 +31,7 @@ typedef struct {
 	bool turned;               /* memory runs along its own axis */
 } StreamElement;
 
-enum { OF_QUERY, OF_KEY, OF_VALUE, NOF };
+enum { OF_QUERY, OF_KEY, OF_VALUE, OF_BESIDE, NOF };
 
 typedef struct {
 	StreamSlots s;
@@ -41,6 +41,9 @@ typedef struct {
 	bool pieces;               /* terms, of which a tile has any number, come so many at a time (roles_pieces.c) */
 	ValId steps;               /* then: how many times */
 	unsigned acc;              /* the wide accumulator, if there is one */
+	ExprId beside;             /* what scores take of OF_BESIDE, by name; 0: nothing that comes through a channel */
+	unsigned beside_channel;
+	ValId of_beside[SLOTS_MAX / TIR_HELD_LANES]; /* what the thread has of the tile's, in vectors */
 	unsigned side;             /* columns that a thread stores at once */
 	ValId view[NOF];
 	ValId thread, group, lane, warp, in_group; /* the thread's number in its group */
@@ -71,9 +74,25 @@ void sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool loads);
 ValId sr_last_tile(StreamRoles *x);
 
 /* --- factors --- */
+/* The view that copies take boxes of. */
+void sr_bind_view(StreamRoles *x, unsigned which);
 /* A part of a fill: its own axis from own0 on, TIR_PART_TERMS terms from `term` on. */
 void sr_copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId own0, ValId term, ValId fill);
 void sr_acquire(StreamRoles *x, unsigned channel, ValId fill);
+
+/* What a read has of such an element, if it is one. */
+bool sr_take_element(const Graph *g, Arena *scratch, const Stream *s, ExprId read, unsigned own, unsigned term, StreamElement *to);
+
+/* --- a tensor of rows and elements (roles_beside.c) --- */
+/* What scores take of one, if they do, as OF_BESIDE; 0: nothing. */
+ExprId sr_find_beside(const Graph *g, Arena *scratch, const Stream *s, StreamElement *to);
+/* Adds the channel of OF_BESIDE, if there is memory for one beside what the kernel shares, which it has by then; what s makes of
+ * sums has a name in the place of the read. */
+void sr_add_beside(StreamRoles *x, Stream *s, ExprId read);
+/* The tile at b.first: brought to the fill; read from it by a group; an element of it at the point. */
+void sr_load_beside(StreamRoles *x, ValId fill);
+void sr_take_beside(StreamRoles *x, ValId fill);
+void sr_place_beside(StreamRoles *x, unsigned k);
 
 /* --- terms piece by piece (roles_pieces.c) --- */
 void sr_add_piece_channel(StreamRoles *x);

@@ -35,12 +35,36 @@ rows_fill_tasks(StreamRoles *x)
 	return b->s->ragged ? expr_binary(g, OP_MUL, fill, raster_reaches(g, blocks, RAGGED_BLOCKS)) : fill;
 }
 
+/* The axes that its elements do not have. */
+static uint32_t
+axes_without(StreamRoles *x, const StreamElement *e)
+{
+	uint32_t axes = 0;
+	for (unsigned n = 0; n < e->rank; n++)
+		axes |= expr_axes(x->s.b.l.g, x->s.b.l.scratch, e->sub[n]);
+	return ~axes;
+}
+
+/* What blocks read and don't keep are queries that come piece by piece, or a tensor of rows and elements that comes so. Where later
+ * rows have more elements, blocks are in an order of their own. */
+static bool
+goes_by_raster(StreamRoles *x)
+{
+	return x->pieces || (x->s.b.shared && !slots_grow(&x->s.b));
+}
+
 void
 sr_bind_tasks(StreamRoles *x)
 {
-	slots_bind_tasks(&x->s.b, x->rows, one_strip(&x->s.b));
+	StreamBuild *b = &x->s.b;
 	if (x->pieces)
-		slots_bind_raster(&x->s.b);
+		b->shared = axes_without(x, &x->of[OF_QUERY]);
+	else if (b->plan->beside)
+		b->shared = axes_without(x, &x->of[OF_BESIDE]);
+	b->shared &= b->s->base;
+	slots_bind_tasks(b, x->rows, one_strip(b));
+	if (goes_by_raster(x))
+		slots_bind_raster(b);
 }
 
 void
@@ -65,7 +89,7 @@ static void
 open_task(StreamRoles *x, ValId task, bool loads)
 {
 	StreamBuild *b = &x->s.b;
-	if (x->pieces)
+	if (goes_by_raster(x))
 		slots_open_raster(b, task, x->rows);
 	else
 		slots_open_task(b, task, x->rows, one_strip(b));

@@ -160,11 +160,10 @@ void
 stream_find_scale(Graph *g, Arena *scratch, StreamScore *s)
 {
 	Divisor d = {.g = g, .scratch = scratch};
-	s->quick = s->node;
+	s->scaled = s->quick = s->node;
 	s->scale = known_scale(g, s);
 	if (!s->node.finish)
 		return;
-	s->scaled = s->node;
 	s->scaled.finish = expr_map(g, scratch, s->node.finish, multiply, &d);
 	s->divisor = d.divisor;
 	s->quick = s->scaled;

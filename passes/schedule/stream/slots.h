@@ -73,7 +73,8 @@ void slots_bind_tasks(StreamBuild *b, unsigned rows, ExprId strips);
 ExprId slots_task_count(StreamBuild *b, unsigned rows, ExprId strips);
 /* Makes the task the one at work: row0, row1 and the outer axes. Which strip it is. Those of most elements come first. */
 ValId slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips);
-/* The same of one strip, where what rows share is not kept: tasks that follow each other have rows and elements in common. */
+/* The same of one strip, where what b.shared says that rows share is not kept: tasks that follow each other have rows and elements
+ * in common. */
 void slots_bind_raster(StreamBuild *b);
 void slots_open_raster(StreamBuild *b, ValId task, unsigned rows);
 

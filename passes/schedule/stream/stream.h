@@ -15,7 +15,8 @@ enum {
 	STREAM_MAX_VECTORS = 8, /* of a strip; of a thread of a block: its rows */
 	STREAM_KEPT = 5u << 20,  /* IVAR STREAM_KEPT + k: the term of accumulator k, kept from the stage before */
 	STREAM_POWER = 6u << 20, /* IVAR STREAM_POWER + k: a power of what score k is off its extreme by (slots.c) */
-	STREAM_MOVE = 7u << 20   /* IVAR STREAM_MOVE + k: the same power of what its extreme was off what it is */
+	STREAM_MOVE = 7u << 20,  /* IVAR STREAM_MOVE + k: the same power of what its extreme was off what it is */
+	STREAM_BESIDE = 8u << 20 /* IVAR STREAM_BESIDE: an element that scores take of a tensor of rows and elements (roles_beside.c) */
 };
 
 /* A node that is computed a tile at a time: t = finish(sum of query * key). */
@@ -110,6 +111,9 @@ ExprId stream_blocks(Graph *g, const Stream *s, unsigned rows);
 void stream_ranges(Graph *g, Arena *scratch, Stream *s);
 /* Whether an end of a range is seen to be no less than 0. */
 bool stream_is_natural(const Graph *g, ExprId e);
+/* Whether a row's range ends where `all` elements do, or a whole tile: then tiles have no element more, but those that copies
+ * make 0. */
+bool stream_ends_with_tile(Graph *g, const Stream *s, ExprId all, unsigned elements);
 
 /* --- long_terms.c --- */
 /* Whether sums of powers take less where they are long (point/long_sums.h); makes the terms those of such. */
@@ -132,6 +136,7 @@ typedef struct {
 	bool from_zero;           /* wide accumulators begin with +0, as they are without terms */
 	bool beyond;              /* products take values behind a row's last element, with a weight of 0 */
 	ExprId group;             /* rows of a group, at least 1 and no more than there are; 0: all have the same elements */
+	uint32_t shared;          /* axes of a row, as bits: blocks of a GPU that differ in these alone read the same of what they don't keep */
 	/* views of scratch memory */
 	ValId query[STREAM_MAX_SCORES]; /* (strip, term, row) */
 	ValId unturned[STREAM_MAX_SCORES]; /* of a strip (row, term), where memory has it so; 0: it has not */

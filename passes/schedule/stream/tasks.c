@@ -11,6 +11,13 @@ is_outer(const Stream *s, unsigned a)
 	return a != s->lane && s->base >> a & 1;
 }
 
+/* Axes of blocks that have what they don't keep in common: what else they have is their elements. */
+static bool
+is_shared(const StreamBuild *b, unsigned a)
+{
+	return is_outer(b->s, a) && b->shared >> a & 1;
+}
+
 /* Rows of a group, at least 1 and no more than there are; 0: all have the same elements. */
 ExprId
 stream_group_rows(Graph *g, const Stream *s)
@@ -203,24 +210,15 @@ slots_open_task(StreamBuild *b, ValId task, unsigned rows, ExprId strips)
 		block = open_section(b, rest, rows, &point);
 	else
 		point = raster_divide(k, rest, point_launch_expr(l, slots_blocks(b, rows)), &block);
-	for (unsigned a = b->s->c.npar; a-- > 0;)
-		if (is_outer(b->s, a))
-			point = raster_divide(k, point, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
+	for (unsigned n = 0; n < 2; n++) /* those that share come first */
+		for (unsigned a = b->s->c.npar; a-- > 0;)
+			if (is_outer(b->s, a) && is_shared(b, a) == !n)
+				point = raster_divide(k, point, point_launch_expr(l, b->s->c.extent[a]), &l->axis[a]);
 	open_rows(b, block, rows);
 	return strip;
 }
 
 /* --- as tiles of a product are taken (contract/raster.c) --- */
-
-/* Axes of rows whose queries are the same: what else they have is their elements. */
-static bool
-is_shared(const StreamBuild *b, unsigned a)
-{
-	uint32_t axes = 0;
-	for (unsigned k = 0; k < b->s->nscore; k++)
-		axes |= expr_axes(b->l.g, b->l.scratch, b->s->score[k].query);
-	return is_outer(b->s, a) && !(axes >> a & 1);
-}
 
 static ExprId
 shared_count(StreamBuild *b)

@@ -93,9 +93,9 @@ changed(Fixture *f, const char *what, const char *by)
 	return replaced(f, arena_text(&f->arena, "%s%s%s", header, multiplies, loads), what, by);
 }
 
-/* Ids from 30 on doubled, for others between them. */
+/* Ids from 30 on times `by`, for others between them. */
 static const char *
-spaced(Fixture *f, const char *text)
+spaced_by(Fixture *f, const char *text, unsigned by)
 {
 	Text t;
 	text_init(&t, &f->arena);
@@ -103,11 +103,44 @@ spaced(Fixture *f, const char *text)
 		end = (char *)(uintptr_t)text + 1;
 		unsigned long id = *text == '%' ? strtoul(text + 1, &end, 10) : 0;
 		if (id >= 30)
-			text_printf(&t, "%%%lu", 2 * id);
+			text_printf(&t, "%%%lu", by * id);
 		else
 			text_add(&t, text, (size_t)(end - text));
 	}
 	return text_get(&t);
+}
+
+static const char *
+spaced(Fixture *f, const char *text)
+{
+	return spaced_by(f, text, 2);
+}
+
+/* The same with a's element of the row and column added, which threads read of a channel of their own, with `what` replaced by `by`. */
+static const char *
+with_held(Fixture *f, const char *what, const char *by)
+{
+	static const unsigned piece[] = {68, 72, 76, 79, 89, 91, 93, 95};
+	static const char *const change[][2] = {
+		{"part bf16 16 by 64\n", "part bf16 16 by 64\nchannel 1 slots 1 part bf16 64 by 64\n"},
+		{"%1472 = settle 0\n", "%1472 = settle 0\n      %1473:i64 = - %1024, %20\n      %1474:i64 = div %1473, %22\n      %1475 = wait 1 %1474\n"
+		                       "      %1476:bf16x8 = held 1 %1474\n      LANES      %1500:bool = const true\n"
+		                       "      %1501 = release 1 %1474, %1500\n"},
+		{"      %3456 = for", "      %3425:i64 = - %3264, %20\n      %3426:i64 = div %3425, %22\n      %3427 = acquire 1 %3426\n"
+		                     "      %3428 = copy 1 part 0 %6, %3426, %3392, %3424\n      %3456 = for"},
+	};
+	const char *all = arena_text(&f->arena, "%s%s%s", header, spaced_by(f, multiplies, 32), spaced_by(f, loads, 32));
+	Text lanes;
+	text_init(&lanes, &f->arena);
+	for (unsigned n = 0; n < sizeof change / sizeof *change; n++)
+		all = replaced(f, all, change[n][0], change[n][1]);
+	for (unsigned n = 0; n < TIR_HELD_LANES; n++) {
+		const char *was = arena_text(&f->arena, "%%%u:f32 = piece %u\n", 32 * piece[n], n);
+		text_printf(&lanes, "%%%u:bf16 = lane %u %%1476\n      %%%u:f32 = cast %%%u\n", 1480 + 2 * n, n, 1481 + 2 * n, 1480 + 2 * n);
+		all = replaced(f, all, was, arena_text(&f->arena, "%%%u:f32 = piece %u\n      %%%u:f32 = + %%%u, %%%u\n", 32 * piece[n] - 1, n,
+		                                       32 * piece[n], 32 * piece[n] - 1, 1481 + 2 * n));
+	}
+	return replaced(f, replaced(f, all, "LANES", text_get(&lanes)), what, by);
 }
 
 /* The same by two groups that take turns, with `what` replaced by `by`. */
@@ -172,7 +205,7 @@ the_text_is_read_back(void **state)
 	GUARD(f);
 	const char *in_order = replaced(f, turning(f, "rest 24 turns", "rest 24 order"), "64 by 64 part", "128 by 64 part");
 	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, by_pairs(f, "", ""), in_parts(f, false, "", ""),
-	                      in_parts(f, true, "", "")};
+	                      in_parts(f, true, "", ""), with_held(f, "", "")};
 	for (unsigned n = 0; n < sizeof text / sizeof *text; n++) {
 		TirKernel *k = fixture_read(f, text[n]);
 		fixture_verify(f, k);
@@ -270,6 +303,31 @@ parts_are_refused(void **state)
 	}
 }
 
+static const struct {
+	const char *what, *by, *error;
+} refused_held[] = {
+	{"slots 1 part bf16 64 by 64", "slots 1 part bf16 64 by 64 turned", "%1476 held: of parts that do not lie side by side"},
+	{"slots 1 part bf16 64 by 64", "slots 1 part bf16 64 by 64 part bf16 128 by 64", "%1476 held: of parts that do not lie side by side"},
+	{"slots 1 part bf16 64 by 64", "slots 1 part bf16 72 by 64", "%1476 held: 72 rows are not shared by 1 groups"},
+	{"held 1 %1474", "held 1025 %1474", "%1476 held: a thread has 32"},
+	{"bf16x8", "bf16x16", "%1476 held: is no vector of 8 of the channel's type"},
+	{"held 1 %1474", "held 2 %1474", "%1476 held: there are 2 channels"},
+	{"%3427 = acquire 1 %3426", "%3427:bf16x8 = held 1 %3426", "%3427 held: stands in another role"},
+};
+
+static void
+held_are_refused(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof refused_held / sizeof refused_held[0]; i++) {
+		const char *error = "accepted", *want = arena_text(&f->arena, "kernel k: %s", refused_held[i].error);
+		TirKernel *k = fixture_read(f, with_held(f, refused_held[i].what, refused_held[i].by));
+		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused_held[i].what, refused_held[i].by, error, want);
+	}
+}
+
 enum { MOST = 160 };
 
 static uint16_t
@@ -281,9 +339,9 @@ bf16_of(int v)
 	return (uint16_t)(bits >> 16);
 }
 
-/* Runs k on small integers; NULL, or what went wrong. */
+/* Runs k on small integers; NULL, or what went wrong. more: a's elements are added. */
 static const char *
-run(Fixture *f, const TirKernel *k, int64_t m, int64_t n, int64_t terms, int64_t step)
+run_on(Fixture *f, const TirKernel *k, int64_t m, int64_t n, int64_t terms, int64_t step, bool more)
 {
 	static uint16_t a[MOST * MOST], b[MOST * MOST];
 	static float out[MOST * MOST];
@@ -302,13 +360,19 @@ run(Fixture *f, const TirKernel *k, int64_t m, int64_t n, int64_t terms, int64_t
 	}
 	for (int64_t i = 0; i < m; i++)
 		for (int64_t j = 0; j < n; j++) {
-			int sum = 0;
+			int sum = more && j < terms ? (int)((i * terms + j) * 7 % 13) - 6 : 0;
 			for (int64_t t = 0; t < terms; t++)
 				sum += ((int)((i * terms + t) * 7 % 13) - 6) * ((int)((j * terms + t) * 5 % 11) - 5);
 			if (out[i * n + j] != (float)sum)
 				return arena_text(&f->arena, "[%d, %d] is %g, not %d", (int)i, (int)j, (double)out[i * n + j], sum);
 		}
 	return NULL;
+}
+
+static const char *
+run(Fixture *f, const TirKernel *k, int64_t m, int64_t n, int64_t terms, int64_t step)
+{
+	return run_on(f, k, m, n, terms, step, false);
 }
 
 static void
@@ -356,6 +420,23 @@ boxes_are_copied(void **state)
 	const char *error = run(f, fixture_read(f, by_pairs(f, "%28, %25, %12, %25", "%12, %25, %12, %25")), 64, 16, 64, 1);
 	assert_non_null(error);
 	assert_string_equal(error, "kernel k: %113 copy: the box is not what its part has");
+}
+
+/* Once they are there. */
+static void
+held_elements_are_read(void **state)
+{
+	static const int64_t size[][4] = {{64, 16, 64, 1}, {70, 40, 72, 1}, {150, 33, 24, 2}};
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
+		const char *error = run_on(f, fixture_read(f, with_held(f, "", "")), size[i][0], size[i][1], size[i][2], size[i][3], true);
+		if (error)
+			fail_msg("case %u: %s", i, error);
+	}
+	const char *early = run_on(f, fixture_read(f, with_held(f, "%1475 = wait 1 %1474", "%1475 = settle 1")), 64, 16, 64, 1, true);
+	assert_non_null(early);
+	assert_string_equal(early, "kernel k: %1476 held: of fill 0, which the group does not have");
 }
 
 /* What is found although the order of the interpreter's would hide it. */
@@ -438,9 +519,11 @@ main(void)
 		TEST(refusals),
 		TEST(boxes_are_refused),
 		TEST(parts_are_refused),
+		TEST(held_are_refused),
 		TEST(it_multiplies),
 		TEST(parts_are_one_factor),
 		TEST(boxes_are_copied),
+		TEST(held_elements_are_read),
 		TEST(wrong_ones_are_found),
 		TEST(wrong_turns_are_found),
 		TEST(pieces_are_where_the_fragment_says),
