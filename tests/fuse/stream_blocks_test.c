@@ -61,7 +61,8 @@ static const Row rows[] = {
 	{"relative", "T=45 S=60 D=6 E=4", 1, false, false, 0},
 	/* by roles: tasks of 128 rows, or of 192 */
 	{"narrow", "H=1 T=130 S=130 D=20 E=40", 1, false, true, 384},
-	{"ends", "H=1 T=1930 S=130 D=8 E=8", 1, false, true, 512},
+	{"ends", "H=1 T=1930 S=130 D=16 E=8", 1, false, true, 512},
+	{"ends", "H=1 T=70 S=130 D=8 E=8", 1, false, true, 128}, /* too few terms for powers of sums */
 	{"narrow", "H=2 T=40 S=300 D=64 E=64", 1, false, true, 384},
 	{"narrow", "H=1 T=150 S=150 D=128 E=104", 1, false, true, 384},
 	{"narrow", "H=1 T=200 S=40 D=72 E=16", 1, true, true, 384},

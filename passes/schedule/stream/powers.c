@@ -7,6 +7,9 @@
  * = log2(e): a multiply-add where there were two products and a difference. That rounds c l, and m l, of magnitudes that a
  * sum's terms have; roles.c has why the bound of the sums covers it.
  *
+ * A score that is something else, as with a bias or a soft cap, may be larger than its sum by far, and m l off by whole powers of 2. So
+ * its power is 2^((s - m) l), of a difference and a product.
+ *
  * EX2, which targets have a unit for, makes results below 2^-126 0. Where nothing is done with powers but to add them up, one
  * is the extreme's own, 1: a sum of theirs alone has no such bits. Weights of f16 have none either; of bf16 they go down to 2^-134,
  * half its least step, so powers are made 2^LIFT times larger, a factor of the row that moves across the cast and the sums. What
@@ -56,9 +59,20 @@ score_read(const StreamBuild *b, ExprId e)
 	return -1;
 }
 
+/* Whether the accumulator is an extreme of score n: of the sums that it folds; or of scores as they are. */
+static bool
+is_of_score(const StreamSlots *x, unsigned acc, unsigned n, bool by_score)
+{
+	const CascadeAcc *a = &x->b.s->pass->acc[acc];
+	const Expr *term = expr_get(x->b.l.g, a->term);
+	if (!by_score)
+		return x->score_of[acc] == (int)n;
+	return (a->monoid == MON_MAX || a->monoid == MON_MIN) && term->op == OP_READ && term->ref == x->b.s->score[n].t;
+}
+
 /* Whether the anchor is an extreme of score n, or a finite constant in its place. */
 static bool
-is_extreme(const StreamSlots *x, unsigned anchor, int n)
+is_extreme(const StreamSlots *x, unsigned anchor, unsigned n, bool by_score)
 {
 	const CascadePass *p = x->b.s->pass;
 	Graph *g = x->b.l.g;
@@ -67,7 +81,7 @@ is_extreme(const StreamSlots *x, unsigned anchor, int n)
 		ExprId extreme = cascade_state(g, p, STATE_A, k);
 		const Expr *v = expr_get(g, value);
 		bool bounded = (v->op == OP_MAX || v->op == OP_MIN) && expr_arg(g, value, 0) == extreme && expr_get(g, expr_arg(g, value, 1))->op == OP_CONST;
-		if (x->score_of[k] == n && (value == extreme || bounded))
+		if (is_of_score(x, k, n, by_score) && (value == extreme || bounded))
 			return true;
 	}
 	return false;
@@ -84,8 +98,12 @@ note_power(void *user, ExprId e)
 	const Expr *from = expr_get(g, expr_arg(g, expr_arg(g, e, 0), 1));
 	int n = score_read(&x->b, expr_arg(g, expr_arg(g, e, 0), 0));
 	unsigned anchor = from->op == OP_IVAR ? from->ref - ANCHOR_NEW : MAX_ANCHORS;
-	if (n < 0 || !x->b.s->score[n].scale || anchor >= x->b.s->pass->nanchor || !is_extreme(x, anchor, n))
+	if (n < 0 || anchor >= x->b.s->pass->nanchor)
 		return;
+	bool by_score = !x->b.s->score[n].scale || !is_extreme(x, anchor, (unsigned)n, false);
+	if (by_score && !is_extreme(x, anchor, (unsigned)n, true))
+		return;
+	x->by_score[n] = by_score;
 	x->b.power[n] = e;
 	x->extreme[n] = anchor;
 }
@@ -209,7 +227,7 @@ find_absent(StreamSlots *x, unsigned n)
 {
 	const Stream *s = x->b.s;
 	for (unsigned k = 0; k < s->pass->nacc; k++) {
-		bool greatest = x->score_of[k] == (int)n && s->pass->acc[k].monoid == MON_MAX;
+		bool greatest = is_of_score(x, k, n, x->by_score[n]) && s->pass->acc[k].monoid == MON_MAX;
 		x->by_sum[k] |= greatest || (s->acc[k].wide ? s->acc[k].weight : s->acc[k].term) == stream_power(&x->b, n);
 	}
 }
@@ -306,6 +324,8 @@ ValId
 slots_power_from(StreamSlots *x, unsigned n, ValId m)
 {
 	TirKernel *k = x->b.l.tir;
+	if (x->by_score[n])
+		return x->plain[n] ? tir_binary(k, OP_MAX, m, tir_float(k, DT_F32, -FLT_MAX)) : m;
 	if (!x->plain[n])
 		return tir_binary(k, OP_MUL, m, tir_float(k, DT_F32, log2e / 2));
 	m = tir_binary(k, OP_MAX, m, tir_float(k, DT_F32, -0x1p127));
@@ -313,20 +333,23 @@ slots_power_from(StreamSlots *x, unsigned n, ValId m)
 	return x->lift[n] > 0 ? tir_binary(k, OP_SUB, m, tir_float(k, DT_F32, x->lift[n])) : m;
 }
 
-/* The root's square, which may be subnormal. */
 ValId
-slots_move_between(StreamSlots *x, ValId before, ValId now)
+slots_exponent(StreamSlots *x, unsigned n, ValId score, ValId from)
 {
 	TirKernel *k = x->b.l.tir;
-	ValId half = tir_binary(k, OP_MUL, tir_binary(k, OP_SUB, before, now), tir_float(k, DT_F32, 0.5));
-	ValId root = tir_unary(k, OP_EX2, half);
-	return tir_binary(k, OP_MUL, root, root);
+	ValId off = tir_binary(k, OP_SUB, score, from);
+	off = tir_binary(k, OP_MUL, off, tir_float(k, DT_F32, x->plain[n] ? log2e : log2e / 2));
+	return x->lift[n] > 0 ? tir_binary(k, OP_ADD, off, tir_float(k, DT_F32, x->lift[n])) : off;
 }
 
-static ExprId
-scale_of(const StreamSlots *x, unsigned n)
+/* The root's square, which may be subnormal. */
+ValId
+slots_move_between(StreamSlots *x, unsigned n, ValId before, ValId now)
 {
-	return x->b.s->score[n].scale;
+	TirKernel *k = x->b.l.tir;
+	ValId half = tir_binary(k, OP_MUL, tir_binary(k, OP_SUB, before, now), tir_float(k, DT_F32, x->by_score[n] ? log2e / 2 : 0.5));
+	ValId root = tir_unary(k, OP_EX2, half);
+	return tir_binary(k, OP_MUL, root, root);
 }
 
 typedef struct {
@@ -354,7 +377,7 @@ ValId
 slots_power_scale(StreamSlots *x, unsigned n)
 {
 	Point *l = &x->b.l;
-	return tir_binary(l->tir, OP_MUL, point_value(l, scale_of(x, n), true).re, tir_float(l->tir, DT_F32, x->plain[n] ? log2e : log2e / 2));
+	return tir_binary(l->tir, OP_MUL, point_value(l, x->b.s->score[n].scale, true).re, tir_float(l->tir, DT_F32, x->plain[n] ? log2e : log2e / 2));
 }
 
 /* As one register of a warp: multiply-adds that read it take two of a thread's then, beside products whose sums take most of
@@ -363,7 +386,7 @@ void
 slots_scales(StreamSlots *x)
 {
 	for (unsigned n = 0; n < x->b.s->nscore; n++) {
-		if (!x->b.power[n] || !is_of_launch(x, scale_of(x, n)))
+		if (!x->b.power[n] || x->by_score[n] || !is_of_launch(x, x->b.s->score[n].scale))
 			continue;
 		ValId by = slots_power_scale(x, n);
 		x->by[n] = tir_emit(x->b.l.tir, OP_SHUFFLE, tir_scalar(DT_F32), TIR_SAME, &by, 1);

@@ -62,7 +62,7 @@ slots_enter(StreamSlots *x, ValId from)
 typedef struct {
 	StreamSlots *x;
 	unsigned stage;
-	ValId by[STREAM_MAX_SCORES], from[STREAM_MAX_SCORES][STREAM_MAX_VECTORS]; /* of powers: c l, and m l less its lift; not plain: half of both */
+	ValId by[STREAM_MAX_SCORES], from[STREAM_MAX_SCORES][STREAM_MAX_VECTORS]; /* of powers: c l, and m l less its lift; not plain: half of both; by scores: m */
 	ValId sum[STREAM_MAX_SCORES][SLOTS_MAX], score[STREAM_MAX_SCORES][SLOTS_MAX], kept[MAX_ACCS][SLOTS_MAX], keep[SLOTS_MAX];
 } Fold;
 
@@ -137,15 +137,17 @@ row_range(StreamSlots *x, unsigned row, ValId *lo, ValId *hi)
 	*hi = distance(x, ragged ? tir_binary(b->l.tir, OP_MIN, b->hi[row], b->end) : b->end);
 }
 
-/* What the slot's sums count as; f->score has the scores that they are sums of. */
+/* What the slot's sums count as, or its scores where powers are taken of those. */
 static void
 drop_absent(Fold *f, unsigned slot)
 {
 	StreamSlots *x = f->x;
 	TirKernel *k = x->b.l.tir;
-	for (unsigned n = 0; n < x->b.s->nscore; n++)
+	for (unsigned n = 0; n < x->b.s->nscore; n++) {
+		ValId *v = x->by_score[n] ? &f->score[n][slot] : &f->sum[n][slot];
 		if (x->plain[n])
-			f->sum[n][slot] = tir_select(k, f->keep[slot], f->sum[n][slot], tir_float(k, x->b.s->type, -INFINITY));
+			*v = tir_select(k, f->keep[slot], *v, tir_float(k, x->b.s->type, -INFINITY));
+	}
 }
 
 /* Whether there is the element, for the row. */
@@ -242,7 +244,7 @@ find_powers(Fold *f)
 		for (unsigned row = 0; b->power[n] && b->s->pass->anchor[x->extreme[n]].stage == f->stage && row < b->vectors; row++) {
 			f->from[n][row] = slots_power_from(x, n, b->anchor_new[x->extreme[n]][row]);
 			if (x->plain[n])
-				b->move[n][row] = slots_move_between(x, slots_power_from(x, n, b->anchor_old[x->extreme[n]][row]), f->from[n][row]);
+				b->move[n][row] = slots_move_between(x, n, slots_power_from(x, n, b->anchor_old[x->extreme[n]][row]), f->from[n][row]);
 		}
 }
 
@@ -252,7 +254,7 @@ find_power_parts(Fold *f, unsigned row)
 {
 	StreamSlots *x = f->x;
 	for (unsigned n = 0; n < x->b.s->nscore; n++)
-		if (f->from[n][row] && !f->by[n])
+		if (f->from[n][row] && !f->by[n] && !x->by_score[n])
 			f->by[n] = x->by[n] ? x->by[n] : slots_power_scale(x, n);
 }
 
@@ -265,7 +267,8 @@ place_powers(Fold *f, unsigned row, unsigned slot)
 	for (unsigned n = 0; n < x->b.s->nscore; n++) {
 		if (!f->from[n][row])
 			continue;
-		ValId exponent = tir_binary(k, OP_SUB, tir_binary(k, OP_MUL, f->sum[n][slot], f->by[n]), f->from[n][row]);
+		ValId exponent = x->by_score[n] ? slots_exponent(x, n, f->score[n][slot], f->from[n][row])
+		                 : tir_binary(k, OP_SUB, tir_binary(k, OP_MUL, f->sum[n][slot], f->by[n]), f->from[n][row]);
 		if (!x->plain[n])
 			exponent = tir_binary(k, OP_ADD, exponent, exponent);
 		DType mark = expr_narrow_type(x->b.l.g, x->b.power[n]);

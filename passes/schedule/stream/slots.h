@@ -14,6 +14,7 @@ typedef struct StreamSlots {
 	bool reciprocal;          /* scores are multiplied by the reciprocal of what they are divided by */
 	int64_t least, most;      /* then: of how many terms */
 	unsigned extreme[STREAM_MAX_SCORES]; /* the anchor that b.power is taken from */
+	bool by_score[STREAM_MAX_SCORES]; /* it is taken of scores as they are: they are something else than sums by a number */
 	bool plain[STREAM_MAX_SCORES]; /* such a power is one of 2 that has no subnormal results */
 	ValId by[STREAM_MAX_SCORES];   /* by what its sums are multiplied, or half of that where it is not plain; 0: each tile makes it */
 	double lift[STREAM_MAX_SCORES]; /* then: made so many powers of 2 larger, as what adds it up is: slots_lower takes it back, unless b.raised */
@@ -42,9 +43,11 @@ void slots_late(StreamSlots *x);
 bool slots_is_greatest(const StreamSlots *x, unsigned anchor);
 /* Whether acc's terms or weights are powers as they are, which it adds up. */
 bool slots_takes_power(const StreamSlots *x, unsigned acc);
-/* What powers of score n take: of a row, where m is the anchor; what sums move by between two of those; of all rows. */
+/* What powers of score n take: of a row, where m is the anchor; what sums move by between two of those; of all rows. By which power of
+ * 2 one is, where that is taken of scores. */
 ValId slots_power_from(StreamSlots *x, unsigned n, ValId m);
-ValId slots_move_between(StreamSlots *x, ValId before, ValId now);
+ValId slots_move_between(StreamSlots *x, unsigned n, ValId before, ValId now);
+ValId slots_exponent(StreamSlots *x, unsigned n, ValId score, ValId from);
 ValId slots_power_scale(StreamSlots *x, unsigned n);
 /* The tile at work: its slots' elements begin at `from`. */
 void slots_enter(StreamSlots *x, ValId from);
