@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Functions and casts of f32 on every argument there is: 2^32 numbers, on an NVIDIA GPU, against float64 of torch.
+"""Functions and casts of f32 on every argument there is: 2^32 numbers, on an NVIDIA GPU, against float64 of torch; and
+quotients by every odd significand, of what is next to the middle between two floats and of any bits, against torch's.
 Prints a line for each, with the largest error in units of the last place and where it is.
 
     gpu-exact.py [TEXO] [--device=cpu] [--every=N] [--only=REGEX]
 
---every takes one argument of N; --device=cpu computes there. TEXO is where the library lies beside, as for
+--every takes one argument of N, or divisor; --device=cpu computes there. TEXO is where the library lies beside, as for
 gpu-library.py. Exit 1 when an error is beyond its bound, 77 without torch or a GPU."""
 import re
 import sys
@@ -48,6 +49,12 @@ CASTS = {
     "f32(f8e5m2(x[i]))": lambda x: x.to(torch.float8_e5m2).float(),
     "f32(bf16(x[i]))": lambda x: x.bfloat16().float(),
     "f32(f16(x[i]))": lambda x: x.half().float(),
+}
+# these too: a row's by one divisor, and each by its own
+ROWS = 2**18
+QUOTIENTS = {
+    "x[i, j] / b[i]": "graph f(x: f32[M, 64], b: f32[M]) -> (y: f32[M, 64]) { y[i, j] = x[i, j] / b[i] }",
+    "x[i, j] / b[i, j]": "graph f(x: f32[M, 64], b: f32[M, 64]) -> (y: f32[M, 64]) { y[i, j] = x[i, j] / b[i, j] }",
 }
 
 
@@ -123,12 +130,60 @@ def cast(text):
     return not wrong
 
 
+def floats(sign, exponent, significand):
+    bits = (sign << 31) + (exponent << 23) + (significand & 0x7fffff)
+    return torch.where(bits < 2**31, bits, bits - 2**32).to(torch.int32).view(torch.float32)
+
+
+def near_middle(b):
+    """Of odd significands of 24 bits, a column of them: 32 dividends a row, whose quotients are next to the middle between two
+    floats, and b itself where there is none. 2^e A - (2 M + 1) B = distance, e being 25 where A < B, else 24."""
+    distance = torch.arange(-15, 17, 2, device=ARGS.device)
+    power, found = torch.ones_like(b), []
+    for e in range(1, 26):
+        power = power * ((b + 1) // 2) % b  # 2^-e modulo B
+        if e >= 24:
+            a = torch.remainder(power * distance, b)
+            a = torch.where((a < 2**23) & (a + b < 2**24), a + b, a)
+            found.append(torch.where((a >= 2**23) & ((a < b) == (e == 25)), a, b.expand_as(a)))
+    return torch.cat(found, 1)
+
+
+def quotient(text, fp):
+    """The hard ones at places where mostly nothing overflows, and as many of any bits."""
+    k = texo.compile(QUOTIENTS[text], target="cuda" if ARGS.device == "cuda" else None, fp=fp).kernel()
+    dice, wrong, at = torch.Generator(device=ARGS.device).manual_seed(1), 0, ""
+
+    def die(low, high, *shape):
+        return torch.randint(low, high, shape, generator=dice, device=ARGS.device)
+
+    for start in range(2**23 + 1, 2**24, 2 * ROWS * ARGS.every):
+        b = torch.arange(start, min(start + 2 * ROWS * ARGS.every, 2**24), 2 * ARGS.every, device=ARGS.device)[:, None]
+        n, place = len(b), die(0, 256, len(b), 1)
+        by = floats(die(0, 2, n, 1), place, b)
+        hard = floats(die(0, 2, n, 32), (place + die(-60, 61, n, 32)).clamp(0, 255), near_middle(b))
+        x = torch.cat((hard, floats(die(0, 2, n, 32), die(0, 256, n, 32), die(0, 2**23, n, 32))), 1)
+        want = x / by
+        got = k(x, by.expand_as(x).contiguous() if "j" in text.partition("/")[2] else by[:, 0].contiguous())
+        differs = (got.view(torch.int32) != want.view(torch.int32)) & ~(got.isnan() & want.isnan())
+        if differs.any():
+            row, column = divmod(differs.flatten().int().argmax().item(), 64)
+            wrong += differs.sum().item()
+            at = at or f"{x[row, column].item().hex()} / {by[row, 0].item().hex()}: {got[row, column].item().hex()}"
+    print(f"{text:20} {fp:8} {wrong:8} differ  {at:27} {'FAILED' if wrong else 'ok'}", flush=True)
+    return not wrong
+
+
 def main():
     good = True
     for text in FUNCTIONS:
         for fp in ("relaxed", "strict"):
             if re.search(ARGS.only, text):
                 good = function(text, fp) and good
+    for text in QUOTIENTS:
+        for fp in ("relaxed", "strict"):
+            if re.search(ARGS.only, text):
+                good = quotient(text, fp) and good
     for text in NARROW:
         for of in TYPES:
             if re.search(ARGS.only, text):

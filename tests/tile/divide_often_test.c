@@ -6,8 +6,9 @@
 
 #include "passes/tile/tile.h"
 #include "tests/ir/tir/tir_fixture.h"
+#include "tests/math/hard_dividends.h"
 
-enum { N = 1024, LANES = 8, ROUNDS = 400, NEAREST = 16, MOST_HARD = 64, FIRST = 1 << 23, END = 1 << 24 };
+enum { N = 1024, LANES = 8, ROUNDS = 400 };
 
 /* z[i] = x[i] / b[0], b[0] read before the loop; or x[i] / b[i]. */
 #define HEAD "kernel k\nbuffer 0 x : f32\nbuffer 1 b : f32\nbuffer 2 z : f32 written\nscalar 0 n : i64\n{\n" \
@@ -80,45 +81,6 @@ number(uint32_t significand, int exponent, bool negative)
 	return negative ? -v : v;
 }
 
-/* 2^-n modulo an odd m > 1 */
-static uint64_t
-half_power(unsigned n, uint64_t m)
-{
-	uint64_t v = 1, half = (m + 1) / 2;
-	while (n-- > 0)
-		v = v * half % m;
-	return v;
-}
-
-/* The A of 24 bits with 2^e A - (2 M + 1) B = distance, A < B where e is 25, else not: how many, of which the first are in `hard`. */
-static unsigned
-hard_at(uint32_t b, int64_t distance, unsigned e, uint64_t *hard, unsigned n)
-{
-	unsigned twos = (unsigned)__builtin_ctz(b);
-	int64_t odd = b >> twos, part = distance / ((int64_t)1 << twos) % odd;
-	uint64_t a = (uint64_t)(part < 0 ? part + odd : part) * half_power(e - twos, (uint64_t)odd) % (uint64_t)odd;
-	for (; a < END; a += (uint64_t)odd) {
-		int64_t middle = ((int64_t)(a << e) - distance) / (int64_t)b;
-		if (a >= FIRST && (e == 25) == (a < b) && middle * (int64_t)b == (int64_t)(a << e) - distance && middle % 2 && n < MOST_HARD)
-			hard[n++] = a;
-	}
-	return n;
-}
-
-/* The significands whose quotients by b are within NEAREST / (2 b) ulp of a middle. By a power of two none is, or by a multiple of a
- * large one. */
-static unsigned
-hard_dividends(uint32_t b, uint64_t *hard)
-{
-	unsigned n = 0, twos = (unsigned)__builtin_ctz(b);
-	if (1 << twos > NEAREST)
-		return 0;
-	for (int64_t distance = 1 << twos; distance <= NEAREST; distance += 2 << twos)
-		for (unsigned side = 0; side < 4; side++)
-			n = hard_at(b, side % 2 ? -distance : distance, 24 + side / 2, hard, n);
-	return n;
-}
-
 /* Numbers that the reciprocal is for, hard ones among them; in the last vectors each a lane that it is not for. Some of those are hard too,
  * so small that a remainder would lose bits. */
 static void
@@ -126,7 +88,7 @@ fill(float *x, float b, unsigned round)
 {
 	static const float ends[] = {0, -0.0f, 0x1p-149f, -0x1p-126f, 0x1.fffffep-71f, 0x1p-70f, 0x1.fffffep89f, 0x1p90f, 0x1.fffffep127f,
 	                             INFINITY, -INFINITY, NAN};
-	uint64_t hard[MOST_HARD];
+	uint64_t hard[HARD_MOST];
 	int place;
 	unsigned n = isnormal(b) ? hard_dividends((uint32_t)ldexpf(frexpf(fabsf(b), &place), 24), hard) : 0;
 	for (unsigned i = 0; i < N; i++) {
@@ -179,11 +141,11 @@ static void
 test_hard(void **state)
 {
 	(void)state;
-	uint64_t hard[MOST_HARD], tried = 0;
-	for (uint32_t significand = FIRST; significand < END; significand += divisors) {
+	uint64_t hard[HARD_MOST], tried = 0;
+	for (uint32_t significand = HARD_FIRST; significand < HARD_END; significand += divisors) {
 		float b = number(significand, 0, false), y = 1 / b;
 		unsigned n = hard_dividends(significand, hard);
-		assert_true(n < MOST_HARD);
+		assert_true(n < HARD_MOST);
 		tried += n;
 		for (unsigned k = 0; k < n; k++) {
 			float a = number((uint32_t)hard[k], 0, false), q = a * y, result = fmaf(fmaf(-b, q, a), y, q);
@@ -192,7 +154,7 @@ test_hard(void **state)
 		}
 	}
 	print_message("%llu dividends\n", (unsigned long long)tried);
-	assert_true(tried > (END - FIRST) / divisors * 8);
+	assert_true(tried > (HARD_END - HARD_FIRST) / divisors * 8);
 }
 
 int

@@ -1,0 +1,305 @@
+/* quotients_test.c [all]: the quotients of a thread of a GPU (codegen/nvptx_quotients.c), generated for this processor: eight by one
+ * divisor, and eight each by its own. The GPU's approximation of 1 / b is an argument: the nearest float and those beside it, as
+ * far as they are within 2^-23, and 0 or infinity for what is subnormal. All are to be the nearest floats: next to the middle
+ * between two by some divisors (all: by every one), around all powers of two, and beside what takes the slow way. */
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "codegen/lower.h"
+#include "runtime/inside.h"
+#include "tests/codegen/rig.h"
+#include "tests/math/hard_dividends.h"
+
+enum { LANES = 8, ONE = 0, EACH, FORMS, MANY = 1000000 };
+
+typedef void Divide(const float *a, const float *b, const float *r, float *q);
+
+static const char *const form_name[FORMS] = {"one", "each"};
+static Divide *divide[FORMS];
+static uint32_t seed = 1, divisors = 509; /* one of so many */
+
+static uint32_t
+next(void)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return seed;
+}
+
+/* What the GPU may take for 1 / b at first, or 0 where nothing is so many floats away. */
+static float
+approximation(float b, int away)
+{
+	float r = fabsf(b) < 0x1p-126f ? copysignf(INFINITY, b) : 1 / b;
+	if (isfinite(r) && away)
+		r = nextafterf(r, away > 0 ? INFINITY : -INFINITY);
+	return fabsf(r) < 0x1p-126f ? copysignf(0, b) : r;
+}
+
+/* Within 2^-23, but for 2 - 2^-23: of that the GPU's is the nearest, since 1 / b gives the right float (scripts/gpu-exact.py). */
+static bool
+is_near(float b, float r, int away)
+{
+	int place;
+	bool last = fabsf(frexpf(b, &place)) == 1 - 0x1p-24f;
+	return !away || (isfinite(r) && fabs((double)r * (double)b - 1) <= 0x1p-23 && !last);
+}
+
+static void
+check(const float *a, const float *b, int away)
+{
+	float r[LANES], got[LANES];
+	for (unsigned n = 0; n < LANES; n++) {
+		r[n] = approximation(b[n], away);
+		if (!is_near(b[n], r[n], away))
+			return;
+	}
+	for (unsigned form = 0; form < FORMS; form++) {
+		divide[form](a, b, r, got);
+		for (unsigned n = 0; n < LANES; n++) {
+			float by = b[form == ONE ? 0 : n], want = a[n] / by;
+			if (memcmp(&got[n], &want, sizeof want) != 0 && !(isnan(got[n]) && isnan(want)))
+				fail_msg("%s: %a / %a: %a, not %a", form_name[form], (double)a[n], (double)by, (double)got[n], (double)want);
+		}
+	}
+}
+
+/* a / b in a lane among others that need no slow way. */
+static void
+check_among(float a, float b, unsigned lane)
+{
+	float dividend[LANES], divisor[LANES];
+	for (unsigned n = 0; n < LANES; n++) {
+		dividend[n] = (fabsf(b) < 0x1p-98f ? 0x1p-98f : b) * (1 + (float)n / 8);
+		divisor[n] = b;
+	}
+	dividend[lane % LANES] = a;
+	for (int away = -1; away < 2; away++)
+		check(dividend, divisor, away);
+}
+
+static void
+edges(void **state)
+{
+	float value[280 * 4 + 8] = {0, -0.0f, INFINITY, -INFINITY, NAN};
+	unsigned n = 5;
+	(void)state;
+	for (int place = -149; place < 128; place++) {
+		const float near[] = {1, 1 + 0x1p-23f, 2 - 0x1p-23f, 1.3f};
+		for (unsigned k = 0; k < 4; k++)
+			value[n++] = ldexpf(near[k], place) * (place % 2 ? -1 : 1);
+	}
+	for (unsigned a = 0; a < n; a++)
+		for (unsigned b = 0; b < n; b++)
+			check_among(value[a], value[b], a + b);
+}
+
+static void
+many(void **state)
+{
+	(void)state;
+	for (unsigned k = 0; k < MANY; k++) {
+		float a[LANES], b[LANES];
+		for (unsigned n = 0; n < LANES; n++) {
+			uint32_t bits[2] = {next(), next()};
+			memcpy(&a[n], &bits[0], sizeof a[n]);
+			memcpy(&b[n], &bits[1], sizeof b[n]);
+			if (k % 2) { /* most pairs of any numbers have no quotient in the middle */
+				int place;
+				a[n] = ldexpf(frexpf(a[n], &place), (int)(bits[1] % 64) - 32);
+				b[n] = ldexpf(frexpf(b[n], &place), (int)(bits[0] % 64) - 32);
+			}
+		}
+		check(a, b, (int)(k / 2 % 3) - 1);
+	}
+}
+
+/* Of one divisor as many together as there are lanes, at places where all takes the quick way. */
+static void
+hard(void **state)
+{
+	uint64_t significand[HARD_MOST], tried = 0;
+	(void)state;
+	for (uint32_t s = HARD_FIRST; s < HARD_END; s += divisors) {
+		unsigned n = hard_dividends(s, significand);
+		assert_true(n < HARD_MOST);
+		tried += n;
+		int low = (int)(next() >> 8) % 227 - 126, least = low < 0 ? -100 : low - 100, most = low < 0 ? low + 126 : 126;
+		float b = ldexpf((float)s, low - 23);
+		for (unsigned first = 0; first < n; first += LANES) {
+			float a[LANES], divisor[LANES];
+			for (unsigned k = 0; k < LANES; k++) {
+				int place = least + 1 + (int)((next() >> 8) % (unsigned)(most - least - 1));
+				a[k] = ldexpf((float)significand[(first + k) % n], place - 23);
+				divisor[k] = b;
+			}
+			for (int away = -1; away < 2; away++)
+				check(a, divisor, away);
+		}
+	}
+	print_message("%llu dividends\n", (unsigned long long)tried);
+	assert_true(tried > (HARD_END - HARD_FIRST) / divisors * 8);
+}
+
+/* From an approximation that is wrong by much only the slow way comes to the right quotient. */
+static bool
+is_quick(unsigned form, float a, float b)
+{
+	float dividend[LANES], divisor[LANES], r[LANES], got[LANES];
+	for (unsigned n = 0; n < LANES; n++) {
+		dividend[n] = a;
+		divisor[n] = b;
+		r[n] = 0.75f * approximation(b, 0);
+	}
+	divide[form](dividend, divisor, r, got);
+	return got[0] != a / b && !isnan(got[0]);
+}
+
+static void
+which(void **state)
+{
+	static const struct {
+		float a, b;
+		bool quick;
+	} row[] = {
+		{1, 3, true}, {-5, 0x1p-12f, true}, {0x1p-98f, 3, true}, {0x1p-99f, 3, false}, {0x1p-99f, 0x1p-20f, true}, {0x1p-99f, 0x1p-98f, true},
+		{0x1p-101f, 0x1p-20f, false}, {0x1p100f, 0x1p-20f, true}, {0x1p100f, 0x1p-40f, false}, {0x1p-80f, 0x1p40f, false}, {0x1p20f, 0x1p110f, true},
+		{0, 3, false}, {-0.0f, 3, false}, {0x1p-149f, 0x1p-149f, false}, {INFINITY, 3, false}, {3, INFINITY, false}, {NAN, 3, false}, {3, 0, false},
+		{3, NAN, false}, {1, 0x1p127f, false}, {0x1p127f, 0x1p127f, false}, {0x1p-100f, 0x1p-126f, true},
+	};
+	(void)state;
+	for (unsigned n = 0; n < sizeof row / sizeof *row; n++)
+		for (unsigned form = 0; form < FORMS; form++)
+			if (is_quick(form, row[n].a, row[n].b) != row[n].quick)
+				fail_msg("%s: %a / %a is %squick", form_name[form], (double)row[n].a, (double)row[n].b, row[n].quick ? "not " : "");
+}
+
+/* --- the functions --- */
+
+static LLVMMemoryBufferRef
+object_of(LLVMModuleRef m)
+{
+	char *triple = LLVMGetDefaultTargetTriple(), *error = NULL;
+	LLVMTargetRef target;
+	LLVMMemoryBufferRef buffer;
+	LLVMInitializeX86TargetInfo();
+	LLVMInitializeX86Target();
+	LLVMInitializeX86TargetMC();
+	LLVMInitializeX86AsmPrinter();
+	if (LLVMGetTargetFromTriple(triple, &target, &error))
+		return NULL;
+	LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, "x86-64-v3", "", LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
+	bool failed = LLVMTargetMachineEmitToMemoryBuffer(machine, m, LLVMObjectFile, &error, &buffer);
+	LLVMDisposeTargetMachine(machine);
+	LLVMDisposeMessage(triple);
+	return failed ? NULL : buffer;
+}
+
+static Val
+element(Lower *l, unsigned param, unsigned n)
+{
+	LLVMTypeRef f32 = LLVMFloatTypeInContext(l->ctx);
+	Val at = LLVMBuildGEP2(l->b, f32, LLVMGetParam(l->fn, param), (Val[]){lower_int(l, lower_i64(l), n)}, 1, "");
+	return param == 3 ? at : LLVMBuildLoad2(l->b, f32, at, "");
+}
+
+/* The n-th of the function's approximations becomes the n-th of its argument. */
+static unsigned
+take_approximations(Lower *l)
+{
+	Val f = LLVMGetNamedFunction(l->module, "llvm.nvvm.rcp.approx.ftz.f");
+	unsigned n = 0;
+	for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(l->fn); b; b = LLVMGetNextBasicBlock(b))
+		for (Val i = LLVMGetFirstInstruction(b), following; i; i = following) {
+			following = LLVMGetNextInstruction(i);
+			if (!LLVMIsACallInst(i) || LLVMGetCalledValue(i) != f)
+				continue;
+			LLVMPositionBuilderBefore(l->b, i);
+			LLVMReplaceAllUsesWith(i, element(l, 2, n++));
+			LLVMInstructionEraseFromParent(i);
+		}
+	return n;
+}
+
+static bool
+generate_form(Arena *a, LLVMContextRef ctx, LLVMModuleRef module, unsigned form)
+{
+	static const Target gpu = {.arch = ARCH_NVPTX};
+	Names *names = names_new(a);
+	TirKernel *k = tir_new(a, names, name_cstr(names, "k"));
+	Lower l = {.arena = a, .ctx = ctx, .module = module, .b = LLVMCreateBuilderInContext(ctx), .k = k, .target = &gpu};
+	ValId arg[2][LANES], v[LANES];
+	k->group = LANES;
+	LLVMTypeRef pointer = LLVMPointerTypeInContext(ctx, 0), type[4] = {pointer, pointer, pointer, pointer};
+	l.fn = LLVMAddFunction(module, form_name[form], LLVMFunctionType(LLVMVoidTypeInContext(ctx), type, 4, 0));
+	LLVMPositionBuilderAtEnd(l.b, LLVMAppendBasicBlockInContext(ctx, l.fn, ""));
+	for (unsigned n = 0; n < 2 * LANES; n++) {
+		unsigned scalar = tir_add_scalar(k, name_cstr(names, "s"), DT_F32);
+		arg[n % 2][n / 2] = tir_emit(k, OP_SCALAR, tir_scalar(DT_F32), scalar, NULL, 0);
+	}
+	for (unsigned n = 0; n < LANES; n++)
+		v[n] = tir_binary(k, OP_FDIV, arg[0][n], arg[1][form == ONE ? 0 : n]);
+	l.val = ARENA_ARRAY(a, Val, k->inst.n);
+	for (unsigned n = 0; n < 2 * LANES; n++)
+		l.val[arg[n % 2][n / 2]] = element(&l, n % 2, n / 2);
+	bool together = true;
+	for (unsigned n = 0; n < LANES; n++) {
+		together = together && (l.val[v[n]] || lower_quotients(&l, &k->region.at[0], v[n]));
+		if (together)
+			LLVMBuildStore(l.b, l.val[v[n]], element(&l, 3, n));
+	}
+	LLVMBuildRetVoid(l.b);
+	unsigned reciprocals = take_approximations(&l);
+	LLVMDisposeBuilder(l.b);
+	return together && reciprocals == (form == ONE ? 1 : LANES);
+}
+
+static int
+load(void **state)
+{
+	static Arena a;
+	static Unwind u;
+	static Code code;
+	texo_rt *rt;
+	(void)state;
+	arena_init(&a, &host_default()->memory, &u);
+	if (setjmp(u.env) || texo_rt_create(NULL, &rt))
+		return 1;
+	LLVMContextRef ctx = LLVMContextCreate();
+	LLVMModuleRef module = LLVMModuleCreateWithNameInContext("k", ctx);
+	LLVMMemoryBufferRef object = NULL;
+	if (generate_form(&a, ctx, module, ONE) && generate_form(&a, ctx, module, EACH))
+		object = object_of(module);
+	LLVMDisposeModule(module);
+	LLVMContextDispose(ctx);
+	if (!object || code_load(rt, (const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object), &code))
+		return 1;
+	for (unsigned form = 0; form < FORMS; form++) {
+		ImageCpuKernel *f = code_symbol(&code, form_name[form]);
+		if (!f)
+			return 1;
+		memcpy(&divide[form], &f, sizeof f);
+	}
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "all") == 0)
+		divisors = 1;
+	if (!rig_can_run("x86-64-v3")) {
+		print_message("skipped: this processor has no FMA\n");
+		return 77;
+	}
+	const struct CMUnitTest tests[] = {cmocka_unit_test(edges), cmocka_unit_test(many), cmocka_unit_test(hard), cmocka_unit_test(which)};
+	return cmocka_run_group_tests(tests, load, NULL);
+}
