@@ -1,8 +1,5 @@
 /* divide_test.c: the quotients and remainders of indices on GPUs (codegen/nvptx_divide.c), generated for this processor:
  * all of 64 bits that 32 can't say, 0, and both signs, against the interpreter's. */
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
-
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -12,7 +9,7 @@
 #include <cmocka.h>
 
 #include "codegen/lower.h"
-#include "runtime/inside.h"
+#include "tests/codegen/module_code.h"
 
 typedef void Divide(int64_t a, int64_t b, int64_t out[2]);
 
@@ -109,27 +106,8 @@ which(void **state)
 
 /* --- the function --- */
 
-static LLVMMemoryBufferRef
-object_of(LLVMModuleRef m)
-{
-	char *triple = LLVMGetDefaultTargetTriple(), *error = NULL;
-	LLVMTargetRef target;
-	LLVMMemoryBufferRef buffer;
-	LLVMInitializeX86TargetInfo();
-	LLVMInitializeX86Target();
-	LLVMInitializeX86TargetMC();
-	LLVMInitializeX86AsmPrinter();
-	if (LLVMGetTargetFromTriple(triple, &target, &error))
-		return NULL;
-	LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, "x86-64", "", LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
-	bool failed = LLVMTargetMachineEmitToMemoryBuffer(machine, m, LLVMObjectFile, &error, &buffer);
-	LLVMDisposeTargetMachine(machine);
-	LLVMDisposeMessage(triple);
-	return failed ? NULL : buffer;
-}
-
-static LLVMMemoryBufferRef
-generate(Arena *a)
+static bool
+generate(Arena *a, Code *code)
 {
 	Names *names = names_new(a);
 	TirKernel *k = tir_new(a, names, name_cstr(names, "k"));
@@ -154,11 +132,11 @@ generate(Arena *a)
 		LLVMBuildStore(l.b, lower_divide_indices(&l, v[n], n == 0), to);
 	}
 	LLVMBuildRetVoid(l.b);
-	LLVMMemoryBufferRef object = object_of(l.module);
+	bool loaded = module_load(l.module, "x86-64", code);
 	LLVMDisposeBuilder(l.b);
 	LLVMDisposeModule(l.module);
 	LLVMContextDispose(l.ctx);
-	return object;
+	return loaded;
 }
 
 static int
@@ -167,14 +145,10 @@ load(void **state)
 	static Arena a;
 	static Unwind u;
 	static Code code;
-	texo_rt *rt;
 	ImageCpuKernel *f;
 	(void)state;
 	arena_init(&a, &host_default()->memory, &u);
-	if (setjmp(u.env) || texo_rt_create(NULL, &rt))
-		return 1;
-	LLVMMemoryBufferRef object = generate(&a);
-	if (!object || code_load(rt, (const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object), &code))
+	if (setjmp(u.env) || !generate(&a, &code))
 		return 1;
 	f = code_symbol(&code, "divide");
 	memcpy(&divide, &f, sizeof f);

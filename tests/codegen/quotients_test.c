@@ -2,9 +2,6 @@
  * divisor, and eight each by its own. The GPU's approximation of 1 / b is an argument: the nearest float and those beside it, as
  * far as they are within 2^-23, and 0 or infinity for what is subnormal. All are to be the nearest floats: next to the middle
  * between two by some divisors (all: by every one), around all powers of two, and beside what takes the slow way. */
-#include <llvm-c/Target.h>
-#include <llvm-c/TargetMachine.h>
-
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +12,7 @@
 #include <cmocka.h>
 
 #include "codegen/lower.h"
-#include "runtime/inside.h"
+#include "tests/codegen/module_code.h"
 #include "tests/codegen/rig.h"
 #include "tests/math/hard_dividends.h"
 
@@ -184,25 +181,6 @@ which(void **state)
 
 /* --- the functions --- */
 
-static LLVMMemoryBufferRef
-object_of(LLVMModuleRef m)
-{
-	char *triple = LLVMGetDefaultTargetTriple(), *error = NULL;
-	LLVMTargetRef target;
-	LLVMMemoryBufferRef buffer;
-	LLVMInitializeX86TargetInfo();
-	LLVMInitializeX86Target();
-	LLVMInitializeX86TargetMC();
-	LLVMInitializeX86AsmPrinter();
-	if (LLVMGetTargetFromTriple(triple, &target, &error))
-		return NULL;
-	LLVMTargetMachineRef machine = LLVMCreateTargetMachine(target, triple, "x86-64-v3", "", LLVMCodeGenLevelDefault, LLVMRelocPIC, LLVMCodeModelSmall);
-	bool failed = LLVMTargetMachineEmitToMemoryBuffer(machine, m, LLVMObjectFile, &error, &buffer);
-	LLVMDisposeTargetMachine(machine);
-	LLVMDisposeMessage(triple);
-	return failed ? NULL : buffer;
-}
-
 static Val
 element(Lower *l, unsigned param, unsigned n)
 {
@@ -268,19 +246,16 @@ load(void **state)
 	static Arena a;
 	static Unwind u;
 	static Code code;
-	texo_rt *rt;
 	(void)state;
 	arena_init(&a, &host_default()->memory, &u);
-	if (setjmp(u.env) || texo_rt_create(NULL, &rt))
+	if (setjmp(u.env))
 		return 1;
 	LLVMContextRef ctx = LLVMContextCreate();
 	LLVMModuleRef module = LLVMModuleCreateWithNameInContext("k", ctx);
-	LLVMMemoryBufferRef object = NULL;
-	if (generate_form(&a, ctx, module, ONE) && generate_form(&a, ctx, module, EACH))
-		object = object_of(module);
+	bool loaded = generate_form(&a, ctx, module, ONE) && generate_form(&a, ctx, module, EACH) && module_load(module, "x86-64-v3", &code);
 	LLVMDisposeModule(module);
 	LLVMContextDispose(ctx);
-	if (!object || code_load(rt, (const uint8_t *)LLVMGetBufferStart(object), LLVMGetBufferSize(object), &code))
+	if (!loaded)
 		return 1;
 	for (unsigned form = 0; form < FORMS; form++) {
 		ImageCpuKernel *f = code_symbol(&code, form_name[form]);

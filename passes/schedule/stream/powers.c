@@ -7,8 +7,9 @@
  * = log2(e): a multiply-add where there were two products and a difference. That rounds c l, and m l, of magnitudes that a
  * sum's terms have; roles.c has why the bound of the sums covers it.
  *
- * A score that is something else, as with a bias or a soft cap, may be larger than its sum by far, and m l off by whole powers of 2. So
- * its power is 2^((s - m) l), of a difference and a product.
+ * A score that is something else, as with a bias or a soft cap, may be larger than its sum by far, and m l off by whole powers of 2; and
+ * one that is its sum, or more than half of it, may be 2^127 and more, whose m l is none. So its power is 2^((s - m) l), of a
+ * difference and a product.
  *
  * EX2, which targets have a unit for, makes results below 2^-126 0. Where nothing is done with powers but to add them up, one
  * is the extreme's own, 1: a sum of theirs alone has no such bits. Weights of f16 have none either; of bf16 they go down to 2^-134,
@@ -100,7 +101,8 @@ note_power(void *user, ExprId e)
 	unsigned anchor = from->op == OP_IVAR ? from->ref - ANCHOR_NEW : MAX_ANCHORS;
 	if (n < 0 || anchor >= x->b.s->pass->nanchor)
 		return;
-	bool by_score = !x->b.s->score[n].scale || !is_extreme(x, anchor, (unsigned)n, false);
+	bool of_sums = x->b.s->score[n].scale && stream_scores_are_small(&x->b, (unsigned)n, x->least, x->most);
+	bool by_score = !of_sums || !is_extreme(x, anchor, (unsigned)n, false);
 	if (by_score && !is_extreme(x, anchor, (unsigned)n, true))
 		return;
 	x->by_score[n] = by_score;

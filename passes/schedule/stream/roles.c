@@ -11,8 +11,8 @@
  * Scores that are divided by what a launch knows are multiplied by its reciprocal, which moves a factor of the rows and takes a
  * rounding more, of u S where S is the sum of the magnitudes; of a second divisor, as before a soft cap, another one. Of n >=
  * LEAST_TERMS terms, contract/roles.c's bound for the instructions leaves n/2 - 5/2 (n/16 + 1) of the n u S that a sum may be
- * off by: 3 u S. Powers of what a score is off its extreme by (powers.c) take one rounding more of the score, and two of the
- * extreme.
+ * off by: 3 u S. Powers of what a score is off its extreme by (powers.c), where they are taken of sums, of whatever scale, take one
+ * rounding more of the score, and two of the extreme.
  *
  * Of more terms than queries can stay for, where there are no columns, queries come piece by piece as keys do
  * (roles_pieces.c); groups then take no turns.

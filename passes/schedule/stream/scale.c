@@ -145,9 +145,9 @@ static ExprId
 known_scale(Graph *g, const StreamScore *s)
 {
 	ExprId finish = s->quick.finish;
-	const Expr *p = expr_get(g, finish);
 	if (!finish)
 		return expr_float(g, DT_F32, 1);
+	const Expr *p = expr_get(g, finish);
 	for (unsigned n = 0; n < 2 && p->op == OP_MUL; n++) {
 		ExprId by = expr_arg(g, finish, 1 - n);
 		if (expr_get(g, expr_arg(g, finish, n))->op == OP_ACC && (s->divisor || expr_get(g, by)->op == OP_CONST))
@@ -161,13 +161,11 @@ stream_find_scale(Graph *g, Arena *scratch, StreamScore *s)
 {
 	Divisor d = {.g = g, .scratch = scratch};
 	s->scaled = s->quick = s->node;
-	s->scale = known_scale(g, s);
-	if (!s->node.finish)
-		return;
-	s->scaled.finish = expr_map(g, scratch, s->node.finish, multiply, &d);
-	s->divisor = d.divisor;
-	s->quick = s->scaled;
-	s->quick.finish = expr_map(g, scratch, s->scaled.finish, multiply_more, &d);
+	if (s->node.finish) {
+		s->scaled.finish = expr_map(g, scratch, s->node.finish, multiply, &d);
+		s->divisor = d.divisor;
+		s->quick.finish = expr_map(g, scratch, s->scaled.finish, multiply_more, &d);
+	}
 	s->scale = known_scale(g, s);
 }
 
@@ -209,20 +207,38 @@ interval_with(StreamBuild *b, ExprId by, ExprId terms, int64_t n)
 	return interval_of(b->l.g, expr_replace(b->l.g, b->l.scratch, by, terms, expr_int(b->l.g, DT_I64, n)));
 }
 
-/* Whether finish does nothing, or only multiplies or divides the sum, by a number that is far from 0 and from infinity. */
-static bool
-scales_by_positive(StreamBuild *b, const StreamScore *s, int64_t least, int64_t most)
+/* Where the number lies by which finish multiplies the sum, if that, or a division, is all it does; 0: it is not known. */
+static Interval
+factor_of(StreamBuild *b, const StreamScore *s, int64_t least, int64_t most)
 {
 	const Graph *g = b->l.g;
+	const Interval unknown = {0, 0};
 	if (!s->node.finish)
-		return true;
+		return (Interval){1, 1};
 	const Expr *finish = expr_get(g, s->node.finish);
 	if ((finish->op != OP_FDIV && finish->op != OP_MUL) || expr_get(g, expr_arg(g, s->node.finish, 0))->op != OP_ACC)
-		return false;
+		return unknown;
 	ExprId terms = s->node.axis[s->node.npar].hi, by = expr_arg(g, s->node.finish, 1);
 	int way = direction_of(g, by, terms);
 	double lo = interval_with(b, by, terms, least).lo, hi = interval_with(b, by, terms, most).hi;
-	return (way == 1 || way == 0) && lo >= 1e-30 && hi <= 1e30;
+	if ((way != 1 && way != 0) || !(lo > 0))
+		return unknown;
+	return finish->op == OP_MUL ? (Interval){lo, hi} : (Interval){1 / hi, 1 / lo};
+}
+
+/* Whether that is a number that is far from 0 and from infinity. */
+static bool
+scales_by_positive(StreamBuild *b, const StreamScore *s, int64_t least, int64_t most)
+{
+	Interval by = factor_of(b, s, least, most);
+	return by.lo >= 1e-30 && by.hi <= 1e30;
+}
+
+bool
+stream_scores_are_small(StreamBuild *b, unsigned k, int64_t least, int64_t most)
+{
+	Interval by = factor_of(b, &b->s->score[k], least, most);
+	return by.lo > 0 && by.hi <= 0.5;
 }
 
 int

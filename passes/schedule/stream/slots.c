@@ -137,16 +137,18 @@ row_range(StreamSlots *x, unsigned row, ValId *lo, ValId *hi)
 	*hi = distance(x, ragged ? tir_binary(b->l.tir, OP_MIN, b->hi[row], b->end) : b->end);
 }
 
-/* What the slot's sums count as, or its scores where powers are taken of those. */
+/* What the slot's sums count as, and its scores where powers are taken of those. */
 static void
 drop_absent(Fold *f, unsigned slot)
 {
 	StreamSlots *x = f->x;
 	TirKernel *k = x->b.l.tir;
+	ValId none = tir_float(k, x->b.s->type, -INFINITY);
 	for (unsigned n = 0; n < x->b.s->nscore; n++) {
-		ValId *v = x->by_score[n] ? &f->score[n][slot] : &f->sum[n][slot];
 		if (x->plain[n])
-			*v = tir_select(k, f->keep[slot], *v, tir_float(k, x->b.s->type, -INFINITY));
+			f->sum[n][slot] = tir_select(k, f->keep[slot], f->sum[n][slot], none);
+		if (x->plain[n] && x->by_score[n])
+			f->score[n][slot] = tir_select(k, f->keep[slot], f->score[n][slot], none);
 	}
 }
 

@@ -55,7 +55,7 @@ void slots_enter(StreamSlots *x, ValId from);
 typedef ValId SlotSum(StreamSlots *x, unsigned score, unsigned row, unsigned element);
 /* The tile's slots into the state of the thread's rows, which is b.run and becomes it; weights and factors of the wide. */
 void slots_fold(StreamSlots *x, SlotSum *sum);
-/* What a sum in accumulator acc is as it is meant; and those of the narrow ones, when all tiles are in. */
+/* What a sum in accumulator acc is as it is meant, or, where b.raised says so, as results take it; and those of the narrow ones, when all tiles are in. */
 ValId slots_lowered(StreamSlots *x, unsigned acc, ValId sum);
 void slots_lower(StreamSlots *x);
 /* What all lanes have of the narrow accumulators. */

@@ -201,6 +201,8 @@ void stream_bind_divisors(StreamBuild *b);
 /* Which score accumulator acc is the greatest or least of, if finish only scales the sum by a number above 0 wherever there are
  * least .. most terms: the greatest sum is then the greatest score's; -1: none such. */
 int stream_extreme_of(StreamBuild *b, unsigned acc, int64_t least, int64_t most);
+/* Whether no score k is 2^127 or more whose sum is a number, with so many terms. */
+bool stream_scores_are_small(StreamBuild *b, unsigned k, int64_t least, int64_t most);
 /* What finish makes of the sum of score k, at the point; as this node of it, where that is known to be right. */
 ValId stream_finished(StreamBuild *b, unsigned k, ValId sum);
 ValId stream_finished_as(StreamBuild *b, const Node *node, unsigned k, ValId sum);
