@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Convolutions on an NVIDIA GPU, against float64 of torch: of whole numbers to the bit, with strides, dilations, padding and
-groups, in one to three dimensions of bf16 and f16; and where weights that are no numbers meet what padding leaves out.
+groups, in one to three dimensions of bf16, f16 and f32, channels last and first; and where weights that are no numbers meet
+what padding leaves out.
 Prints a line for each that fails, and how many did not.
 
     gpu-convolutions.py [TEXO] [--device=cpu] [--only=REGEX]
@@ -16,7 +17,8 @@ ARGS = gpu_torch.options(__doc__)
 import texo  # noqa: E402
 import torch  # noqa: E402
 
-DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
+DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+LAST, COLUMNS, FIRST = "", "weights by column", "channels first"  # how tensors lie
 #        images, sides, channels, results, taps along each side, stride, dilation, padding before, groups
 SHAPES = (
     (64, (56, 56), 64, 64, (3, 3), 1, 1, 1, 1), (64, (14, 14), 256, 256, (3, 3), 1, 1, 1, 1),
@@ -31,15 +33,19 @@ SHAPES = (
 )
 
 
-def program(dtype, out, made, stride, dilation, before, groups, last):
+def program(dtype, out, made, stride, dilation, before, groups, way):
     n = len(made)
     p, r = [f"p{k}" for k in range(n)], [f"r{k}" for k in range(n)]
     at = [f"{stride}*{a} + {dilation}*{b} - {before}" for a, b in zip(p, r)]
     group, g = ("G, ", "g, ") if groups > 1 else ("", "")
-    weights = f"{g}{', '.join(r)}, c, o" if last else f"{g}o, {', '.join(r)}, c"
+    weights = f"{g}{', '.join(r)}, c, o" if way == COLUMNS else f"{g}o, {', '.join(r)}, c"
     dims = ", ".join
     taps, sides = [f"R{k}" for k in range(n)], [f"H{k}" for k in range(n)]
-    shape = f"{group}{dims(taps)}, C, O" if last else f"{group}O, {dims(taps)}, C"
+    shape = f"{group}{dims(taps)}, C, O" if way == COLUMNS else f"{group}O, {dims(taps)}, C"
+    if way == FIRST:
+        return (f"graph convolution(x: {dtype}[N, {group}C, {dims(sides)}], w: {dtype}[{group}O, C, {dims(taps)}])"
+                f" -> (y: {out}[N, {group}O, {dims(map(str, made))}]) {{\n"
+                f"  y[n, {g}o, {dims(p)}] = sum[c, {dims(r)}](f32(x?[n, {g}c, {dims(at)}]) * f32(w[{g}o, c, {dims(r)}]))\n}}\n")
     return (f"graph convolution(x: {dtype}[N, {dims(sides)}, {group}C], w: {dtype}[{shape}])"
             f" -> (y: {out}[N, {dims(map(str, made))}, {group}O]) {{\n"
             f"  y[n, {dims(p)}, {g}o] = sum[{dims(r)}, c](f32(x?[n, {dims(at)}, {g}c]) * f32(w[{weights}]))\n}}\n")
@@ -60,16 +66,22 @@ def reference(x, w, stride, dilation, before, sides):
     return lambda x, w, groups: f(torch.nn.functional.pad(x, pad), w, stride=stride, dilation=dilation, groups=groups), x
 
 
-def compute(x, w, sides, stride, dilation, before, groups, dtype, out, last):
+def compute(x, w, sides, stride, dilation, before, groups, dtype, out, way):
     """x: (N, sides, C), w: (O, taps, C / groups); groups beside each other in C and O."""
     n = len(sides)
-    kernel = texo.compile(program(dtype, out, sides, stride, dilation, before, groups, last), target=ARGS.device).kernel()
+    kernel = texo.compile(program(dtype, out, sides, stride, dilation, before, groups, way), target=ARGS.device).kernel()
     c = x.shape[-1] // groups
     xs = x.reshape(*x.shape[:-1], groups, c) if groups > 1 else x
     ws = w.reshape(groups, w.shape[0] // groups, *w.shape[1:]) if groups > 1 else w
-    if last:
-        ws = ws.movedim(1 if groups > 1 else 0, -1)
+    several = groups > 1
+    if way == COLUMNS:
+        ws = ws.movedim(1 if several else 0, -1)
+    if way == FIRST:
+        axes = [n + 1, n + 2][:1 + several]
+        xs, ws = xs.movedim(axes, [1, 2][:1 + several]), ws.movedim(-1, 2 if several else 1)
     y = kernel(xs.contiguous(), ws.contiguous())
+    if way == FIRST:
+        y = y.movedim([1, 2][:1 + several], axes)
     return y.reshape(*y.shape[:n + 1], -1)
 
 
@@ -82,7 +94,7 @@ def sides_of(shape):
     return [(h + 2 * before - dilation * (t - 1) - 1) // stride + 1 for h, t in zip(sides, taps)]
 
 
-def check(shape, dtype, last, odd):
+def check(shape, dtype, way, odd):
     images, sides, channels, results, taps, stride, dilation, before, groups = shape
     x = whole((images, *sides, channels), DTYPES[dtype], 1)
     w = whole((results, *taps, channels // groups), DTYPES[dtype], 2)
@@ -90,7 +102,7 @@ def check(shape, dtype, last, odd):
         flat = w.view(-1)
         flat[::1009] = float("inf")
         flat[500::2003] = float("nan")
-    got = compute(x, w, sides_of(shape), stride, dilation, before, groups, dtype, "f32", last)
+    got = compute(x, w, sides_of(shape), stride, dilation, before, groups, dtype, "f32", way)
     f, cut = reference(channels_first(x).double(), channels_first(w), stride, dilation, before, sides_of(shape))
     wide = channels_first(w).double()
     want = f(cut, torch.nan_to_num(wide, 0, 0, 0) if odd else wide, groups).movedim(1, -1)
@@ -104,15 +116,16 @@ def check(shape, dtype, last, odd):
 def main():
     done = failed = 0
     for shape in SHAPES:
-        for dtype, last, odd in (("bf16", False, False), ("f16", True, False), ("bf16", True, True)):
-            name = f"{shape} {dtype}{' weights by column' if last else ''}{' odd' if odd else ''}"
+        for dtype, way, odd in (("bf16", LAST, False), ("f16", COLUMNS, False), ("bf16", COLUMNS, True), ("bf16", FIRST, False),
+                                ("f16", FIRST, True), ("f32", FIRST, False), ("f32", LAST, True)):
+            name = f"{shape} {dtype} {way}{' odd' if odd else ''}"
             if not re.search(ARGS.only, name):
                 continue
             if odd and shape[0] * shape[2] > 4096:
                 continue
             done += 1
             try:
-                fine, why = check(shape, dtype, last, odd), "differs"
+                fine, why = check(shape, dtype, way, odd), "differs"
             except Exception as e:
                 fine, why = False, str(e).splitlines()[0][:160]
             if not fine:

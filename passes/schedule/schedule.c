@@ -333,9 +333,11 @@ build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *sc
 		count = pairwise_take(s->g, s->cx->scratch, places, m, n, s->cx->options, plan);
 	if (!count && n == 1) {
 		unsigned strips = contract_strips_take(s->g, s->cx->scratch, places, t, s->cx->options, plan);
-		count = strips + contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + strips);
+		unsigned roles = contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + strips);
+		count = strips + roles;
 		count += contract_window_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + count);
-		count += contract_warps_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
+		if (!roles) /* which take whatever those of warps would */
+			count += contract_warps_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
 		count += contract_threads_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
 	}
 	for (unsigned k = 0; k < count; k++) {

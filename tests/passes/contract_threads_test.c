@@ -22,8 +22,11 @@ typedef struct {
 	DType in, to;
 	Form form;
 	unsigned least, tile, group; /* PassOptions.least_tile; the kernel that takes it */
-	bool split;
+	unsigned how; /* SPLIT, ABSENT */
 } Product;
+
+/* Tasks go to several blocks; some terms are absent, of either factor, and some of b's elements infinite. */
+enum { SPLIT = 1, ABSENT = 2 };
 
 static const Product *now;
 static Letters by;
@@ -38,7 +41,7 @@ arith(DType t)
 static ExprId
 factor(Case *c, const char *letters, TensorId t, const char *name)
 {
-	ExprId x = letters_element(c, &by, t, letters);
+	ExprId x = (now->how & ABSENT) && letters == now->a ? letters_moved(c, &by, t, letters, 'm') : letters_element(c, &by, t, letters);
 	DType type = arith(now->in);
 	if (now->form == SCALED) { /* by what is the same for all terms, and by an index */
 		TensorId scale = letters_operand(c, &by, (char[]){letters[0], 0}, name, now->in);
@@ -60,6 +63,16 @@ reduce(Case *c, Node *n)
 	}
 }
 
+/* Asks for some terms of each factor. */
+static void
+leave_some_out(Case *c, Node *n, TensorId b)
+{
+	ExprId column = BIN(ADD, letters_index(c, &by, 'n'), letters_index(c, &by, now->terms[0]));
+	n->guard = BIN(AND, letters_inside(c, &by, 'm'), BIN(NE, BIN(IMOD, column, case_int(c, 3)), case_int(c, 0)));
+	if (dtype_is_float(now->in) && now->form != QUOTIENT)
+		case_given(c, b, letters_infinite(c, &by, now->b, now->in));
+}
+
 static void
 build_product(Case *c)
 {
@@ -70,6 +83,8 @@ build_product(Case *c)
 	unsigned rank = letters_extents(c, &by, now->out, e);
 	Node n = case_node(rank, BIN(MUL, factor(c, now->a, a, "p"), factor(c, now->b, b, "q")));
 	reduce(c, &n);
+	if (now->how & ABSENT)
+		leave_some_out(c, &n, b);
 	ExprId acc = expr_make(c->g, OP_ACC, type, 0, 0, NULL, 0);
 	if (now->form == OLD) {
 		old = case_input(c, TENSOR_INOUT, "old", now->to, rank, e);
@@ -88,37 +103,45 @@ build_product(Case *c)
 
 static const Product products[] = {
 	/* what a launch takes: small tiles, as there are few */
-	{"mk", "kn", "mn", "k", SIZES(64, 64, 32), DT_F32, DT_F32, PLAIN, 0, 64, 1, false},
-	{"mk", "nk", "mn", "k", SIZES(70, 33, 17), DT_F32, DT_F32, EPILOGUE, 0, 64, 1, true},
-	{"mk", "kn", "mn", "k", SIZES(31, 64, 32), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
-	{"mk", "kn", "mn", "k", SIZES(64, 64, 15), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
-	{"mk", "kn", "mn", "k", SIZES(64, 64, 0), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 32), DT_F32, DT_F32, PLAIN, 0, 64, 1, 0},
+	{"mk", "nk", "mn", "k", SIZES(70, 33, 17), DT_F32, DT_F32, EPILOGUE, 0, 64, 1, SPLIT},
+	{"mk", "kn", "mn", "k", SIZES(31, 64, 32), DT_F32, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 15), DT_F32, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 0), DT_F32, DT_F32, PLAIN, 0, 0, 0, 0},
 	/* each way to lie, in groups and not */
-	{"mk", "kn", "mn", "k", SIZES(132, 136, 20), DT_F32, DT_F32, PLAIN, 1, 128, 4, true},
-	{"mk", "nk", "mn", "k", SIZES(127, 129, 36), DT_F32, DT_F32, PLAIN, 1, 128, 4, false},
-	{"km", "kn", "mn", "k", SIZES(128, 4, 13), DT_F32, DT_F32, EPILOGUE, 1, 128, 4, false},
-	{"km", "nk", "mn", "k", SIZES(100, 7, 8), DT_F32, DT_F32, PLAIN, 1, 128, 4, false},
-	{"mk", "kn", "mn", "k", SIZES(129, 130, 17), DT_F32, DT_F32, OLD, 1, 128, 1, true},
-	{"mk", "nk", "mn", "k", SIZES(1, 127, 9), DT_F32, DT_F32, PLAIN, 1, 128, 1, false},
-	{"km", "kn", "mn", "k", SIZES(131, 1, 8), DT_F32, DT_F32, PLAIN, 1, 128, 1, false},
-	{"km", "nk", "mn", "k", SIZES(5, 3, 10), DT_F32, DT_F32, PLAIN, 1, 128, 1, false},
+	{"mk", "kn", "mn", "k", SIZES(132, 136, 20), DT_F32, DT_F32, PLAIN, 1, 128, 4, SPLIT},
+	{"mk", "nk", "mn", "k", SIZES(127, 129, 36), DT_F32, DT_F32, PLAIN, 1, 128, 4, 0},
+	{"km", "kn", "mn", "k", SIZES(128, 4, 13), DT_F32, DT_F32, EPILOGUE, 1, 128, 4, 0},
+	{"km", "nk", "mn", "k", SIZES(100, 7, 8), DT_F32, DT_F32, PLAIN, 1, 128, 4, 0},
+	{"mk", "kn", "mn", "k", SIZES(129, 130, 17), DT_F32, DT_F32, OLD, 1, 128, 1, SPLIT},
+	{"mk", "nk", "mn", "k", SIZES(1, 127, 9), DT_F32, DT_F32, PLAIN, 1, 128, 1, 0},
+	{"km", "kn", "mn", "k", SIZES(131, 1, 8), DT_F32, DT_F32, PLAIN, 1, 128, 1, 0},
+	{"km", "nk", "mn", "k", SIZES(5, 3, 10), DT_F32, DT_F32, PLAIN, 1, 128, 1, 0},
 	/* batches, several rows' and contracted indices, ranges that do not begin at 0 */
-	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 9, SIZE('k') = 12}, DT_F32, DT_F32, PLAIN, 1, 128, 4, true},
-	{"bmk", "jkn", "bmnj", "jk", {SIZE('b') = 3, SIZE('m') = 7, SIZE('n') = 9, SIZE('k') = 6, SIZE('j') = 3}, DT_F32, DT_F32, PLAIN, 1, 128, 1, false},
-	{"amk", "nk", "amn", "k", {SIZE('a') = 3, SIZE('m') = 47, SIZE('n') = 66, SIZE('k') = 16}, DT_F32, DT_F32, PLAIN, 1, 128, 4, true},
-	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 12, SIZE('k') = 4, SIZE('j') = 5}, DT_F32, DT_F32, PLAIN, 1, 128, 4, false},
-	{"mk", "nk", "mn", "k", SIZES(20, 24, 25), DT_F32, DT_F32, RANGE, 1, 128, 1, false},
-	{"mk", "kn", "mn", "k", SIZES(20, 24, 25), DT_F32, DT_F32, RANGE, 1, 128, 4, false},
+	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 9, SIZE('k') = 12}, DT_F32, DT_F32, PLAIN, 1, 128, 4, SPLIT},
+	{"bmk", "jkn", "bmnj", "jk", {SIZE('b') = 3, SIZE('m') = 7, SIZE('n') = 9, SIZE('k') = 6, SIZE('j') = 3}, DT_F32, DT_F32, PLAIN, 1, 128, 1, 0},
+	{"amk", "nk", "amn", "k", {SIZE('a') = 3, SIZE('m') = 47, SIZE('n') = 66, SIZE('k') = 16}, DT_F32, DT_F32, PLAIN, 1, 128, 4, SPLIT},
+	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 12, SIZE('k') = 4, SIZE('j') = 5}, DT_F32, DT_F32, PLAIN, 1, 128, 4, 0},
+	{"mk", "nk", "mn", "k", SIZES(20, 24, 25), DT_F32, DT_F32, RANGE, 1, 128, 1, 0},
+	{"mk", "kn", "mn", "k", SIZES(20, 24, 25), DT_F32, DT_F32, RANGE, 1, 128, 4, 0},
 	/* factors that are more than elements, and other types */
-	{"mk", "nk", "mn", "k", SIZES(20, 24, 28), DT_F32, DT_F32, SCALED, 1, 128, 4, false},
-	{"km", "kn", "mn", "k", SIZES(20, 24, 27), DT_F32, DT_F32, SCALED, 1, 128, 4, false},
-	{"mk", "nk", "mn", "k", SIZES(20, 24, 27), DT_F32, DT_F32, LAZY, 1, 128, 1, false},
-	{"mk", "kn", "mn", "k", SIZES(40, 44, 20), DT_BF16, DT_BF16, EPILOGUE, 1, 128, 4, false},
-	{"km", "nk", "mn", "k", SIZES(32, 20, 12), DT_F16, DT_F32, PLAIN, 1, 128, 4, false},
-	{"mk", "kn", "mn", "k", SIZES(33, 17, 11), DT_I8, DT_I32, PLAIN, 1, 128, 1, false},
-	{"mk", "kn", "mn", "k", SIZES(33, 20, 12), DT_I32, DT_I32, LAZY, 1, 128, 1, false},
-	{"mk", "kn", "mn", "k", SIZES(65, 17, 11), DT_F64, DT_F64, EPILOGUE, 1, 64, 1, true},
-	{"mk", "nk", "mn", "k", SIZES(66, 64, 12), DT_I64, DT_I64, PLAIN, 1, 64, 1, false},
+	{"mk", "nk", "mn", "k", SIZES(20, 24, 28), DT_F32, DT_F32, SCALED, 1, 128, 4, 0},
+	{"km", "kn", "mn", "k", SIZES(20, 24, 27), DT_F32, DT_F32, SCALED, 1, 128, 4, 0},
+	{"mk", "nk", "mn", "k", SIZES(20, 24, 27), DT_F32, DT_F32, LAZY, 1, 128, 1, 0},
+	{"mk", "kn", "mn", "k", SIZES(40, 44, 20), DT_BF16, DT_BF16, EPILOGUE, 1, 128, 4, 0},
+	{"km", "nk", "mn", "k", SIZES(32, 20, 12), DT_F16, DT_F32, PLAIN, 1, 128, 4, 0},
+	{"mk", "kn", "mn", "k", SIZES(33, 17, 11), DT_I8, DT_I32, PLAIN, 1, 128, 1, 0},
+	{"mk", "kn", "mn", "k", SIZES(33, 20, 12), DT_I32, DT_I32, LAZY, 1, 128, 1, 0},
+	{"mk", "kn", "mn", "k", SIZES(65, 17, 11), DT_F64, DT_F64, EPILOGUE, 1, 64, 1, SPLIT},
+	{"mk", "nk", "mn", "k", SIZES(66, 64, 12), DT_I64, DT_I64, PLAIN, 1, 64, 1, 0},
+	/* terms that may be absent: factors are read one by one */
+	{"mk", "kn", "mn", "k", SIZES(20, 24, 28), DT_F32, DT_F32, PLAIN, 1, 128, 1, SPLIT | ABSENT},
+	{"km", "nk", "mn", "k", SIZES(70, 40, 80), DT_F32, DT_F32, EPILOGUE, 0, 64, 1, ABSENT},
+	{"mk", "nk", "mn", "k", SIZES(20, 24, 27), DT_F32, DT_F32, SCALED, 1, 128, 1, ABSENT},
+	{"mjk", "njk", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 12, SIZE('k') = 4, SIZE('j') = 17}, DT_BF16, DT_BF16, PLAIN, 1, 128, 1, ABSENT},
+	{"bmk", "bkn", "bmn", "k", {SIZE('b') = 2, SIZE('m') = 33, SIZE('n') = 9, SIZE('k') = 20}, DT_F32, DT_F32, OLD, 1, 128, 1, SPLIT | ABSENT},
+	{"mk", "kn", "mn", "k", SIZES(33, 17, 21), DT_I32, DT_I32, LAZY, 1, 128, 1, ABSENT},
+	{"mk", "kn", "mn", "k", SIZES(65, 17, 23), DT_F64, DT_F64, PLAIN, 1, 64, 1, ABSENT},
 };
 
 static const FpMode modes[] = {FP_STRICT, FP_RELAXED, FP_FAST};
@@ -127,7 +150,7 @@ static void
 run_product(unsigned n, FpMode mode)
 {
 	now = &products[n];
-	CaseRun r = case_try_tiles(build_product, mode, now->least, now->split);
+	CaseRun r = case_try_tiles(build_product, mode, now->least, now->how & SPLIT);
 	if (r.tile != now->tile || r.group != now->group)
 		fail_msg("product %u is taken by tiles of %u rows and groups of %u: %s", n, r.tile, r.group, r.remarks);
 }
@@ -156,7 +179,9 @@ random_product(uint64_t *rng)
 	static const Form forms[] = {PLAIN, PLAIN, EPILOGUE, OLD, RANGE, SCALED, LAZY};
 	unsigned way = case_below(rng, sizeof ways / sizeof *ways), type = case_below(rng, sizeof types / sizeof *types);
 	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = types[type][0],
-	             .to = types[type][1], .form = forms[case_below(rng, sizeof forms / sizeof *forms)], .least = 1, .split = case_below(rng, 2)};
+	             .to = types[type][1], .form = forms[case_below(rng, sizeof forms / sizeof *forms)], .least = 1, .how = case_below(rng, 2)};
+	if (case_below(rng, 3) == 0)
+		p.how |= ABSENT;
 	uint32_t multiple = case_below(rng, 2) ? 4 : 1, most = case_below(rng, 4) ? 40 : 160;
 	p.size['m' - 'a'] = (1 + case_below(rng, most / multiple)) * multiple;
 	p.size['n' - 'a'] = (1 + case_below(rng, 40 / multiple)) * multiple;
@@ -176,7 +201,7 @@ random_products_are_right(void **state)
 	for (unsigned n = 0; n < COUNT; n++) {
 		Product p = random_product(&rng);
 		now = &p;
-		CaseRun r = case_try_tiles(build_product, modes[n % 3], now->least, now->split);
+		CaseRun r = case_try_tiles(build_product, modes[n % 3], now->least, now->how & SPLIT);
 		tiled += r.tile > 0;
 	}
 	assert_int_equal(tiled, COUNT);
@@ -187,9 +212,9 @@ static void
 kernels_agree(void **state)
 {
 	static const Product same[] = {
-		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 1, 128, 4, false},
-		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 0, 64, 1, false},
-		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 1000, 0, 0, false},
+		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 1, 128, 4, 0},
+		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 0, 64, 1, 0},
+		{"mk", "nk", "mn", "k", SIZES(66, 72, 44), DT_F32, DT_F32, PLAIN, 1000, 0, 0, 0},
 	};
 	const void *first = NULL;
 	(void)state;
@@ -203,7 +228,7 @@ kernels_agree(void **state)
 	}
 }
 
-/* A sum of -0 alone is -0: terms beyond the last one add nothing. */
+/* A sum of -0 alone is -0: terms beyond the last one, and absent ones, add nothing. */
 static float zeros[5 * 9], ones[9 * 6];
 
 static void
@@ -217,17 +242,20 @@ build_zeros(Case *c)
 static void
 zeros_keep_their_sign(void **state)
 {
-	static const Product negative = {"mk", "kn", "mn", "k", SIZES(5, 6, 9), DT_F32, DT_F32, QUOTIENT, 1, 128, 1, false};
+	static const Product negative[] = {{"mk", "kn", "mn", "k", SIZES(5, 6, 9), DT_F32, DT_F32, QUOTIENT, 1, 128, 1, 0},
+	                                   {"mk", "kn", "mn", "k", SIZES(5, 6, 9), DT_F32, DT_F32, QUOTIENT, 1, 128, 1, ABSENT}};
 	(void)state;
 	for (unsigned n = 0; n < sizeof zeros / sizeof *zeros; n++)
 		zeros[n] = -0.0f;
 	for (unsigned n = 0; n < sizeof ones / sizeof *ones; n++)
 		ones[n] = 1;
-	now = &negative;
-	CaseRun r = case_try_tiles(build_zeros, FP_STRICT, now->least, false);
-	assert_int_equal(r.tile, 128);
-	for (unsigned n = 0; n < 5 * 6; n++)
-		assert_true(((const float *)r.first_result)[n] == -INFINITY);
+	for (unsigned k = 0; k < 2; k++) {
+		now = &negative[k];
+		CaseRun r = case_try_tiles(build_zeros, FP_STRICT, now->least, false);
+		assert_int_equal(r.tile, 128);
+		for (unsigned n = 0; n < 5 * 6; n++)
+			assert_true(((const float *)r.first_result)[n] == -INFINITY);
+	}
 }
 
 int

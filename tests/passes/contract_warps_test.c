@@ -24,8 +24,11 @@ typedef struct {
 	DType in, to;
 	Form form;
 	unsigned least, tile, side; /* PassOptions.least_tile; rows of the tile that takes it, and elements that a lane finishes at once */
-	bool split;
+	unsigned how; /* SPLIT, ABSENT */
 } Product;
+
+/* Tasks go to several blocks; some terms are absent, of either factor, and some of b's elements infinite. */
+enum { SPLIT = 1, ABSENT = 2 };
 
 static const Product *now;
 static Letters by;
@@ -68,7 +71,7 @@ static ExprId
 row_factor(Case *c)
 {
 	TensorId a = operand(c, now->a, "a", now->in);
-	ExprId x = now->form == BACKWARDS ? backwards(c, a) : letters_element(c, &by, a, now->a);
+	ExprId x = now->form == BACKWARDS ? backwards(c, a) : now->how & ABSENT ? letters_moved(c, &by, a, now->a, 'm') : letters_element(c, &by, a, now->a);
 	if (now->form == COMPUTED)
 		return expr_cast(c->g, DT_F32, expr_cast(c->g, now->in, BIN(MUL, x, BIN(ADD, x, expr_float(c->g, DT_F32, 1)))));
 	if (now->form == LAZY) {
@@ -88,15 +91,31 @@ reduce(Case *c, Node *n)
 	}
 }
 
+/* Asks for some terms of each factor, as far as what lies side by side in memory goes together. */
+static void
+leave_some_out(Case *c, Node *n, TensorId b)
+{
+	ExprId column = BIN(ADD, letters_index(c, &by, 'n'), letters_index(c, &by, now->terms[0]));
+	n->guard = letters_inside(c, &by, 'm');
+	if (now->b[strlen(now->b) - 1] != 'n')
+		n->guard = BIN(AND, n->guard, BIN(NE, BIN(IMOD, column, case_int(c, 3)), case_int(c, 0)));
+	if (now->form != WHOLE)
+		case_given(c, b, letters_infinite(c, &by, now->b, now->in));
+}
+
 static void
 build_product(Case *c)
 {
 	by = (Letters){.out = now->out, .terms = now->terms, .size = now->size};
-	ExprId e[TG_MAX_RANK], row = row_factor(c), column = letters_element(c, &by, operand(c, now->b, "b", now->in), now->b);
+	ExprId e[TG_MAX_RANK], row = row_factor(c);
+	TensorId b = operand(c, now->b, "b", now->in);
+	ExprId column = letters_element(c, &by, b, now->b);
 	unsigned rank = letters_extents(c, &by, now->out, e);
 	TensorId old = 0;
 	Node n = case_node(rank, BIN(MUL, row, column));
 	reduce(c, &n);
+	if (now->how & ABSENT)
+		leave_some_out(c, &n, b);
 	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
 	if (now->form == OLD) {
 		old = case_input(c, TENSOR_INOUT, "old", now->to, rank, e);
@@ -113,65 +132,72 @@ build_product(Case *c)
 
 static const Product products[] = {
 	/* what a launch takes: small tiles, as there are few */
-	{"mk", "kn", "mn", "k", SIZES(64, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 64, 4, false},
-	{"mk", "nk", "mn", "k", SIZES(70, 33, 96), DT_BF16, DT_BF16, EPILOGUE, 0, 64, 1, true},
-	{"km", "kn", "mn", "k", SIZES(16, 16, 64), DT_F16, DT_F32, PLAIN, 0, 64, 4, false},
-	{"mk", "nk", "mn", "k", SIZES(15, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
-	{"mk", "nk", "mn", "k", SIZES(64, 64, 56), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 64, 4, 0},
+	{"mk", "nk", "mn", "k", SIZES(70, 33, 96), DT_BF16, DT_BF16, EPILOGUE, 0, 64, 1, SPLIT},
+	{"km", "kn", "mn", "k", SIZES(16, 16, 64), DT_F16, DT_F32, PLAIN, 0, 64, 4, 0},
+	{"mk", "nk", "mn", "k", SIZES(15, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 56), DT_BF16, DT_F32, PLAIN, 0, 0, 0, 0},
 	/* rows of factors that do not end at multiples of 16 bytes */
-	{"mk", "nk", "mn", "k", SIZES(64, 64, 68), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
-	{"mk", "kn", "mn", "k", SIZES(64, 68, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
-	{"km", "nk", "mn", "k", SIZES(62, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
-	{"mk", "nk", "mn", "k", SIZES(64, 64, 64), DT_BF16, DT_F32, UNEVEN, 0, 0, 0, false},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 68), DT_BF16, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"mk", "kn", "mn", "k", SIZES(64, 68, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"km", "nk", "mn", "k", SIZES(62, 64, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 64), DT_BF16, DT_F32, UNEVEN, 0, 0, 0, 0},
 	/* each way to lie, of whole numbers */
-	{"mk", "kn", "mn", "k", SIZES(132, 136, 40), DT_BF16, DT_F32, WHOLE, 1, 64, 4, true},
-	{"mk", "nk", "mn", "k", SIZES(127, 129, 104), DT_F16, DT_F32, WHOLE, 1, 64, 1, false},
-	{"km", "kn", "mn", "k", SIZES(128, 8, 13), DT_BF16, DT_BF16, WHOLE, 1, 64, 4, false},
-	{"km", "nk", "mn", "k", SIZES(104, 7, 8), DT_BF16, DT_F32, WHOLE, 1, 64, 1, false},
+	{"mk", "kn", "mn", "k", SIZES(132, 136, 40), DT_BF16, DT_F32, WHOLE, 1, 64, 4, SPLIT},
+	{"mk", "nk", "mn", "k", SIZES(127, 129, 104), DT_F16, DT_F32, WHOLE, 1, 64, 1, 0},
+	{"km", "kn", "mn", "k", SIZES(128, 8, 13), DT_BF16, DT_BF16, WHOLE, 1, 64, 4, 0},
+	{"km", "nk", "mn", "k", SIZES(104, 7, 8), DT_BF16, DT_F32, WHOLE, 1, 64, 1, 0},
 	/* and of others */
-	{"mk", "kn", "mn", "k", SIZES(1, 8, 200), DT_BF16, DT_F32, EPILOGUE, 1, 64, 4, false},
-	{"km", "kn", "mn", "k", SIZES(72, 72, 33), DT_BF16, DT_F16, OLD, 1, 64, 4, true},
-	{"mk", "nk", "mn", "k", SIZES(65, 66, 72), DT_F16, DT_F16, OLD, 1, 64, 1, false},
+	{"mk", "kn", "mn", "k", SIZES(1, 8, 200), DT_BF16, DT_F32, EPILOGUE, 1, 64, 4, 0},
+	{"km", "kn", "mn", "k", SIZES(72, 72, 33), DT_BF16, DT_F16, OLD, 1, 64, 4, SPLIT},
+	{"mk", "nk", "mn", "k", SIZES(65, 66, 72), DT_F16, DT_F16, OLD, 1, 64, 1, 0},
 	/* batches, several rows' and contracted indices, ranges that do not begin at 0 */
-	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 12, SIZE('k') = 40}, DT_BF16, DT_F32, PLAIN, 1, 64, 4, true},
-	{"bmk", "nk", "bmn", "k", {SIZE('b') = 3, SIZE('m') = 47, SIZE('n') = 68, SIZE('k') = 64}, DT_BF16, DT_BF16, EPILOGUE, 0, 64, 4, true},
-	{"mk", "bkn", "bmn", "k", {SIZE('b') = 2, SIZE('m') = 20, SIZE('n') = 24, SIZE('k') = 72}, DT_BF16, DT_F32, PLAIN, 0, 64, 4, false},
-	{"bmk", "jkn", "bmjn", "k", {SIZE('b') = 3, SIZE('m') = 7, SIZE('n') = 16, SIZE('k') = 8, SIZE('j') = 3}, DT_BF16, DT_F32, PLAIN, 1, 64, 4, false},
-	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 16, SIZE('j') = 5}, DT_F16, DT_F32, WHOLE, 0, 64, 4, false},
-	{"jmk", "nkj", "nm", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 16, SIZE('j') = 8}, DT_F16, DT_F32, PLAIN, 0, 0, 0, false},
-	{"kma", "kn", "amn", "k", {SIZE('a') = 8, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 37}, DT_BF16, DT_F32, PLAIN, 0, 0, 0, false},
-	{"kma", "kn", "man", "k", {SIZE('a') = 8, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 71}, DT_BF16, DT_F32, WHOLE, 0, 64, 4, true},
-	{"mk", "nk", "mn", "k", SIZES(40, 48, 72), DT_BF16, DT_F32, RANGE, 0, 64, 4, false},
-	{"mk", "kn", "mn", "k", SIZES(40, 48, 72), DT_BF16, DT_F32, SHORT, 0, 64, 4, false},
-	{"km", "kn", "mn", "k", SIZES(40, 48, 79), DT_BF16, DT_F32, UNEVEN, 0, 64, 4, false},
+	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 12, SIZE('k') = 40}, DT_BF16, DT_F32, PLAIN, 1, 64, 4, SPLIT},
+	{"bmk", "nk", "bmn", "k", {SIZE('b') = 3, SIZE('m') = 47, SIZE('n') = 68, SIZE('k') = 64}, DT_BF16, DT_BF16, EPILOGUE, 0, 64, 4, SPLIT},
+	{"mk", "bkn", "bmn", "k", {SIZE('b') = 2, SIZE('m') = 20, SIZE('n') = 24, SIZE('k') = 72}, DT_BF16, DT_F32, PLAIN, 0, 64, 4, 0},
+	{"bmk", "jkn", "bmjn", "k", {SIZE('b') = 3, SIZE('m') = 7, SIZE('n') = 16, SIZE('k') = 8, SIZE('j') = 3}, DT_BF16, DT_F32, PLAIN, 1, 64, 4, 0},
+	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 16, SIZE('j') = 5}, DT_F16, DT_F32, WHOLE, 0, 64, 4, 0},
+	{"jmk", "nkj", "nm", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 16, SIZE('j') = 8}, DT_F16, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"kma", "kn", "amn", "k", {SIZE('a') = 8, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 37}, DT_BF16, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"kma", "kn", "man", "k", {SIZE('a') = 8, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 71}, DT_BF16, DT_F32, WHOLE, 0, 64, 4, SPLIT},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 72), DT_BF16, DT_F32, RANGE, 0, 64, 4, 0},
+	{"mk", "kn", "mn", "k", SIZES(40, 48, 72), DT_BF16, DT_F32, SHORT, 0, 64, 4, 0},
+	{"km", "kn", "mn", "k", SIZES(40, 48, 79), DT_BF16, DT_F32, UNEVEN, 0, 64, 4, 0},
 	/* factors that are more than elements */
-	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_BF16, DT_F32, BACKWARDS, 0, 64, 4, false},
-	{"amk", "nk", "amn", "k", {SIZE('a') = 2, SIZE('m') = 21, SIZE('n') = 32, SIZE('k') = 64}, DT_BF16, DT_F32, LAZY, 0, 0, 0, false},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_BF16, DT_F32, BACKWARDS, 0, 64, 4, 0},
+	{"amk", "nk", "amn", "k", {SIZE('a') = 2, SIZE('m') = 21, SIZE('n') = 32, SIZE('k') = 64}, DT_BF16, DT_F32, LAZY, 0, 0, 0, 0},
 	/* of f32, which fast mode rounds: each way to lie, of whole numbers and others; rows that do not end at multiples of 16 bytes; few
 	 * terms; batches, several indices, other ranges */
-	{"mk", "kn", "mn", "k", SIZES(64, 64, 64), DT_F32, DT_F32, PLAIN, 0, 64, 4, false},
-	{"mk", "nk", "mn", "k", SIZES(70, 33, 36), DT_F32, DT_BF16, EPILOGUE, 0, 64, 1, true},
-	{"km", "kn", "mn", "k", SIZES(16, 20, 33), DT_F32, DT_F32, OLD, 0, 64, 4, false},
-	{"km", "nk", "mn", "k", SIZES(36, 17, 44), DT_F32, DT_F32, PLAIN, 0, 64, 1, true},
-	{"mk", "kn", "mn", "k", SIZES(132, 136, 40), DT_F32, DT_F32, WHOLE, 1, 64, 4, true},
-	{"mk", "nk", "mn", "k", SIZES(127, 129, 76), DT_F32, DT_F32, WHOLE, 1, 64, 1, false},
-	{"km", "kn", "mn", "k", SIZES(128, 8, 13), DT_F32, DT_F32, WHOLE, 1, 64, 4, false},
-	{"km", "nk", "mn", "k", SIZES(104, 7, 8), DT_F32, DT_F32, WHOLE, 1, 64, 1, false},
-	{"mk", "nk", "mn", "k", SIZES(64, 64, 66), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
-	{"mk", "kn", "mn", "k", SIZES(64, 66, 64), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
-	{"mk", "nk", "mn", "k", SIZES(64, 64, 28), DT_F32, DT_F32, PLAIN, 0, 0, 0, false},
-	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 12, SIZE('k') = 36}, DT_F32, DT_F32, PLAIN, 1, 64, 4, true},
-	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 12, SIZE('j') = 5}, DT_F32, DT_F32, WHOLE, 0, 64, 4, false},
-	{"kma", "kn", "man", "k", {SIZE('a') = 4, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 71}, DT_F32, DT_F32, WHOLE, 0, 64, 4, true},
-	{"mk", "nk", "mn", "k", SIZES(40, 48, 72), DT_F32, DT_F32, RANGE, 0, 64, 4, false},
-	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_F32, DT_F32, BACKWARDS, 0, 64, 4, false},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 64), DT_F32, DT_F32, PLAIN, 0, 64, 4, 0},
+	{"mk", "nk", "mn", "k", SIZES(70, 33, 36), DT_F32, DT_BF16, EPILOGUE, 0, 64, 1, SPLIT},
+	{"km", "kn", "mn", "k", SIZES(16, 20, 33), DT_F32, DT_F32, OLD, 0, 64, 4, 0},
+	{"km", "nk", "mn", "k", SIZES(36, 17, 44), DT_F32, DT_F32, PLAIN, 0, 64, 1, SPLIT},
+	{"mk", "kn", "mn", "k", SIZES(132, 136, 40), DT_F32, DT_F32, WHOLE, 1, 64, 4, SPLIT},
+	{"mk", "nk", "mn", "k", SIZES(127, 129, 76), DT_F32, DT_F32, WHOLE, 1, 64, 1, 0},
+	{"km", "kn", "mn", "k", SIZES(128, 8, 13), DT_F32, DT_F32, WHOLE, 1, 64, 4, 0},
+	{"km", "nk", "mn", "k", SIZES(104, 7, 8), DT_F32, DT_F32, WHOLE, 1, 64, 1, 0},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 66), DT_F32, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"mk", "kn", "mn", "k", SIZES(64, 66, 64), DT_F32, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"mk", "nk", "mn", "k", SIZES(64, 64, 28), DT_F32, DT_F32, PLAIN, 0, 0, 0, 0},
+	{"bmk", "nbk", "mbn", "k", {SIZE('b') = 3, SIZE('m') = 5, SIZE('n') = 12, SIZE('k') = 36}, DT_F32, DT_F32, PLAIN, 1, 64, 4, SPLIT},
+	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 12, SIZE('j') = 5}, DT_F32, DT_F32, WHOLE, 0, 64, 4, 0},
+	{"kma", "kn", "man", "k", {SIZE('a') = 4, SIZE('m') = 11, SIZE('n') = 40, SIZE('k') = 71}, DT_F32, DT_F32, WHOLE, 0, 64, 4, SPLIT},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 72), DT_F32, DT_F32, RANGE, 0, 64, 4, 0},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_F32, DT_F32, BACKWARDS, 0, 64, 4, 0},
+	/* terms that may be absent; where they are within a chunk, other kernels take them */
+	{"mjk", "njk", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 16, SIZE('j') = 19}, DT_BF16, DT_F32, PLAIN, 0, 64, 4, ABSENT},
+	{"mjk", "jkn", "mn", "jk", {SIZE('m') = 70, SIZE('n') = 24, SIZE('k') = 8, SIZE('j') = 60}, DT_F16, DT_F16, EPILOGUE, 0, 64, 4, SPLIT | ABSENT},
+	{"jkma", "njk", "man", "jk", {SIZE('a') = 8, SIZE('m') = 11, SIZE('n') = 33, SIZE('k') = 8, SIZE('j') = 9}, DT_BF16, DT_BF16, OLD, 0, 64, 1, ABSENT},
+	{"bmjk", "njk", "bmn", "jk", {SIZE('b') = 2, SIZE('m') = 33, SIZE('n') = 16, SIZE('k') = 12, SIZE('j') = 33}, DT_F32, DT_F32, PLAIN, 0, 64, 4, SPLIT | ABSENT},
+	{"mjk", "njk", "mn", "jk", {SIZE('m') = 20, SIZE('n') = 16, SIZE('k') = 16, SIZE('j') = 19}, DT_BF16, DT_F32, WHOLE, 0, 64, 4, ABSENT},
+	{"mk", "nk", "mn", "k", SIZES(40, 48, 64), DT_BF16, DT_F32, PLAIN, 0, 0, 0, ABSENT},
 };
 
 static void
 run_product(const Product *p, FpMode mode, unsigned tile)
 {
 	now = p;
-	CaseRun r = case_try_warps(build_product, p->in == DT_F32 ? FP_FAST : mode, now->least, now->split, tile);
+	CaseRun r = case_try_warps(build_product, p->in == DT_F32 ? FP_FAST : mode, now->least, now->how & SPLIT, tile);
 	if (r.warps != (now->tile > 0) || (r.warps && !tile && (r.tile != now->tile || r.group != now->side)))
 		fail_msg("%s by %s, %lld terms, is taken by %s of %u rows and groups of %u: %s", p->a, p->b, (long long)p->size['k' - 'a'],
 		         r.warps ? "warps" : "others", r.tile, r.group, r.remarks);
@@ -190,14 +216,16 @@ static void
 many_tiles_are_right(void **state)
 {
 	static const Product ways[] = {
-		{"mk", "kn", "mn", "k", SIZES(140, 136, 72), DT_BF16, DT_F32, WHOLE, 1, 1, 4, false},
-		{"mk", "nk", "mn", "k", SIZES(129, 132, 40), DT_BF16, DT_BF16, EPILOGUE, 1, 1, 4, true},
-		{"km", "kn", "mn", "k", SIZES(136, 144, 50), DT_F16, DT_F32, OLD, 1, 1, 4, false},
-		{"km", "nk", "mn", "k", SIZES(144, 140, 104), DT_BF16, DT_F32, WHOLE, 1, 1, 4, true},
-		{"mk", "kn", "mn", "k", SIZES(140, 136, 36), DT_F32, DT_F32, WHOLE, 1, 1, 4, true},
-		{"mk", "nk", "mn", "k", SIZES(129, 132, 20), DT_F32, DT_BF16, EPILOGUE, 1, 1, 4, true},
-		{"km", "kn", "mn", "k", SIZES(136, 144, 25), DT_F32, DT_F32, OLD, 1, 1, 4, false},
-		{"km", "nk", "mn", "k", SIZES(144, 140, 52), DT_F32, DT_F32, WHOLE, 1, 1, 4, true},
+		{"mk", "kn", "mn", "k", SIZES(140, 136, 72), DT_BF16, DT_F32, WHOLE, 1, 1, 4, 0},
+		{"mk", "nk", "mn", "k", SIZES(129, 132, 40), DT_BF16, DT_BF16, EPILOGUE, 1, 1, 4, SPLIT},
+		{"km", "kn", "mn", "k", SIZES(136, 144, 50), DT_F16, DT_F32, OLD, 1, 1, 4, 0},
+		{"km", "nk", "mn", "k", SIZES(144, 140, 104), DT_BF16, DT_F32, WHOLE, 1, 1, 4, SPLIT},
+		{"mk", "kn", "mn", "k", SIZES(140, 136, 36), DT_F32, DT_F32, WHOLE, 1, 1, 4, SPLIT},
+		{"mk", "nk", "mn", "k", SIZES(129, 132, 20), DT_F32, DT_BF16, EPILOGUE, 1, 1, 4, SPLIT},
+		{"km", "kn", "mn", "k", SIZES(136, 144, 25), DT_F32, DT_F32, OLD, 1, 1, 4, 0},
+		{"km", "nk", "mn", "k", SIZES(144, 140, 52), DT_F32, DT_F32, WHOLE, 1, 1, 4, SPLIT},
+		{"mjk", "njk", "mn", "jk", {SIZE('m') = 129, SIZE('n') = 132, SIZE('k') = 8, SIZE('j') = 9}, DT_BF16, DT_BF16, PLAIN, 1, 1, 4, ABSENT},
+		{"mjk", "jkn", "mn", "jk", {SIZE('m') = 140, SIZE('n') = 136, SIZE('k') = 8, SIZE('j') = 9}, DT_F16, DT_F32, OLD, 1, 1, 4, SPLIT | ABSENT},
 	};
 	(void)state;
 	for (unsigned tile = 1; tile <= contract_warps_tiles(); tile++)
@@ -209,7 +237,7 @@ many_tiles_are_right(void **state)
 static void
 computed_factors_are_stored(void **state)
 {
-	static const Product computed = {"amk", "nk", "amn", "k", {SIZE('a') = 2, SIZE('m') = 21, SIZE('n') = 32, SIZE('k') = 64}, DT_BF16, DT_F32, COMPUTED, 0, 64, 4, false};
+	static const Product computed = {"amk", "nk", "amn", "k", {SIZE('a') = 2, SIZE('m') = 21, SIZE('n') = 32, SIZE('k') = 64}, DT_BF16, DT_F32, COMPUTED, 0, 64, 4, 0};
 	(void)state;
 	now = &computed;
 	CaseRun r = case_try_warps(build_product, FP_RELAXED, 0, false, 0);
@@ -249,7 +277,7 @@ random_product(uint64_t *rng)
 	static const Form forms[] = {PLAIN, WHOLE, EPILOGUE, OLD, BACKWARDS};
 	unsigned way = case_below(rng, sizeof ways / sizeof *ways), type = case_below(rng, sizeof to / sizeof *to);
 	Product p = {.a = ways[way].a, .b = ways[way].b, .out = ways[way].out, .terms = ways[way].terms, .in = in[case_below(rng, sizeof in / sizeof *in)],
-	             .to = to[type], .form = forms[case_below(rng, sizeof forms / sizeof *forms)], .least = 1, .tile = 1, .split = case_below(rng, 2)};
+	             .to = to[type], .form = forms[case_below(rng, sizeof forms / sizeof *forms)], .least = 1, .tile = 1, .how = case_below(rng, 2)};
 	p.size['m' - 'a'] = (3 + case_below(rng, case_below(rng, 4) ? 10 : 18)) * 8;
 	p.size['n' - 'a'] = (3 + case_below(rng, 10)) * 8;
 	p.size['k' - 'a'] = (1 + case_below(rng, 16)) * 8;

@@ -392,6 +392,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->threads = got.threads;
 	out->columns = got.ran ? got.ran->plan.columns : 0;
 	out->cluster = got.ran ? got.ran->plan.cluster : 0;
+	out->nodes = c.g->node.n;
 	out->kernels = p->kernel.n;
 	out->members = p->kernel.at[0].plan.nnode;
 	out->remarks = text_get(&log);

@@ -43,7 +43,7 @@ ExprId gather_at(Case *c, AccessId id, TensorId t, unsigned n, ...);
 
 /* What was seen over all configurations of a case, for facts to be tested. */
 typedef struct {
-	uint32_t kernels;          /* of the last configuration */
+	uint32_t nodes, kernels;   /* of the last configuration */
 	uint32_t members;          /* nodes of its first kernel */
 	bool map, serial;          /* of its first kernel: a MAP kernel; one task at a time */
 	Template tmpl;             /* and its template */

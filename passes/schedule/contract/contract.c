@@ -12,7 +12,7 @@
  *
  * Axes of neither factor or of both are batch axes. The factor with the innermost of the others gives
  * the columns, along which the vectors run. Reduced ranges are the same for every element, and there
- * is no guard and no domain: an absent term must not become a product with 0. */
+ * is no guard and no domain: an absent term must not become a product with 0 (but absent.c). */
 #include "passes/schedule/contract/contract.h"
 
 #include <string.h>
@@ -81,12 +81,6 @@ ranges_are_fixed(const Graph *g, Arena *scratch, const Node *n)
 	return n->nred > 0;
 }
 
-static bool
-is_present(const Graph *g, const Node *n)
-{
-	return expr_is_true(g, n->guard) && expr_is_true(g, n->domain);
-}
-
 static RemarkId
 find_factors(const Graph *g, Arena *scratch, const bool *faulty, const Node *n, Factors *f)
 {
@@ -94,7 +88,7 @@ find_factors(const Graph *g, Arena *scratch, const bool *faulty, const Node *n, 
 	DType type = (DType)body->dtype;
 	if (type == DT_C64 || dtype_info[g->tensor.at[n->out].dtype].bits < 8 || g->tensor.at[n->out].dtype == DT_C64)
 		return REMARK_contract_type;
-	if (!is_present(g, n))
+	if (!expr_is_true(g, n->domain))
 		return REMARK_contract_absent;
 	if (!ranges_are_fixed(g, scratch, n))
 		return REMARK_contract_range;
@@ -114,13 +108,21 @@ find_factors(const Graph *g, Arena *scratch, const bool *faulty, const Node *n, 
 }
 
 bool
-contract_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, RemarkId *why)
+contract_all_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, RemarkId *why)
 {
-	const Node *n = tensor_node(g, t);
-	RemarkId no = find_factors(g, scratch, faulty, n, f);
+	RemarkId no = find_factors(g, scratch, faulty, tensor_node(g, t), f);
 	if (no)
 		*why = no;
 	return !no;
+}
+
+bool
+contract_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, RemarkId *why)
+{
+	bool present = expr_is_true(g, tensor_node(g, t)->guard);
+	if (!present)
+		*why = REMARK_contract_absent;
+	return present && contract_all_factors(g, scratch, faulty, t, f, why);
 }
 
 static bool

@@ -51,7 +51,10 @@ typedef struct {
 /* Leave to build, or why not; factors of the node. */
 bool contract_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, RemarkId *why);
 
-/* The same, for one axis each of rows, columns and terms, these from 0 on, summed in f32. */
+/* The same of a sum whose terms may be absent, and all of which the factors then have (absent.h). */
+bool contract_all_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, RemarkId *why);
+
+/* As contract_factors, for one axis each of rows, columns and terms, these from 0 on, summed in f32. */
 bool contract_is_plain(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f);
 /* The type of x in the factor f32(x), if it is one that matrix instructions multiply: 16 bits; else DT_NONE. */
 DType contract_narrow_type(const Graph *g, ExprId e);

@@ -23,7 +23,7 @@
 #include "passes/schedule/contract/roles_build.h"
 
 enum {
-	LEAST = 64    /* rows, columns and terms that are worth a tile */
+	LEAST = 16    /* rows and columns that are worth a tile: reading the other factor takes longer than multiplying what is not there */
 };
 
 /* --- whether --- */

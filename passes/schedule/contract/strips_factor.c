@@ -155,7 +155,7 @@ read_group(Strips *s, StripFactor *f, unsigned r, unsigned n, ValId from)
 			continue;
 		}
 		enter_element(s, f, row, from, term);
-		f->raw[r][at] = early_value(l, read->read);
+		f->raw[r][at] = early_value(l, read->read, true);
 	}
 }
 
@@ -174,7 +174,7 @@ strip_factor_element(Strips *s, StripFactor *f, unsigned row, unsigned term, Val
 	enter_element(s, f, row, from, term);
 	for (unsigned r = 0; r < f->reads.n; r++)
 		point_place(l, early_stand_in(l->g, &f->reads, r), f->raw[r][row * s->terms + term]);
-	ValId v = early_value(l, f->made);
+	ValId v = early_value(l, f->made, true);
 	if (!there || BUG(strip_tail_taken))
 		return v;
 	return tir_select(l->tir, there, v, tir_float(l->tir, f->dtype, 0));

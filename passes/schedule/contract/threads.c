@@ -33,11 +33,12 @@ enum {
 typedef struct {
 	uint16_t rows, columns, threads;
 	bool groups, large;
+	uint16_t absent; /* blocks that are resident where terms may be absent, which takes registers; 0: there are too few */
 } Shape;
 static const Shape shapes[CONTRACT_THREADS_PLANS] = {
-	{128, 128, 128, true, true},
-	{128, 64, 128, false, true},
-	{64, 64, 128, false, false},
+	{128, 128, 128, true, true, 0},
+	{128, 64, 128, false, true, 2},
+	{64, 64, 128, false, false, 2},
 };
 /* The terms after which the next panels of rows and of columns are staged. */
 static const unsigned stage_after[2] = {0, 3};
@@ -59,17 +60,17 @@ least_terms(const PassOptions *o)
 }
 
 static bool
-find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f)
+find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, Absent *a)
 {
-	RemarkId why;
-	return contract_is_sum_of_products(g, t) && contract_factors(g, scratch, faulty, t, f, &why);
+	return contract_is_sum_of_products(g, t) && absent_factors(g, scratch, faulty, t, f, a);
 }
 
 bool
 contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
 	Factors f;
-	if (!o->blocks || !find_product(g, scratch, faulty, t, &f))
+	Absent a;
+	if (!o->blocks || !find_product(g, scratch, faulty, t, &f, &a))
 		return false;
 	const Node *n = tensor_node(g, t);
 	uint32_t terms = ((UINT32_C(1) << n->nred) - 1) << n->npar;
@@ -82,20 +83,21 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
                       KernelPlan *p)
 {
 	Factors f;
+	Absent a;
 	Panel rows, columns;
 	unsigned count = 0;
-	if (!contract_threads_could(g, scratch, places->faulty, t, o) || !find_product(g, scratch, places->faulty, t, &f))
+	if (!contract_threads_could(g, scratch, places->faulty, t, o) || !find_product(g, scratch, places->faulty, t, &f, &a))
 		return 0;
 	const Node *node = tensor_node(g, t);
-	panel_find(g, scratch, node, &f, false, &rows);
-	panel_find(g, scratch, node, &f, true, &columns);
+	panel_find(g, scratch, node, &f, &a, false, &rows);
+	panel_find(g, scratch, node, &f, &a, true, &columns);
 	bool groups = !matrices && (rows.group > 1 || columns.group > 1), wide = dtype_info[reduction_type(g, node)].bits > 32;
 	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
-		if ((shapes[n].groups && !groups) || (shapes[n].large && wide))
+		if ((shapes[n].groups && !groups) || (shapes[n].large && wide) || (a.n && !shapes[n].absent))
 			continue;
 		unsigned group = rows.group > columns.group ? rows.group : columns.group;
 		p[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = QUAD, .unroll = 1, .threads = shapes[n].threads,
-		                          .group = (uint16_t)(shapes[n].groups ? group : 1), .tile_rows = shapes[n].rows,
+		                          .group = (uint16_t)(shapes[n].groups ? group : 1), .resident = a.n ? shapes[n].absent : 0, .tile_rows = shapes[n].rows,
 		                          .tile_columns = shapes[n].columns, .block_rows = shapes[n].rows,
 		                          .block_columns = shapes[n].columns, .block_terms = THREADS_TERMS, .block_tasks = 1,
 		                          .nnode = 1, .node = {t}};
@@ -297,7 +299,7 @@ declare_panels(Threads *x, const Factors *f)
 	bool real = dtype_is_float(x->fold.type);
 	for (unsigned n = 0; n < 2; n++) {
 		Panel *p = &x->panel[n];
-		panel_find(l->g, l->scratch, l->node, f, n, p);
+		panel_find(l->g, l->scratch, l->node, f, &x->absent, n, p);
 		p->own = n ? x->plan->tile_columns : x->plan->tile_rows;
 		p->first = n ? x->plan->tile_rows : 0;
 		p->indices = n ? &x->columns : &x->rows;
@@ -346,9 +348,10 @@ contract_threads_build(Graph *g, Arena *scratch, const Places *places, const Pas
 	k->form = TIR_SPREAD;
 	k->threads = kernel->plan.threads;
 	k->group = kernel->plan.group;
+	k->resident = kernel->plan.resident;
 	point_declare_node(l, t);
 	point_enter_node(l, t);
-	if (!find_product(g, scratch, places->faulty, t, &f))
+	if (!find_product(g, scratch, places->faulty, t, &f, &x->absent))
 		bug(g->arena, "%%%u is no contraction for threads", t);
 	x->fold = reduction_begin(l);
 	declare_panels(x, &f);

@@ -2,6 +2,7 @@
 #ifndef TEXO_PASSES_SCHEDULE_CONTRACT_THREADS_H
 #define TEXO_PASSES_SCHEDULE_CONTRACT_THREADS_H
 
+#include "passes/schedule/contract/absent.h"
 #include "passes/schedule/contract/contract.h"
 #include "passes/schedule/contract/indices.h"
 #include "passes/schedule/point/early_reads.h"
@@ -34,6 +35,7 @@ typedef struct {
 	bool along_terms;          /* memory, and groups, run along the terms, else along the own axes */
 	uint32_t axes;             /* those, as bits */
 	unsigned axis, group;      /* the innermost of them; elements side by side in a group */
+	bool absent;               /* some terms' factor is not to be asked for: reads see to it that there is what they read */
 	bool whole;                /* groups are read at once: all of their elements are there, or none */
 	unsigned own, first;       /* the tile's rows or columns; where they are in a row of shared memory */
 	const Indices *indices;    /* of its own axes */
@@ -48,6 +50,7 @@ typedef struct {
 	const KernelPlan *plan;
 	Reduction fold;
 	Indices batch, rows, columns, terms;
+	Absent absent;
 	Panel panel[2];            /* of the rows, of the columns */
 	ValId row_tiles, column_tiles;
 	ValId rest, end;           /* terms of the first panel, 1 .. THREADS_TERMS; the terms' number and a panel's */
@@ -85,7 +88,7 @@ void threads_barrier(Threads *x);
 
 /* --- panels (threads_panel.c) --- */
 /* The factor of the node's rows or columns, and what of it can be read early; groups as large as its reads allow. */
-void panel_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, bool columns, Panel *p);
+void panel_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, const Absent *a, bool columns, Panel *p);
 /* Groups of at most so many elements that are read at once; declares what stands for reads. */
 void panel_declare(Threads *x, Panel *p, unsigned group);
 /* The thread's groups in a tile that begins at this row or column. */

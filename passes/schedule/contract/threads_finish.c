@@ -85,16 +85,47 @@ finish_element(const Finish *f, ValId row, ValId column)
 	point_release(l, mark);
 }
 
-/* Each warp takes every so manieth row; its lanes are side by side in it. */
+/* Loops over rows of the thread's warp, which takes every so manieth, and makes the point that row; of the output. */
+static ValId
+open_rows(const Finish *f, ValId *i)
+{
+	Threads *x = f->x;
+	unsigned rows = x->plan->tile_rows / threads_rows(x->plan) * f->rows;
+	ValId row = tir_for(x->l.tir, threads_int(x, 0), threads_int(x, rows), threads_int(x, x->plan->threads / TIR_WARP), NULL, 0);
+	row = threads_op(x, OP_ADD, row, x->warp);
+	*i = threads_op(x, OP_ADD, x->row0, row_of(f, row));
+	return row;
+}
+
+/* Sums that absent terms have spoilt, by the lanes that finish them. */
+static void
+mend_rows(const Finish *f)
+{
+	Threads *x = f->x;
+	Point *l = &x->l;
+	TirKernel *k = l->tir;
+	ValId i, row = open_rows(f, &i), width = threads_int(x, x->plan->tile_columns);
+	ValId column = threads_op(x, OP_ADD, x->lane, tir_for(k, threads_int(x, 0), width, threads_int(x, TIR_WARP), NULL, 0));
+	uint32_t mark = point_mark(l);
+	tir_if(k, threads_op(x, OP_AND, threads_op(x, OP_LT, i, x->rows.all),
+	                     threads_op(x, OP_LT, threads_op(x, OP_ADD, x->column0, column), x->columns.all)));
+	indices_at(l, &x->rows, i);
+	indices_at(l, &x->columns, threads_op(x, OP_ADD, x->column0, column));
+	absent_mend(l, &x->absent, x->staged, (ValId[]){row, column});
+	point_release(l, mark);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}
+
+/* The lanes of a warp are side by side in a row. */
 static void
 finish_rows(const Finish *f, bool whole)
 {
 	Threads *x = f->x;
 	TirKernel *k = x->l.tir;
-	unsigned rows = x->plan->tile_rows / threads_rows(x->plan) * f->rows;
-	ValId row = tir_for(k, threads_int(x, 0), threads_int(x, rows), threads_int(x, x->plan->threads / TIR_WARP), NULL, 0);
-	row = threads_op(x, OP_ADD, row, x->warp);
-	ValId i = threads_op(x, OP_ADD, x->row0, row_of(f, row));
+	ValId i, row = open_rows(f, &i);
 	bool masked = !whole && !BUG(thread_tiles_unmasked);
 	if (masked)
 		tir_if(k, threads_op(x, OP_LT, i, x->rows.all));
@@ -128,6 +159,8 @@ threads_finish(Threads *x, const ValId *acc)
 	f.turn = tir_for(k, threads_int(x, 0), threads_int(x, threads_rows(x->plan) / f.rows), threads_int(x, 1), NULL, 0);
 	stage_any_rows(&f, acc);
 	threads_barrier(x);
+	if (x->absent.n)
+		mend_rows(&f);
 	tir_if(k, whole);
 	finish_rows(&f, true);
 	tir_else(k, NULL, 0);

@@ -4,6 +4,8 @@
  * before is multiplied; the rest is computed when that is done, from stand-ins for what was read. Groups of elements side by
  * side in memory are read at once where a launch has found them aligned.
  *
+ * What terms that may be absent have in a factor is read as far as there is such an element, one by one.
+ *
  * Rows and columns beyond the last one are that one again; nothing of them is stored. Terms beyond the last one are 0, one
  * factor +0 and the other -0: their product is -0, which leaves every sum as it is, to the bit. */
 #include "passes/schedule/contract/raster.h"
@@ -66,7 +68,7 @@ count_groups(const Graph *g, Arena *scratch, const Panel *p, unsigned term, uint
 }
 
 void
-panel_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, bool columns, Panel *p)
+panel_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, const Absent *a, bool columns, Panel *p)
 {
 	ExprId factor = columns ? f->column : f->row;
 	uint32_t own = columns ? f->column_axes : f->row_axes;
@@ -78,7 +80,8 @@ panel_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, bool
 	const Expr *lo = expr_get(g, n->axis[term].lo);
 	*p = by_terms ? along : across;
 	p->reads.stand_in = columns ? EARLY_READS : 0;
-	if (!p->group || (p->along_terms && (lo->op != OP_CONST || lo->imm.i != 0)))
+	p->absent = absent_is(a, columns);
+	if (!p->group || p->absent || (p->along_terms && (lo->op != OP_CONST || lo->imm.i != 0)))
 		p->group = 1;
 }
 
@@ -96,6 +99,7 @@ panel_declare(Threads *x, Panel *p, unsigned group)
 	if (p->ngroup == 0 || p->ngroup > THREADS_GROUPS || p->step == 0)
 		bug(l->g->arena, "a panel of %u by %u for %u threads", p->own, (unsigned)THREADS_TERMS, threads);
 	p->value = early_reads_replace(l->g, l->scratch, p->factor, &p->reads);
+	p->value = absent_value(l->g, &x->absent, p == &x->panel[1], p->value);
 	point_declare(l, p->value);
 }
 
@@ -168,7 +172,7 @@ read_group(Threads *x, const Panel *p, const EarlyRead *r, unsigned n, ValId ter
 		for (unsigned j = 0; j < values_of(p, r); j++) {
 			if (j)
 				enter_element(x, p, n, j, term, clamped);
-			raw[j] = early_value(l, r->read);
+			raw[j] = early_value(l, r->read, !p->absent);
 		}
 		return;
 	}
@@ -217,7 +221,7 @@ panel_stage(Threads *x, Panel *p, ValId slot, ValId term, bool clamped, const Va
 			ValId there = enter_element(x, p, n, j, term, clamped);
 			for (unsigned r = 0; r < p->reads.n; at += values_of(p, &p->reads.at[r]), r++)
 				point_place(l, early_stand_in(l->g, &p->reads, r), at[p->reads.at[r].how == EARLY_ONCE ? 0 : j]);
-			v[j] = early_value(l, p->value);
+			v[j] = early_value(l, p->value, true);
 			v[j] = there && !BUG(panel_tail_taken) ? tir_select(l->tir, there, v[j], p->fill) : v[j];
 		}
 		for (unsigned r = 0; r < p->reads.n; r++)

@@ -12,7 +12,10 @@
  *
  * The largest tile fills a multiprocessor's registers with one block. A launch takes the tile that is predicted to take
  * least; rows of factors that do not begin at multiples of 16 bytes, or end there, are another kernel's. Where kernels of
- * roles are asked before, what is left has too few rows, columns or terms for them, and gets the small tile.
+ * windows are asked before, what is left has too few rows, columns or terms for them, and gets the small tile. Kernels of
+ * roles leave nothing.
+ *
+ * A term may be absent (absent.c) where all of a chunk's are: zeros are copied.
  *
  * Terms beyond the last one are 0 in both factors. The order of the sums is the hardware's, in steps of 16 terms, which
  * the strict mode does not allow. Of its rounding holds what roles.c says where an instruction adds 16 products in one go
@@ -77,6 +80,7 @@ is_small(const Tile *t)
 
 typedef struct {
 	Factors f;
+	Absent absent;
 	WarpsSide side[2];
 } Product;
 
@@ -97,9 +101,8 @@ least_terms(const PassOptions *o, DType t)
 static bool
 find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, Product *p)
 {
-	RemarkId why;
 	if (!o->blocks || !o->warp_mma || g->fp == FP_STRICT || !contract_is_sum_of_products(g, t) ||
-	    !contract_factors(g, scratch, faulty, t, &p->f, &why))
+	    !absent_factors(g, scratch, faulty, t, &p->f, &p->absent))
 		return false;
 	const Node *n = tensor_node(g, t);
 	uint32_t terms = ((UINT32_C(1) << n->nred) - 1) << n->npar;
@@ -113,8 +116,9 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, con
 static bool
 find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, Product *p)
 {
-	return find_product(g, scratch, faulty, t, o, p) && warps_side_find(g, scratch, tensor_node(g, t), p->f.row, p->f.row_axes, &p->side[0]) &&
-	       warps_side_find(g, scratch, tensor_node(g, t), p->f.column, p->f.column_axes, &p->side[1]);
+	const Node *n = tensor_node(g, t);
+	return find_product(g, scratch, faulty, t, o, p) && warps_side_find(g, scratch, n, &p->f, &p->absent, false, &p->side[0]) &&
+	       warps_side_find(g, scratch, n, &p->f, &p->absent, true, &p->side[1]);
 }
 
 bool
@@ -128,14 +132,14 @@ bool
 contract_warps_would(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, ExprId *factor)
 {
 	Product *p = ARENA_NEW(scratch, Product);
-	if (!find_product(g, scratch, faulty, t, o, p))
+	if (!find_product(g, scratch, faulty, t, o, p) || p->absent.n)
 		return false;
 	const Node *n = tensor_node(g, t);
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++)
 		if (expr_get(g, n->axis[a].lo)->op != OP_CONST || expr_get(g, n->axis[a].lo)->imm.i != 0)
 			return false;
-	factor[0] = warps_side_find(g, scratch, n, p->f.row, p->f.row_axes, &p->side[0]) ? 0 : p->f.row;
-	factor[1] = warps_side_find(g, scratch, n, p->f.column, p->f.column_axes, &p->side[1]) ? 0 : p->f.column;
+	factor[0] = warps_side_find(g, scratch, n, &p->f, &p->absent, false, &p->side[0]) ? 0 : p->f.row;
+	factor[1] = warps_side_find(g, scratch, n, &p->f, &p->absent, true, &p->side[1]) ? 0 : p->f.column;
 	return true;
 }
 
@@ -146,7 +150,7 @@ inner_of(uint32_t axes)
 }
 
 unsigned
-contract_warps_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, bool roles,
+contract_warps_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, bool windows,
                     KernelPlan *plan)
 {
 	Product *p = ARENA_NEW(scratch, Product);
@@ -160,7 +164,7 @@ contract_warps_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 	unsigned count = 0;
 	for (unsigned n = 0; n < WARPS_MOST_PLANS; n++) {
 		const Tile *tile = &tiles[n];
-		if ((o->warps_tile && o->warps_tile != n + 1) || (tile->side > 1 && !side) || (roles && !is_small(tile)))
+		if ((o->warps_tile && o->warps_tile != n + 1) || (tile->side > 1 && !side) || (windows && !is_small(tile)))
 			continue;
 		plan[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .unroll = 1, .pairs = (uint8_t)(WARP_MMA_TERM_WORDS * p->side[0].word / 2), .threads = WARPS_THREADS,
 		                             .group = tile->side, .resident = tile->resident, .tile_rows = tile->rows,
@@ -357,8 +361,11 @@ bind_shared(Warps *x)
 static void
 bind_sides(Warps *x, const Product *p)
 {
+	x->absent = p->absent;
 	for (unsigned n = 0; n < 2; n++) {
 		x->side[n] = p->side[n];
+		x->side[n].there = absent_condition(x->l.g, &x->absent, n);
+		point_declare(&x->l, x->side[n].there);
 		x->side[n].own = n ? x->plan->tile_columns : x->plan->tile_rows;
 		x->side[n].first = n ? x->side[0].own * WARPS_TERMS : 0;
 		x->side[n].indices = n ? &x->columns : &x->rows;

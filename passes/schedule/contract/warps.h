@@ -3,6 +3,7 @@
 #ifndef TEXO_PASSES_SCHEDULE_CONTRACT_WARPS_H
 #define TEXO_PASSES_SCHEDULE_CONTRACT_WARPS_H
 
+#include "passes/schedule/contract/absent.h"
 #include "passes/schedule/contract/contract.h"
 #include "passes/schedule/contract/indices.h"
 #include "ir/warp_mma.h"
@@ -14,8 +15,8 @@ bool contract_warps_could(const Graph *g, Arena *scratch, const bool *faulty, Te
 bool contract_warps_would(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, ExprId *factor);
 enum { WARPS_MOST_PLANS = 5 };
 /* The plans of its kernels, and how many there are, in the order in which a launch asks for one that suits its sizes and
- * memory; another kernel has to take all others. roles: kernels of roles are asked before, and leave small sizes. */
-unsigned contract_warps_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, bool roles,
+ * memory; another kernel has to take all others. windows: kernels of windows are asked before, and leave small sizes. */
+unsigned contract_warps_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, bool windows,
                              KernelPlan *plan);
 void contract_warps_build(Graph *g, Arena *scratch, const Places *places, const PassOptions *o, Kernel *kernel);
 static inline bool
@@ -48,6 +49,7 @@ enum {
 /* A factor, an element of a tensor, and its panels in shared memory. */
 typedef struct {
 	ExprId read;
+	ExprId there;             /* where it is to be asked for; 0: everywhere */
 	DType dtype;
 	unsigned word;            /* elements of one */
 	bool turned;              /* memory runs along its own axes, not along the terms */
@@ -65,6 +67,7 @@ typedef struct {
 	Point l;
 	const KernelPlan *plan;
 	Indices batch, rows, columns, terms;
+	Absent absent;
 	WarpsSide side[2];        /* of the rows, of the columns */
 	ValId row_tiles, column_tiles, panels;
 	ValId thread, lane, warp, slice, down, across;
@@ -98,8 +101,9 @@ warps_blocks(const WarpsSide *s)
 void warps_barrier(Warps *x);
 
 /* --- panels (warps_panel.c) --- */
-/* The factor of node n as an element that is copied in chunks, with these axes of its own; false: it is none. */
-bool warps_side_find(const Graph *g, Arena *scratch, const Node *n, ExprId factor, uint32_t own_axes, WarpsSide *s);
+/* The factor of node n, of its columns or rows, as an element that is copied in chunks, whose elements are absent together;
+ * false: it is none. */
+bool warps_side_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, const Absent *a, bool column, WarpsSide *s);
 /* Places the threads, whose warp has this part of the side, and its slice of the terms. */
 void warps_side_place(Warps *x, WarpsSide *s, ValId part);
 /* The thread's chunks in a tile that begins at this row or column. */

@@ -144,6 +144,32 @@ finish_columns(const Finish *f)
 	tir_end_for(k, NULL, 0);
 }
 
+/* --- sums that absent terms have spoilt --- */
+
+/* The lane's of these columns, which it finishes afterwards, one after the other. */
+static void
+mend_rows(const Finish *f)
+{
+	Warps *x = f->x;
+	Point *l = &x->l;
+	TirKernel *k = l->tir;
+	unsigned axis = x->columns.axis[x->columns.naxis - 1];
+	ValId row = tir_for(k, warps_int(x, 0), warps_int(x, f->end), warps_int(x, f->down), NULL, 0), column = l->axis[axis];
+	ValId c = tir_for(k, warps_int(x, 0), warps_int(x, f->side.side), warps_int(x, 1), NULL, 0);
+	uint32_t mark = point_mark(l);
+	tir_if(k, has_row(f, row));
+	row = warps_op(x, OP_ADD, f->row, row);
+	indices_at(l, &x->rows, warps_op(x, OP_ADD, x->row0, row));
+	l->axis[axis] = warps_op(x, OP_ADD, column, c);
+	absent_mend(l, &x->absent, x->staged, (ValId[]){row, warps_op(x, OP_ADD, f->right, c)});
+	l->axis[axis] = column;
+	point_release(l, mark);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}
+
 /* --- the tile --- */
 
 /* A warp's lanes are side by side along as many rows as they fill; each has every so manieth column. */
@@ -171,6 +197,8 @@ finish_tile(Finish *f)
 	ValId column = warps_op(x, OP_ADD, x->column0, f->right);
 	tir_if(k, below(f, column, x->columns.all));
 	indices_at(&x->l, &x->columns, column);
+	if (x->absent.n)
+		mend_rows(f);
 	finish_columns(f);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);

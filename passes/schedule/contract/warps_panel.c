@@ -37,9 +37,20 @@ is_in_a_row(const Graph *g, Arena *scratch, ExprId read, unsigned axis)
 	return true;
 }
 
-bool
-warps_side_find(const Graph *g, Arena *scratch, const Node *n, ExprId factor, uint32_t own_axes, WarpsSide *s)
+/* Whether the elements of a chunk, which lie along this axis, are absent together. */
+static bool
+absent_together(const Graph *g, Arena *scratch, const Absent *a, bool column, unsigned axis)
 {
+	for (unsigned n = 0; n < a->n; n++)
+		if (a->column[n] == column && expr_axes(g, scratch, a->part[n]) >> axis & 1)
+			return false;
+	return true;
+}
+
+bool
+warps_side_find(const Graph *g, Arena *scratch, const Node *n, const Factors *f, const Absent *a, bool column, WarpsSide *s)
+{
+	ExprId factor = column ? f->column : f->row;
 	*s = (WarpsSide){.dtype = contract_matrix_type(g, factor)};
 	if (s->dtype == DT_NONE)
 		return false;
@@ -49,8 +60,9 @@ warps_side_find(const Graph *g, Arena *scratch, const Node *n, ExprId factor, ui
 	if (read->op != OP_READ || !read->narg || read->access || g->tensor.at[read->ref].kind == TENSOR_SCALAR)
 		return false;
 	const Expr *last = expr_get(g, expr_arg(g, s->read, read->narg - 1u));
-	unsigned term = n->npar + n->nred - 1u, own = 31u - (unsigned)__builtin_clz(own_axes);
-	if (last->op != OP_AXIS || (last->ref != term && last->ref != own) || !is_in_a_row(g, scratch, s->read, last->ref))
+	unsigned term = n->npar + n->nred - 1u, own = 31u - (unsigned)__builtin_clz(column ? f->column_axes : f->row_axes);
+	if (last->op != OP_AXIS || (last->ref != term && last->ref != own) || !is_in_a_row(g, scratch, s->read, last->ref) ||
+	    !absent_together(g, scratch, a, column, last->ref))
 		return false;
 	const Expr *lo = expr_get(g, n->axis[term].lo);
 	s->turned = last->ref == own;
@@ -188,6 +200,8 @@ copy_chunk(Warps *x, const WarpsSide *s, unsigned n, ValId slot, ValId there)
 		l->axis[s->indices->axis[k]] = s->at[s->turned ? 0 : n][k];
 	for (unsigned k = 0; k < read.narg; k++)
 		index[k] = point_value(l, expr_arg(l->g, s->read, k), true).re;
+	if (s->there)
+		there = warps_op(x, OP_AND, there, point_value(l, s->there, true).re);
 	point_release(l, mark);
 	tir_async_copy(l->tir, x->ring, at, point_tensor(l, read.ref)->data, index, there);
 }

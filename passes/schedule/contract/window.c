@@ -173,13 +173,20 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Rol
 	return !n->guard || asks_for_range(g, scratch, w, n->guard);
 }
 
-bool
-contract_window_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
+int
+contract_window_columns(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
 	RolesProduct of;
 	Window w;
-	return roles_possible(g, scratch, faulty, t, o) && !contract_roles_could(g, scratch, faulty, t, o) &&
-	       find_product(g, scratch, faulty, t, &of, &w);
+	bool could = roles_possible(g, scratch, faulty, t, o) && !contract_roles_could(g, scratch, faulty, t, o) &&
+	             find_product(g, scratch, faulty, t, &of, &w);
+	return could ? (int)of.column_axis : -1;
+}
+
+bool
+contract_window_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
+{
+	return contract_window_columns(g, scratch, faulty, t, o) >= 0;
 }
 
 unsigned

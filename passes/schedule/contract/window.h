@@ -6,6 +6,8 @@
 
 /* Whether node t is of that kind, wherever its tensors will live. */
 bool contract_window_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
+/* Which of its axes the tiles' columns are then; -1: it is not. */
+int contract_window_columns(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 enum { WINDOW_MOST_PLANS = 8 };
 /* How many such kernels compute it, each where its sizes and memory suit; plan then has their parameters. */
 unsigned contract_window_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);

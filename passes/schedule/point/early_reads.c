@@ -61,10 +61,10 @@ early_reads_replace(Graph *g, Arena *scratch, ExprId value, EarlyReads *e)
 }
 
 ValId
-early_value(Point *l, ExprId e)
+early_value(Point *l, ExprId e, bool always)
 {
 	uint32_t mark = point_mark(l);
-	ValId v = point_value(l, e, true).re;
+	ValId v = point_value(l, e, always).re;
 	point_release(l, mark);
 	return v;
 }
@@ -73,7 +73,7 @@ ValId
 early_group(Point *l, ExprId e, unsigned n, unsigned axis, ValId *out)
 {
 	point_set_lanes(l, n, axis);
-	ValId all = early_value(l, e);
+	ValId all = early_value(l, e, true);
 	point_set_lanes(l, 0, axis);
 	for (unsigned k = 0; k < n; k++)
 		out[k] = tir_emit(l->tir, OP_LANE, tir_scalar((DType)expr_get(l->g, e)->dtype), k, &all, 1);

@@ -27,8 +27,8 @@ void early_reads_find(const Graph *g, Arena *scratch, ExprId value, EarlyWalk ho
 ExprId early_stand_in(Graph *g, const EarlyReads *e, unsigned n);
 /* The value with stand-ins for its early reads. */
 ExprId early_reads_replace(Graph *g, Arena *scratch, ExprId value, EarlyReads *e);
-/* The value at the point, of which nothing is kept for others. */
-ValId early_value(Point *l, ExprId e);
+/* The value at the point, of which nothing is kept for others. always: it is wanted, so that what it reads is there. */
+ValId early_value(Point *l, ExprId e, bool always);
 /* The same of n elements side by side along the axis, each in out. The value of all of them. */
 ValId early_group(Point *l, ExprId e, unsigned n, unsigned axis, ValId *out);
 

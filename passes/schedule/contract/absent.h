@@ -1,0 +1,29 @@
+/* absent.h: a contraction some of whose terms may be absent, as those of a convolution that lie outside of its image, as a sum
+ * over all: absent.c. */
+#ifndef TEXO_PASSES_SCHEDULE_CONTRACT_ABSENT_H
+#define TEXO_PASSES_SCHEDULE_CONTRACT_ABSENT_H
+
+#include "passes/schedule/contract/contract.h"
+
+enum { ABSENT_MOST = 8 };
+
+/* The conditions under which a term is there, each with the factor that has its axes: rows' or columns'. */
+typedef struct {
+	unsigned n;
+	ExprId part[ABSENT_MOST];
+	bool column[ABSENT_MOST];
+} Absent;
+
+/* The factors of t, as contract_factors, and when its terms are there; false also where a condition is neither factor's. */
+bool absent_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, Absent *a);
+/* Whether any condition is this factor's. */
+bool absent_is(const Absent *a, bool column);
+/* Whether a term is there, as far as this factor's axes say; 0: it always is. */
+ExprId absent_condition(Graph *g, const Absent *a, bool column);
+/* The factor's value, or 0 where its terms are absent. */
+ExprId absent_value(Graph *g, const Absent *a, bool column, ExprId value);
+/* The sum of all terms at the point, which is this element of a view of two axes: where an absent one's other factor was no
+ * number, it is folded again. */
+void absent_mend(Point *l, const Absent *a, ValId view, const ValId *at);
+
+#endif
