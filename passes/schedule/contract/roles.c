@@ -237,13 +237,24 @@ roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId ow
 
 /* --- tiles --- */
 
+/* Where a tile begins whose own first row or column this is: before it, if it would end beyond the last. Copies that reach beyond
+ * take longer (an H200: 129 rows of 8192 terms by 8192 columns, with tiles of 64 rows, 94.5 us, and 50.5 so). */
+static ValId
+begin_inside(Roles *r, ValId own, ExprId end, unsigned size)
+{
+	ValId last = roles_op(r, OP_SUB, point_launch_expr(&r->l, end), roles_int(r, size));
+	return roles_op(r, OP_MIN, own, roles_op(r, OP_MAX, last, roles_int(r, 0)));
+}
+
 static void
 enter_tile(Roles *r)
 {
 	const Node *n = r->l.node;
 	RasterTile tile = raster_tile(r->l.tir, r->task, r->rows, r->columns);
-	r->row0 = roles_op(r, OP_MUL, tile.row, roles_int(r, r->tile.rows));
-	r->column0 = roles_op(r, OP_MUL, tile.column, roles_int(r, r->tile.columns));
+	r->own_row0 = roles_op(r, OP_MUL, tile.row, roles_int(r, r->tile.rows));
+	r->own_column0 = roles_op(r, OP_MUL, tile.column, roles_int(r, r->tile.columns));
+	r->row0 = begin_inside(r, r->own_row0, r->nrow, r->tile.rows);
+	r->column0 = begin_inside(r, r->own_column0, r->ncolumn, r->tile.columns);
 	for (unsigned a = n->npar; a-- > 0;)
 		if (a != r->of.row_axis && a != r->of.column_axis)
 			tile.batch = roles_divide(r, tile.batch, point_launch_expr(&r->l, roles_extent(r, a)), &r->coord[a]);

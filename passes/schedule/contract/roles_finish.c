@@ -176,13 +176,36 @@ below(Roles *r, ValId i, ValId end)
 	return BUG(tile_ends_unmasked) ? tir_int(r->l.tir, DT_BOOL, 1) : roles_op(r, OP_LT, i, end);
 }
 
+/* Whether no tile before this one has i. */
+static ValId
+is_own(Roles *r, ValId own0, ValId i)
+{
+	return BUG(tile_begins_unmasked) ? tir_int(r->l.tir, DT_BOOL, 1) : roles_op(r, OP_LE, own0, i);
+}
+
+/* Whether the rows from `first` to `last` are the tile's own, and the output's. */
+static ValId
+has_rows(Roles *r, const Own *own, ValId first, ValId last)
+{
+	return roles_op(r, OP_AND, is_own(r, r->own_row0, first), below(r, last, own->row_end));
+}
+
+/* The same of the lane's columns. */
+static ValId
+has_columns(Roles *r, const Own *own)
+{
+	ValId end = point_launch_expr(&r->l, r->ncolumn);
+	return roles_op(r, OP_AND, is_own(r, r->own_column0, own->column), below(r, own->column, end));
+}
+
 /* Those of the rows from `first` to `end` that the output has, one after the other. */
 static void
 finish_last_rows(Roles *r, const Own *own, ValId first, ValId end)
 {
 	TirKernel *k = r->l.tir;
 	ValId row = tir_for(k, first, end, roles_int(r, own->down), NULL, 0);
-	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, row), own->row_end));
+	ValId at = roles_op(r, OP_ADD, own->row0, row);
+	tir_if(k, has_rows(r, own, at, at));
 	finish_rows(r, own, row, 1, NULL);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
@@ -231,7 +254,7 @@ finish_panel(Roles *r, const Own *own)
 		tir_if(k, own->whole);
 		finish_read_ahead(r, own);
 		tir_else(k, NULL, 0);
-		tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
+		tir_if(k, has_columns(r, own));
 		finish_last_rows(r, own, roles_int(r, 0), roles_int(r, own->end));
 		tir_else(k, NULL, 0);
 		tir_end_if(k, NULL, 0);
@@ -239,9 +262,10 @@ finish_panel(Roles *r, const Own *own)
 		return;
 	}
 	ValId step = roles_int(r, (int64_t)own->rows * own->down);
-	tir_if(k, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)));
+	tir_if(k, has_columns(r, own));
 	ValId row = tir_for(k, roles_int(r, 0), roles_int(r, own->end), step, NULL, 0), end = roles_op(r, OP_ADD, row, step);
-	tir_if(k, below(r, roles_op(r, OP_ADD, own->row0, roles_op(r, OP_SUB, end, roles_int(r, own->down))), own->row_end));
+	ValId last = roles_op(r, OP_ADD, own->row0, roles_op(r, OP_SUB, end, roles_int(r, own->down)));
+	tir_if(k, has_rows(r, own, roles_op(r, OP_ADD, own->row0, row), last));
 	finish_rows(r, own, row, own->rows, NULL);
 	tir_else(k, NULL, 0);
 	finish_last_rows(r, own, row, end);
@@ -306,7 +330,7 @@ read_ahead(Roles *r, Own *own)
 	TirKernel *k = r->l.tir;
 	ValId last = roles_op(r, OP_ADD, own->row0, roles_int(r, own->end - own->down));
 	unsigned at = 0;
-	own->whole = tir_binary(k, OP_AND, below(r, own->column, point_launch_expr(&r->l, r->ncolumn)), below(r, last, own->row_end));
+	own->whole = tir_binary(k, OP_AND, has_columns(r, own), has_rows(r, own, own->row0, last));
 	for (unsigned n = 0; n < own->side.n; n++)
 		for (unsigned i = 0; i < values_ahead(r, own, n); i++) {
 			r->l.axis[r->of.row_axis] = roles_op(r, OP_ADD, own->row0, roles_int(r, (int64_t)i * own->down));
