@@ -144,8 +144,15 @@ static const Product products[] = {
 	{"kn", "mk", "nm", SIZES(4, 72, 512), DT_F16, DT_I4, DT_F32, GROUPS, true, true, true},
 	{"nk", "mk", "mn", SIZES(2, 64, 512), DT_BF16, DT_F8E4M3, DT_F32, GROUPS, false, false, false},
 	{"bnk", "bmk", "bmn", BATCH(2, 4, 66, 512), DT_BF16, DT_I8, DT_F32, GROUPS, false, false, false},
+	/* more of the few, of elements alone */
+	{"nk", "mk", "mn", SIZES(32, 64, 512), DT_BF16, 0, DT_F32, PLAIN, false, true, false},
+	{"nk", "mk", "mn", SIZES(17, 131, 1008), DT_F16, 0, DT_BF16, EPILOGUE, false, true, true},
+	{"kn", "mk", "mn", SIZES(25, 136, 592), DT_BF16, 0, DT_F32, EPILOGUE, false, true, false},
+	{"kn", "km", "nm", SIZES(31, 72, 160), DT_BF16, 0, DT_F32, PLAIN, true, true, true},
+	{"bnk", "bmk", "bmn", BATCH(2, 20, 66, 144), DT_BF16, 0, DT_F16, PLAIN, false, true, false},
+	{"nk", "mk", "mn", SIZES(17, 64, 512), DT_BF16, DT_I8, DT_F32, WEIGHTS, true, false, false},
 	/* not worth it, or not possible */
-	{"nk", "mk", "mn", SIZES(17, 64, 128), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
+	{"nk", "mk", "mn", SIZES(33, 64, 128), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
 	{"nk", "mk", "mn", SIZES(16, 63, 128), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
 	{"nk", "mk", "mn", SIZES(16, 64, 120), DT_BF16, 0, DT_F32, PLAIN, false, false, false},
 	{"nk", "mk", "mn", SIZES(16, 64, 132), DT_BF16, 0, DT_F32, PLAIN, false, false, false},

@@ -23,7 +23,8 @@
 #include "passes/schedule/contract/roles_build.h"
 
 enum {
-	LEAST = 16    /* rows and columns that are worth a tile: reading the other factor takes longer than multiplying what is not there */
+	LEAST = 16,    /* rows and columns that are worth a tile: reading the other factor takes longer than multiplying what is not there; */
+	COPY_UNIT = 8   /* elements, at multiples of which a copy of what lies along its own axis begins: or the GPU knows no such instruction */
 };
 
 /* --- whether --- */
@@ -150,6 +151,23 @@ roles_find_sizes(Roles *r)
 	r->nterm = roles_extent(r, r->of.term_axis);
 }
 
+/* Whether a tile that would end beyond the output begins before. Those that are there where there are many lose more by the few
+ * instructions that this takes. */
+static bool
+begins_inside(const RolesTile *t)
+{
+	return !t->turns;
+}
+
+/* Where the last one of so many begins that end inside, or 0. */
+static ExprId
+last_inside(Graph *g, ExprId end, unsigned size)
+{
+	ExprId unit = expr_int(g, DT_I64, COPY_UNIT);
+	ExprId first = expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, end, expr_int(g, DT_I64, size)), expr_int(g, DT_I64, 0));
+	return expr_binary(g, OP_MUL, launch_ceil_div(g, first, COPY_UNIT), unit);
+}
+
 static void
 count_tasks(Roles *r, Kernel *kernel, unsigned only)
 {
@@ -168,6 +186,10 @@ count_tasks(Roles *r, Kernel *kernel, unsigned only)
 	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, r->tile.rows));
 	r->columns = point_launch_expr(&r->l, launch_ceil_div(g, r->ncolumn, r->tile.columns));
 	r->steps = point_launch_expr(&r->l, launch_ceil_div(g, r->nterm, r->plan->block_terms));
+	if (begins_inside(&r->tile)) { /* so that both roles see them */
+		point_launch_expr(&r->l, last_inside(g, r->nrow, r->tile.rows));
+		point_launch_expr(&r->l, last_inside(g, r->ncolumn, r->tile.columns));
+	}
 }
 
 const RolesFactor *
@@ -237,13 +259,17 @@ roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId ow
 
 /* --- tiles --- */
 
-/* Where a tile begins whose own first row or column this is: before it, if it would end beyond the last. Copies that reach beyond
- * take longer (an H200: 129 rows of 8192 terms by 8192 columns, with tiles of 64 rows, 94.5 us, and 50.5 so). */
+/* Where a tile begins whose own first row or column this is: so many before it, if it would end beyond the last. Copies that reach
+ * beyond take longer (an H200: 129 rows of 8192 terms by 8192 columns, with tiles of 64 rows, 94.5 us, and 50.5 so). */
 static ValId
-begin_inside(Roles *r, ValId own, ExprId end, unsigned size)
+begin_inside(Roles *r, ValId own, ExprId end, unsigned size, ValId *skip)
 {
-	ValId last = roles_op(r, OP_SUB, point_launch_expr(&r->l, end), roles_int(r, size));
-	return roles_op(r, OP_MIN, own, roles_op(r, OP_MAX, last, roles_int(r, 0)));
+	*skip = tir_int(r->l.tir, DT_U32, 0);
+	if (!begins_inside(&r->tile))
+		return own;
+	ValId first = roles_op(r, OP_MIN, own, point_launch_expr(&r->l, last_inside(r->l.g, end, size)));
+	*skip = tir_cast(r->l.tir, DT_U32, roles_op(r, OP_SUB, own, first));
+	return first;
 }
 
 static void
@@ -251,10 +277,9 @@ enter_tile(Roles *r)
 {
 	const Node *n = r->l.node;
 	RasterTile tile = raster_tile(r->l.tir, r->task, r->rows, r->columns);
-	r->own_row0 = roles_op(r, OP_MUL, tile.row, roles_int(r, r->tile.rows));
-	r->own_column0 = roles_op(r, OP_MUL, tile.column, roles_int(r, r->tile.columns));
-	r->row0 = begin_inside(r, r->own_row0, r->nrow, r->tile.rows);
-	r->column0 = begin_inside(r, r->own_column0, r->ncolumn, r->tile.columns);
+	ValId row0 = roles_op(r, OP_MUL, tile.row, roles_int(r, r->tile.rows)), column0 = roles_op(r, OP_MUL, tile.column, roles_int(r, r->tile.columns));
+	r->row0 = begin_inside(r, row0, r->nrow, r->tile.rows, &r->skip_rows);
+	r->column0 = begin_inside(r, column0, r->ncolumn, r->tile.columns, &r->skip_columns);
 	for (unsigned a = n->npar; a-- > 0;)
 		if (a != r->of.row_axis && a != r->of.column_axis)
 			tile.batch = roles_divide(r, tile.batch, point_launch_expr(&r->l, roles_extent(r, a)), &r->coord[a]);

@@ -72,7 +72,7 @@ typedef struct {
 	ValId flat;                   /* with a window, and several elements at once: the output, by offset and column */
 	ValId task, thread, group;
 	ValId row0, column0, coord[TG_MAX_AXES]; /* of the tile; the batch axes' */
-	ValId own_row0, own_column0; /* the first ones that no tile before it has (roles.c) */
+	ValId skip_rows, skip_columns; /* u32: so many of its first ones a tile before it has (roles.c) */
 } Roles;
 
 static inline ValId

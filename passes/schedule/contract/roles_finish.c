@@ -176,18 +176,19 @@ below(Roles *r, ValId i, ValId end)
 	return BUG(tile_ends_unmasked) ? tir_int(r->l.tir, DT_BOOL, 1) : roles_op(r, OP_LT, i, end);
 }
 
-/* Whether no tile before this one has i. */
+/* Whether no tile before this one, which begins at `begin`, has i: it has so many of the first ones. */
 static ValId
-is_own(Roles *r, ValId own0, ValId i)
+is_own(Roles *r, ValId i, ValId begin, ValId skip)
 {
-	return BUG(tile_begins_unmasked) ? tir_int(r->l.tir, DT_BOOL, 1) : roles_op(r, OP_LE, own0, i);
+	TirKernel *k = r->l.tir;
+	return BUG(tile_begins_unmasked) ? tir_int(k, DT_BOOL, 1) : roles_op(r, OP_LE, skip, tir_cast(k, DT_U32, roles_op(r, OP_SUB, i, begin)));
 }
 
 /* Whether the rows from `first` to `last` are the tile's own, and the output's. */
 static ValId
 has_rows(Roles *r, const Own *own, ValId first, ValId last)
 {
-	return roles_op(r, OP_AND, is_own(r, r->own_row0, first), below(r, last, own->row_end));
+	return roles_op(r, OP_AND, is_own(r, first, r->row0, r->skip_rows), below(r, last, own->row_end));
 }
 
 /* The same of the lane's columns. */
@@ -195,7 +196,7 @@ static ValId
 has_columns(Roles *r, const Own *own)
 {
 	ValId end = point_launch_expr(&r->l, r->ncolumn);
-	return roles_op(r, OP_AND, is_own(r, r->own_column0, own->column), below(r, own->column, end));
+	return roles_op(r, OP_AND, is_own(r, own->column, r->column0, r->skip_columns), below(r, own->column, end));
 }
 
 /* Those of the rows from `first` to `end` that the output has, one after the other. */

@@ -26,6 +26,8 @@ enum {
 	SECTOR_BYTES = 32,    /* of the cache */
 	LEAST_BYTES = 16,     /* at multiples of which rows have to begin */
 	OFF_SECTORS = 7,      /* sixteenths that products take longer where rows do not begin with sectors */
+	BEYOND = 3,           /* cycles that a step takes longer for each row or column of a tile that the output does not have: where
+	                       * there are no more, since other tiles begin before */
 	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
 };
 
@@ -91,10 +93,20 @@ roles_tile_count(Roles *r, const RolesTile *t)
 	return count;
 }
 
+/* Of a tile of so many rows or columns, those that an output with fewer does not have. */
+static ExprId
+beyond(Graph *g, unsigned size, ExprId end)
+{
+	return expr_binary(g, OP_SUB, expr_int(g, DT_I64, size), expr_binary(g, OP_MIN, end, expr_int(g, DT_I64, size)));
+}
+
 ExprId
 roles_step(Roles *r, const RolesTile *t)
 {
-	return gpu_step(r->l.g, t->rows, (unsigned)t->columns * (t->sums ? t->sums : 1u), t->step);
+	Graph *g = r->l.g;
+	ExprId all = expr_binary(g, OP_ADD, beyond(g, t->rows, r->nrow), beyond(g, t->columns, r->ncolumn));
+	all = expr_binary(g, OP_MUL, all, expr_int(g, DT_I64, BEYOND));
+	return expr_binary(g, OP_ADD, all, gpu_step(g, t->rows, (unsigned)t->columns * (t->sums ? t->sums : 1u), t->step));
 }
 
 static ExprId

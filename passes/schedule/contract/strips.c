@@ -4,7 +4,7 @@
  *
  * A task is a strip of the long side with all of the few, of one batch. Its warps share the terms: each goes through every
  * so manieth chunk of them, reads what its lanes multiply straight from memory into registers, and multiplies by WARP_MMA,
- * the long side as its 16 rows, the few as its 8 columns. Nothing but the sums goes through shared memory
+ * the long side as its 16 rows, the few as its 8 columns, of two or four instructions. Nothing but the sums goes through shared memory
  * (strips_finish.c), so no warp waits for another before its last chunk, and all their reads are on the way at
  * the same time: THREADS lanes with eight accesses of 16 bytes each have 64 KB. Memory's first cache is left to the few.
  *
@@ -23,8 +23,9 @@
 
 enum {
 	THREADS = 512,      /* 128 registers each; */
-	FEW_THREADS = 256,  /* 256, for what is computed of weights, and for assemblers of GPUs without roles, who take more */
-	FEW = 16,           /* rows, of two instructions */
+	FEW_THREADS = 256,  /* 256, for what is computed of weights, for MORE, and for assemblers of GPUs without roles, who take more */
+	FEW = 16,           /* rows, of two instructions, */
+	MORE = 32,          /* or of four */
 	STRIP = 64,         /* of a warp */
 	LEAST_LONG = 64,
 	LEAST_TERMS = 128,
@@ -40,19 +41,26 @@ typedef struct {
 	bool few_columns;
 } Product;
 
-/* Whether the axis has no more indices than FEW; they are known. */
+/* Whether the axis has no more than so many indices; they are known. */
 static bool
-is_few(const Graph *g, const Node *n, unsigned axis)
+is_few(const Graph *g, const Node *n, unsigned axis, unsigned most)
 {
 	const Expr *e = expr_get(g, g->tensor.at[n->out].extent[axis]);
-	return e->op == OP_CONST && e->imm.i <= FEW;
+	return e->op == OP_CONST && e->imm.i <= most;
 }
 
 /* Whether it may have so few. */
 static bool
-may_be_few(const Graph *g, const Node *n, unsigned axis)
+may_be_few(const Graph *g, const Node *n, unsigned axis, unsigned most)
 {
-	return expr_get(g, g->tensor.at[n->out].extent[axis])->op != OP_CONST || is_few(g, n, axis);
+	return expr_get(g, g->tensor.at[n->out].extent[axis])->op != OP_CONST || is_few(g, n, axis, most);
+}
+
+/* How many the few are at most: what is computed of weights takes the registers of the other sums. */
+static unsigned
+most_few(const Graph *g, const Product *p)
+{
+	return expr_get(g, p->side[0].value)->op == OP_READ && !p->scales.n ? MORE : FEW;
 }
 
 /* The long side's factor: of 16 bits itself, or by scales. */
@@ -73,14 +81,14 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Pro
 	if (!contract_is_plain(g, scratch, faulty, t, &p->f))
 		return false;
 	unsigned row = (unsigned)__builtin_ctz(p->f.row_axes), column = (unsigned)__builtin_ctz(p->f.column_axes);
-	p->few_columns = is_few(g, n, column) && !is_few(g, n, row);
+	p->few_columns = is_few(g, n, column, MORE) && !is_few(g, n, row, MORE);
 	ExprId of_long = p->few_columns ? p->f.row : p->f.column, of_few = p->few_columns ? p->f.column : p->f.row;
 	unsigned axis = p->few_columns ? row : column, few = p->few_columns ? column : row;
 	DType type = contract_narrow_type(g, of_few);
-	if (type == DT_NONE || !may_be_few(g, n, few))
+	if (type == DT_NONE)
 		return false;
 	strip_factor_find(g, scratch, n, expr_arg(g, of_few, 0), type, few, false, &p->side[1]); /* few are not worth groups of their own */
-	return find_long(g, scratch, n, of_long, type, axis, p);
+	return find_long(g, scratch, n, of_long, type, axis, p) && may_be_few(g, n, few, most_few(g, p));
 }
 
 /* Terms of a lane, of a chunk, which has scales in common. */
@@ -110,7 +118,7 @@ ExprId
 contract_strips_long(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
 	Product *p = ARENA_NEW(scratch, Product);
-	if (!could(g, scratch, faulty, t, o, p) || !is_few(g, tensor_node(g, t), p->side[1].own_axis))
+	if (!could(g, scratch, faulty, t, o, p) || !is_few(g, tensor_node(g, t), p->side[1].own_axis, most_few(g, p)))
 		return 0;
 	return p->few_columns ? p->f.row : p->f.column;
 }
@@ -140,14 +148,18 @@ contract_strips_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 	expr_walk(g, scratch, tensor_node(g, t)->body, note_overlap, &overlap);
 	if (overlap.found)
 		return 0;
-	bool plain = expr_get(g, p->side[0].value)->op == OP_READ && !p->scales.n;
-	unsigned terms = lane_terms(g, p), threads = plain && o->roles ? THREADS : FEW_THREADS;
-	plan[0] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = WARP_MMA_C, .unroll = 1, .pairs = WARP_MMA_TERMS / 2, .threads = (uint16_t)threads,
-	                       .group = (uint16_t)terms, .resident = 1,
-	                       .tile_rows = (uint16_t)(p->few_columns ? STRIP : FEW), .tile_columns = (uint16_t)(p->few_columns ? FEW : STRIP),
-	                       .block_rows = FEW, .block_columns = STRIP,
-	                       .block_terms = 4 * terms, .block_tasks = 1, .nnode = 1, .node = {t}};
-	return 1;
+	unsigned n = 0, most = most_few(g, p);
+	for (unsigned few = FEW; few <= most; few += MORE - FEW) {
+		unsigned threads = few == most || !o->roles ? FEW_THREADS : THREADS, terms = lane_terms(g, p);
+		if (few == MORE && 2 * terms <= STRIPS_MOST_TERMS)
+			terms *= 2; /* so that fewer threads ask for as much */
+		plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = WARP_MMA_C, .unroll = 1, .pairs = WARP_MMA_TERMS / 2, .threads = (uint16_t)threads,
+		                         .group = (uint16_t)terms, .resident = 1,
+		                         .tile_rows = (uint16_t)(p->few_columns ? STRIP : few), .tile_columns = (uint16_t)(p->few_columns ? few : STRIP),
+		                         .block_rows = few, .block_columns = STRIP,
+		                         .block_terms = 4 * terms, .block_tasks = 1, .nnode = 1, .node = {t}};
+	}
+	return n;
 }
 
 /* --- the launch --- */
@@ -175,7 +187,7 @@ count_tasks(Strips *s, Kernel *kernel)
 	s->nfew = out.extent[s->side[1].own_axis];
 	s->nterm = n->axis[s->term_axis].hi;
 	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, s->nlong, LEAST_LONG), raster_reaches(g, s->nterm, LEAST_TERMS));
-	worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_MUL, unless_reaches(g, s->nfew, FEW + 1), unless_reaches(g, s->nterm, INT64_C(1) << TERM_BITS)));
+	worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_MUL, unless_reaches(g, s->nfew, s->plan->block_rows + 1), unless_reaches(g, s->nterm, INT64_C(1) << TERM_BITS)));
 	worth = expr_binary(g, OP_MUL, worth, is_multiple(g, s->nterm, s->terms));
 	if (!s->side[0].along_terms)
 		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, s->nlong, STRIPS_ROWS));
