@@ -23,7 +23,7 @@
 #include "passes/schedule/contract/roles_build.h"
 
 enum {
-	LEAST = 16,    /* rows and columns that are worth a tile: reading the other factor takes longer than multiplying what is not there; */
+	LEAST = 16,     /* rows and columns that are worth a tile: reading the other factor takes longer than multiplying what is not there */
 	COPY_UNIT = 8   /* elements, at multiples of which a copy of what lies along its own axis begins: or the GPU knows no such instruction */
 };
 
