@@ -14,10 +14,11 @@
  * by a reader that evaluates each element once, because every index it runs over appears in the subscripts: a chain of
  * nodes that each read the last at two places would be computed twice as often with each. In
  * strict mode a sum takes one fma a term when its body is a product: a body that is just the read must not
- * become one. */
+ * become one. What a GPU's matrix units are brought by windows stays an element (schedule/contract/window.c). */
 #include "passes/expr_map.h"
 #include "passes/fuse/group.h"
 #include "passes/pass_ctx.h"
+#include "passes/schedule/contract/window.h"
 #include "passes/schedule/op_cost.h"
 
 enum { MAX_SIZE = 1000 }; /* expressions of a body, beyond which it takes in no more */
@@ -37,6 +38,8 @@ typedef struct {
 	uint32_t reader;   /* index of the node at work */
 	bool whole_sum;    /* the expression at work is the body of a strict sum */
 	ExprId root;
+	unsigned nwindow;  /* reads of the reader's that stay */
+	ExprId window[2];
 	uint32_t over;     /* the axes that it is evaluated for each value of, as bits */
 	uint32_t size;     /* of the reader, so far */
 	uint32_t done;
@@ -126,6 +129,9 @@ may_inline(Inline *in, Graph *g, ExprId read)
 		return false;
 	if (in->whole_sum && read == in->root && expr_get(g, tensor_node(g, p.ref)->body)->op == OP_MUL)
 		return false;
+	for (unsigned k = 0; k < in->nwindow; k++)
+		if (in->window[k] == read)
+			return false;
 	if (in->size + in->cost[p.ref].size > MAX_SIZE || !pays(in, g, read))
 		return false;
 	if (in->counted[p.ref] || spend(in->cx))
@@ -167,6 +173,7 @@ inline_node(Inline *in, Graph *g, uint32_t i)
 	Node n = g->node.at[i];
 	uint32_t all = low_bits((unsigned)n.npar + n.nred), par = low_bits(n.npar);
 	in->size = body_cost(g, in->cx->scratch, n.body).size;
+	in->nwindow = contract_window_reads(g, in->cx->scratch, &n, in->cx->options, in->window);
 	n.guard = inline_in(in, g, n.guard, n.scatter ? all & ~par : all);
 	in->whole_sum = g->fp == FP_STRICT && n.monoid == MON_SUM;
 	n.body = inline_in(in, g, n.body, n.scatter ? all & ~par : all);

@@ -173,6 +173,36 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Rol
 	return !n->guard || asks_for_range(g, scratch, w, n->guard);
 }
 
+static bool
+is_window(const Graph *g, Arena *scratch, const Node *n, ExprId read)
+{
+	const Expr *p = expr_get(g, read);
+	uint32_t par = (UINT32_C(1) << n->npar) - 1;
+	bool window = false;
+	for (unsigned k = 0; p->op == OP_READ && !p->access && k < p->narg; k++) {
+		uint32_t axes = expr_axes(g, scratch, expr_arg(g, read, k));
+		window |= (axes & par) && (axes & ~par);
+	}
+	return window;
+}
+
+unsigned
+contract_window_reads(const Graph *g, Arena *scratch, const Node *n, const PassOptions *o, ExprId *read)
+{
+	unsigned count = 0;
+	if (!o->blocks || !(o->roles || o->warp_mma) || g->fp == FP_STRICT || n->monoid != MON_SUM || n->scatter || n->recur ||
+	    expr_get(g, n->body)->op != OP_MUL)
+		return 0;
+	ExprId a = expr_arg(g, n->body, 0), b = expr_arg(g, n->body, 1);
+	uint32_t par = (UINT32_C(1) << n->npar) - 1, ina = expr_axes(g, scratch, a) & par, inb = expr_axes(g, scratch, b) & par;
+	if (contract_narrow_type(g, a) == DT_NONE || contract_narrow_type(g, b) == DT_NONE || !(ina & ~inb) || !(inb & ~ina))
+		return 0;
+	for (unsigned k = 0; k < 2; k++)
+		if (is_window(g, scratch, n, expr_arg(g, expr_arg(g, n->body, k), 0)))
+			read[count++] = expr_arg(g, expr_arg(g, n->body, k), 0);
+	return count;
+}
+
 int
 contract_window_columns(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
