@@ -14,6 +14,7 @@
  * terms it would be read once. */
 #include "passes/expr_map.h"
 #include "passes/fuse/group.h"
+#include "passes/fuse/last_axis.h"
 #include "passes/pass_ctx.h"
 #include "passes/retarget.h"
 #include "passes/schedule/contract/indices.h"
@@ -27,54 +28,21 @@
 enum { LEAST_TERMS = 8, MOST_COPIES = 3 }; /* side by side that are worth a copy; of a node */
 
 typedef struct {
-	TensorId from, to;
-	unsigned last; /* the axis of `from` that `to` has last */
-} Copy;
-
-typedef struct {
 	Graph *g;
 	PassCtx *cx;
 	bool *faulty; /* with room for the copies, which never are */
-	VEC(Copy) copy;
+	LastAxisCopies copy;
 	VEC(uint32_t) owner;
-} Relay;
-
-/* Where axis `at` goes when axis `moved` of `end` goes to the end. */
-static unsigned
-place_of(unsigned at, unsigned moved, unsigned end)
-{
-	return at < moved || at >= end ? at : at == moved ? end - 1 : at - 1;
-}
+} TermsLast;
 
 static bool
-is_taken(const Relay *s, TensorId t)
+is_taken(const TermsLast *s, TensorId t)
 {
 	return contract_window_could(s->g, s->cx->scratch, s->faulty, t, s->cx->options) ||
 	       contract_warps_could(s->g, s->cx->scratch, s->faulty, t, s->cx->options);
 }
 
 /* --- copies --- */
-
-static TensorId
-copy_of(Relay *s, TensorId from, unsigned last)
-{
-	Graph *g = s->g;
-	for (uint32_t k = 0; k < s->copy.n; k++)
-		if (s->copy.at[k].from == from && s->copy.at[k].last == last)
-			return s->copy.at[k].to;
-	const Tensor t = g->tensor.at[from];
-	ExprId sub[TG_MAX_RANK], extent[TG_MAX_RANK];
-	Node n = {.npar = t.rank};
-	for (unsigned k = 0; k < t.rank; k++) {
-		unsigned to = place_of(k, last, t.rank);
-		sub[k] = expr_axis(g, to);
-		extent[to] = t.extent[k];
-	}
-	n.body = expr_read(g, from, sub, t.rank, 0);
-	TensorId to = node_add(g, &n, 0, t.at, t.dtype, extent);
-	vec_push(s->cx->scratch, &s->copy, ((Copy){from, to, last}));
-	return to;
-}
 
 /* Which subscript of the read is this axis, if none but one has it; -1: none. */
 static int
@@ -95,16 +63,12 @@ subscript_of(const Graph *g, Arena *scratch, ExprId read, unsigned axis)
 
 /* The factor of a copy with subscript `last` last. */
 static ExprId
-factor_of_copy(Relay *s, ExprId factor, unsigned last)
+factor_of_copy(TermsLast *s, ExprId factor, unsigned last)
 {
-	Graph *g = s->g;
-	ExprId read = contract_matrix_value(g, factor), sub[TG_MAX_RANK];
-	const Expr p = *expr_get(g, read);
-	if (last + 1u == p.narg)
+	ExprId read = contract_matrix_value(s->g, factor);
+	if (last + 1u == expr_get(s->g, read)->narg)
 		return factor;
-	for (unsigned k = 0; k < p.narg; k++)
-		sub[place_of(k, last, p.narg)] = expr_arg(g, read, k);
-	return expr_cast(g, DT_F32, expr_read(g, copy_of(s, p.ref, last), sub, p.narg, 0));
+	return expr_cast(s->g, DT_F32, last_axis_read(s->g, s->cx->scratch, &s->copy, read, last));
 }
 
 /* --- nodes --- */
@@ -128,7 +92,7 @@ with_last(Graph *g, const Node *n, unsigned par, unsigned term)
 	Node to = *n;
 	Moved m = {.n = (unsigned)n->npar + n->nred};
 	for (unsigned a = 0; a < m.n; a++) {
-		unsigned place = a < n->npar ? place_of(a, par, n->npar) : place_of(a, term, m.n);
+		unsigned place = a < n->npar ? last_axis_place(a, par, n->npar) : last_axis_place(a, term, m.n);
 		m.to[a] = expr_axis(g, place);
 		to.axis[place] = n->axis[a];
 	}
@@ -139,7 +103,7 @@ with_last(Graph *g, const Node *n, unsigned par, unsigned term)
 /* --- whether --- */
 
 static bool
-is_element(const Relay *s, ExprId factor)
+is_element(const TermsLast *s, ExprId factor)
 {
 	const Graph *g = s->g;
 	const Expr *p = expr_get(g, contract_matrix_value(g, factor));
@@ -148,7 +112,7 @@ is_element(const Relay *s, ExprId factor)
 }
 
 static bool
-is_candidate(const Relay *s, const Node *n)
+is_candidate(const TermsLast *s, const Node *n)
 {
 	const Graph *g = s->g;
 	Arena *scratch = s->cx->scratch;
@@ -161,7 +125,7 @@ is_candidate(const Relay *s, const Node *n)
 
 /* Node i with this axis of the terms last in memory and among its own, if it is taken then. */
 static bool
-try_term(Relay *s, uint32_t i, unsigned term)
+try_term(TermsLast *s, uint32_t i, unsigned term)
 {
 	Graph *g = s->g;
 	const Node was = g->node.at[i];
@@ -191,7 +155,7 @@ try_term(Relay *s, uint32_t i, unsigned term)
 /* Of a node that kernels of windows take, whose columns are not the last axis: it writes a copy of its output that has them last,
  * and its tensor is copied from there. */
 static void
-turn_output(Relay *s, uint32_t i)
+turn_output(TermsLast *s, uint32_t i)
 {
 	Graph *g = s->g;
 	const Node n = g->node.at[i];
@@ -203,20 +167,20 @@ turn_output(Relay *s, uint32_t i)
 	Node to = with_last(g, &n, column, n.npar + n.nred - 1u), view = {.out = n.out, .npar = n.npar};
 	ExprId sub[TG_MAX_RANK], extent[TG_MAX_RANK];
 	for (unsigned k = 0; k < n.npar; k++) {
-		sub[place_of(k, column, n.npar)] = expr_axis(g, k);
-		extent[place_of(k, column, n.npar)] = t.extent[k];
+		sub[last_axis_place(k, column, n.npar)] = expr_axis(g, k);
+		extent[last_axis_place(k, column, n.npar)] = t.extent[k];
 	}
 	TensorId stored = node_add(g, &to, 0, t.at, t.dtype, extent);
 	view.body = expr_read(g, stored, sub, n.npar, 0);
 	g->node.at[i] = view;
-	vec_push(s->cx->scratch, &s->copy, ((Copy){n.out, stored, column}));
+	vec_push(s->cx->scratch, &s->copy, ((LastAxisCopy){n.out, stored, column}));
 }
 
 uint32_t
 pass_terms_last(Graph *g, PassCtx *cx)
 {
 	uint32_t nnode = g->node.n, done = 0;
-	Relay s = {.g = g, .cx = cx};
+	TermsLast s = {.g = g, .cx = cx};
 	if (cx->options->fuse == FUSE_OFF || g->fp == FP_STRICT || (!cx->options->roles && !cx->options->warp_mma))
 		return 0;
 	s.faulty = ARENA_ARRAY(cx->scratch, bool, g->tensor.n + MOST_COPIES * nnode);

@@ -15,6 +15,7 @@
  * times a vector, it takes 1.3 us of 8.6 for 64 points, 2.4 of 84 for 256, and less than can be measured for 1024 (one thread
  * of AVX2): as one of n parts of the work it is not worth rows along lanes, which would have to keep a copy for each task. */
 #include "passes/fuse/group.h"
+#include "passes/fuse/last_axis.h"
 
 #include "passes/expr_map.h"
 #include "passes/schedule/pairwise/pairwise.h"
@@ -24,15 +25,10 @@
 enum { FEW_READS = 8 };
 
 typedef struct {
-	TensorId from, copy;
-	unsigned lane; /* the axis of `from` that is the last of the copy */
-} Copy;
-
-typedef struct {
 	Graph *g;
 	PassCtx *cx;
 	const RowsFacts *facts;
-	VEC(Copy) copies;
+	LastAxisCopies copies;
 	/* the member at work */
 	const Rows *r;
 	const RowMember *m;
@@ -108,47 +104,15 @@ lane_worth_copy(const Transpose *s, ExprId e)
 	return along >= 0 && along + 1 < (int)t->rank && comes_again(s, axes) ? along : -1;
 }
 
-/* The axis of the tensor that is the copy's k-th. */
-static unsigned
-copied_axis(const Tensor *t, unsigned lane, unsigned k)
-{
-	return k + 1u == t->rank ? lane : k < lane ? k : k + 1;
-}
-
-static TensorId
-copy_of(Transpose *s, TensorId from, unsigned lane)
-{
-	Graph *g = s->g;
-	for (uint32_t k = 0; k < s->copies.n; k++)
-		if (s->copies.at[k].from == from && s->copies.at[k].lane == lane)
-			return s->copies.at[k].copy;
-	const Tensor t = g->tensor.at[from];
-	ExprId sub[TG_MAX_RANK], extent[TG_MAX_RANK];
-	Node n = {.npar = t.rank};
-	for (unsigned k = 0; k < t.rank; k++) {
-		extent[k] = t.extent[copied_axis(&t, lane, k)];
-		sub[copied_axis(&t, lane, k)] = expr_axis(g, k);
-	}
-	n.body = expr_read(g, from, sub, t.rank, 0);
-	TensorId copy = node_add(g, &n, 0, t.at, t.dtype, extent);
-	vec_push(s->cx->scratch, &s->copies, ((Copy){from, copy, lane}));
-	return copy;
-}
-
 static ExprId
 read_copy(void *user, Graph *g, ExprId e)
 {
 	Transpose *s = user;
-	const Expr p = *expr_get(g, e);
-	ExprId sub[TG_MAX_RANK];
-	int lane = p.op == OP_READ ? lane_worth_copy(s, e) : -1;
+	int lane = expr_get(g, e)->op == OP_READ ? lane_worth_copy(s, e) : -1;
 	if (lane < 0 || !spend(s->cx))
 		return e;
-	TensorId copy = copy_of(s, p.ref, (unsigned)lane);
-	for (unsigned k = 0; k < p.narg; k++)
-		sub[k] = expr_arg(g, e, copied_axis(&g->tensor.at[p.ref], (unsigned)lane, k));
 	s->changed++;
-	return expr_read(g, copy, sub, p.narg, 0);
+	return last_axis_read(g, s->cx->scratch, &s->copies, e, (unsigned)lane);
 }
 
 static bool
@@ -180,7 +144,7 @@ note_edge(void *user, ExprId e)
 	Edges *x = user;
 	const Expr *p = expr_get(x->s->g, e);
 	for (uint32_t k = 0; p->op == OP_READ && k < x->s->copies.n; k++)
-		if (x->s->copies.at[k].copy == p->ref)
+		if (x->s->copies.at[k].to == p->ref)
 			vec_push(x->s->cx->scratch, &x->groups->unfused, ((Unfused){.from = p->ref, .to = x->reader, .why = REMARK_rows_transposed}));
 }
 

@@ -128,6 +128,8 @@ others_stay(void **state)
 	first = true;
 	channels = 3;
 	case_try_roles(build, false, 0); /* as many as a launch says */
+	channels = 0;
+	case_try_roles(build, false, 0);
 	channels = CHANNELS;
 	assert_int_equal(case_try_warps(build, FP_STRICT, 0, false, 0).nodes, 1);
 }
