@@ -53,6 +53,7 @@ typedef struct {
 	 * PAIRWISE: a thread has tile_rows rows of a task's block_rows, which take block_columns of a tile of block_terms elements
 	 * at a time; tile_columns: which of the short extents that it may be for */
 	bool turns;             /* CONTRACT: groups of threads take turns with a tile each */
+	bool halo;              /* CONTRACT: what a tile reads by windows is a box in shared memory (contract/halo.c) */
 	uint8_t sums;           /* CONTRACT: so many sums that share a factor, with what is made of them; 0: one */
 	uint16_t tile_rows, tile_columns, block_tasks;
 	uint32_t block_terms, block_rows, block_columns;

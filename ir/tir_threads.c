@@ -126,6 +126,16 @@ touch_all(Block *x, const Access *c, int64_t element)
 	return true;
 }
 
+/* A GPU reaches for a vector at once: in a block's own memory it begins at a multiple of its size, and its elements lie side by
+ * side. Where others do, the launch asks. */
+static bool
+is_aligned(Block *x, const Access *c, unsigned lane, unsigned lanes, int64_t element)
+{
+	return !c->shared || lanes < 2 || c->bits < 8 || element % lanes == lane ||
+	       threads_violation(x, c->s, arena_text(x->scratch, "thread %u is at element %" PRId64 " of buffer %s, where a vector's lane %u does not belong",
+	                                         c->thread, element, name_text(x->k->names, x->k->buffer.at[c->a->buffer].name), lane));
+}
+
 /* What is there, or comes there, of a posted buffer. */
 static bool
 is_post(Block *x, const Access *c, const uint8_t *data, int64_t element, uint64_t value)
@@ -161,7 +171,7 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 			uint64_t *value = &at(x, a->value + l)[t];
 			int64_t element = 0;
 			bool there = !a->mask || at(x, a->mask + l)[t];
-			if (there && (!threads_locate(x, &c, l, &element) ||
+			if (there && (!threads_locate(x, &c, l, &element) || !is_aligned(x, &c, l, s->lanes, element) ||
 			              !(posted ? is_post(x, &c, data, element, *value) : touch_all(x, &c, element))))
 				return false;
 			if (there && x->k->buffer.at[a->buffer].wide && element / x->k->buffer.at[a->buffer].shared != c.block)

@@ -12,7 +12,8 @@
  *
  * Computing y anew for each element that it is a factor of costs more than memory for it, which is as many elements as
  * one matrix has. Not so where y comes from fewer bits than it has then: weights of 8 or 4 bits stay as they are. Nor
- * where it is computed once anyway, for few rows (schedule/contract/strips.c). */
+ * where it is computed once anyway, for few rows (schedule/contract/strips.c). Nor what is read by windows, of which each element
+ * would be stored once for each window. */
 #include "passes/expr_map.h"
 #include "passes/fuse/group.h"
 #include "passes/pass_ctx.h"
@@ -20,6 +21,7 @@
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/strips.h"
 #include "passes/schedule/contract/warps.h"
+#include "passes/schedule/contract/window.h"
 
 enum { LEAST_BITS = 16 };
 
@@ -55,6 +57,16 @@ stored(Graph *g, Arena *scratch, const Node *n, ExprId factor, uint32_t first, b
 	return narrow ? expr_cast(g, DT_F32, element) : element;
 }
 
+static bool
+is_window(PassCtx *cx, const Graph *g, const Node *n, ExprId factor)
+{
+	ExprId read[2];
+	for (unsigned k = contract_window_reads(g, cx->scratch, n, cx->options, read); k-- > 0;)
+		if (read[k] == contract_matrix_value(g, factor))
+			return true;
+	return false;
+}
+
 uint32_t
 pass_narrow_factors(Graph *g, PassCtx *cx)
 {
@@ -72,7 +84,8 @@ pass_narrow_factors(Graph *g, PassCtx *cx)
 		ExprId once = contract_strips_long(g, cx->scratch, cx->faulty, n.out, cx->options);
 		for (unsigned k = 0; k < 2; k++) {
 			bool fresh = false;
-			ExprId element = factor[k] && factor[k] != once ? stored(g, cx->scratch, &n, factor[k], nnode, &fresh) : 0;
+			bool stays = !factor[k] || factor[k] == once || is_window(cx, g, &n, factor[k]);
+			ExprId element = !stays ? stored(g, cx->scratch, &n, factor[k], nnode, &fresh) : 0;
 			if (!element || !spend(cx))
 				continue;
 			ExprId a = expr_arg(g, body, 0), b = expr_arg(g, body, 1);

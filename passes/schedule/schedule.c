@@ -9,6 +9,7 @@
 #include "passes/schedule/schedule.h"
 
 #include "passes/schedule/alternatives.h"
+#include "passes/schedule/contract/halo.h"
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/strips.h"
@@ -275,6 +276,8 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	case TMPL_CONTRACT:
 		if (contract_is_strips(&k->plan))
 			contract_strips_build(s->g, scratch, places, k);
+		else if (k->plan.halo)
+			contract_halo_build(s->g, scratch, places, s->cx->options, k);
 		else if (contract_is_warps(&k->plan))
 			contract_warps_build(s->g, scratch, places, s->cx->options, k);
 		else if (k->plan.threads && k->plan.lanes)
@@ -323,7 +326,7 @@ take_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 static unsigned
 build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *scratch)
 {
-	KernelPlan plan[STRIPS_MOST_PLANS + ROLES_MOST_PLANS + WINDOW_MOST_PLANS + WARPS_MOST_PLANS + CONTRACT_THREADS_PLANS + PAIRWISE_PLANS];
+	KernelPlan plan[STRIPS_MOST_PLANS + ROLES_MOST_PLANS + WINDOW_MOST_PLANS + WARPS_MOST_PLANS + HALO_MOST_PLANS + CONTRACT_THREADS_PLANS + PAIRWISE_PLANS];
 	uint32_t n;
 	unsigned count = 0;
 	const TensorId *m = members(s, &t, &n);
@@ -338,6 +341,7 @@ build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *sc
 		count += contract_window_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + count);
 		if (!roles) /* which take whatever those of warps would */
 			count += contract_warps_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
+		count += contract_halo_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + count);
 		count += contract_threads_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
 	}
 	for (unsigned k = 0; k < count; k++) {

@@ -52,6 +52,7 @@ UNITS = {
     "passes/schedule/contract/strips": (("passes/contract_strips_test",),),
     "passes/schedule/contract/window": (("passes/contract_window_test",),),
     "passes/schedule/contract/threads": (("passes/contract_threads_test",),),
+    "passes/schedule/contract/halo": (("passes/contract_halo_test",),),
     "passes/schedule/contract/warps": (("passes/contract_warps_test",),),
     "passes/schedule/point/dot": (("passes/contraction_test", "test_subnormal_pairs"),),
     "passes/schedule/index": (("random/random_test", "--seed", 200000, "--count", 60, "--blocks", "--first"),),

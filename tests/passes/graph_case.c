@@ -404,7 +404,8 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->tile = tiles ? got.ran->plan.tile_rows : 0;
 	out->group = tiles ? got.ran->plan.group : 0;
 	out->strips = tiles && got.ran->plan.pairs && got.ran->plan.lanes;
-	out->warps = tiles && got.ran->plan.pairs && !got.ran->plan.lanes;
+	out->warps = tiles && got.ran->plan.pairs && !got.ran->plan.lanes && !got.ran->plan.halo;
+	out->halo = tiles && got.ran->plan.halo;
 	out->ahead = fetched_views(p->kernel.at[0].tir);
 	out->past = loads_past(p->kernel.at[0].tir);
 	for (uint32_t k = 0; k < p->kernel.n; k++)

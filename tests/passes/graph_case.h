@@ -55,6 +55,7 @@ typedef struct {
 	bool posts;                /* whether tasks of a kernel that ran wait for others */
 	bool strips;               /* whether the kernel that ran first is one of strips, or of tiles of warps */
 	bool warps;
+	bool halo;                 /* whether it has what a tile reads by windows in shared memory (contract/halo.c) */
 	unsigned threads;          /* of a block of the kernel that ran last */
 	unsigned tile, group;      /* of the kernel that ran first: rows of a tile of threads, elements read at once; 0: none */
 	unsigned columns, cluster; /* of the kernel that ran first: of rows of lanes, and blocks that take a task together */

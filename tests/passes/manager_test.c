@@ -334,6 +334,7 @@ test_kernel_plans(void **state)
 		{"contract lanes=16 unroll=1 tile=32x32 block=512x512x512 tasks=4 pairs=16 nodes=%7", NULL},
 		{"contract lanes=16 unroll=1 tile=14x32 block=336x1024x1024 tasks=4 pairs=8 chained nodes=%7", NULL},
 		{"contract lanes=0 unroll=1 tile=128x192 block=128x192x64 tasks=1 turns threads=384 group=4 resident=1 nodes=%7", NULL},
+		{"contract lanes=0 unroll=1 tile=128x64 block=128x64x256 tasks=1 pairs=8 halo threads=256 group=4 resident=2 nodes=%7", NULL},
 		{"rowred lanes=4096 unroll=1 threads=128 group=4 held nodes=%7", NULL},
 		{"rowred lanes=131072 unroll=1 threads=512 group=8 cluster=8 resident=1 held nodes=%7", NULL},
 		{"colred lanes=32 unroll=1 threads=32 group=1 short nodes=%7", NULL},

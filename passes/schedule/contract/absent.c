@@ -35,7 +35,7 @@ absent_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, F
 {
 	const Node *n = tensor_node(g, t);
 	RemarkId why;
-	a->n = 0;
+	*a = (Absent){0};
 	return contract_all_factors(g, scratch, faulty, t, f, &why) &&
 	       add_parts(g, scratch, faulty, f, (UINT32_C(1) << n->npar) - 1, n->guard, a);
 }
@@ -67,13 +67,19 @@ absent_value(Graph *g, const Absent *a, bool column, ExprId value)
 	return there ? expr_select(g, there, value, dtype_is_float(t) ? expr_float(g, t, 0) : expr_int(g, t, 0)) : value;
 }
 
+bool
+absent_spoils(const Absent *a)
+{
+	return a->n || a->others;
+}
+
 void
 absent_mend(Point *l, const Absent *a, ValId view, const ValId *at)
 {
 	TirKernel *k = l->tir;
 	ValId sum = tir_load(k, view, at, 0, 0, 0);
 	DType t = (DType)tir_inst(k, sum)->type.dtype;
-	if (!a->n || !dtype_is_float(t) || BUG(absent_sums_kept))
+	if (!absent_spoils(a) || !dtype_is_float(t) || BUG(absent_sums_kept))
 		return;
 	ValId wrong = tir_binary(k, OP_NE, sum, sum);
 	if (l->g->fp == FP_STRICT)

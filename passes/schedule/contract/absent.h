@@ -12,6 +12,7 @@ typedef struct {
 	unsigned n;
 	ExprId part[ABSENT_MOST];
 	bool column[ABSENT_MOST];
+	bool others; /* what is no term of a sum, in either factor, is multiplied by 0 as well (halo.c) */
 } Absent;
 
 /* The factors of t, as contract_factors, and when its terms are there; false also where a condition is neither factor's. */
@@ -22,6 +23,8 @@ bool absent_is(const Absent *a, bool column);
 ExprId absent_condition(Graph *g, const Absent *a, bool column);
 /* The factor's value, or 0 where its terms are absent. */
 ExprId absent_value(Graph *g, const Absent *a, bool column, ExprId value);
+/* Whether a sum may have met what spoils it. */
+bool absent_spoils(const Absent *a);
 /* The sum of all terms at the point, which is this element of a view of two axes: where an absent one's other factor was no
  * number, it is folded again. */
 void absent_mend(Point *l, const Absent *a, ValId view, const ValId *at);

@@ -6,6 +6,7 @@
 #include "passes/schedule/contract/members.h"
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/side.h"
+#include "passes/schedule/contract/window_rows.h"
 
 /* A factor: an element of a tensor. */
 typedef struct {
@@ -38,24 +39,6 @@ typedef struct {
 	uint8_t sums;     /* so many have rows and columns like these each; 0: one */
 	uint16_t step;    /* cycles of a processor for TIR_PART_TERMS of the terms, where blocks have all that they need */
 } RolesTile;
-
-/* Rows that are the indices of several axes: a tile has a box of them, of which the last axis runs first
- * (window.c). */
-enum { WINDOW_AXES = 4 };
-typedef struct {
-	TensorId tensor;
-	DType dtype;
-	unsigned rank, naxis;
-	ExprId sub[TG_MAX_RANK];       /* the tensor's subscripts */
-	uint8_t place[WINDOW_AXES];    /* by axis of the box: in which subscript it is, */
-	uint8_t axis[WINDOW_AXES];     /* which axis of the node it is, */
-	uint8_t step[WINDOW_AXES];     /* and its factor there */
-	bool even;                     /* no subscript has an axis of the terms that it grows with and one that it falls with */
-	ValId box[WINDOW_AXES];        /* how many indices of each the box has, */
-	ValId log[WINDOW_AXES];        /* and its logarithm: u32 */
-	ValId first[WINDOW_AXES];      /* of the tile */
-	ValId whole;                   /* bool: the output has all of the tile's rows */
-} Window;
 
 typedef struct {
 	Point l;
@@ -122,13 +105,7 @@ void roles_divide_terms(Roles *r);
  * turn. */
 void roles_multiply(Roles *r, ValId *fill);
 
-/* --- rows that are a box (window_rows.c) --- */
-/* Chooses the box; how many there are, over dims. */
-ExprId window_bind_rows(Roles *r);
-void window_enter_tile(Roles *r, ValId tile);
-/* Makes a row of the tile the point; the same, and whether the output has it. */
-void window_enter_row(Roles *r, ValId row);
-ValId window_has_row(Roles *r, ValId row);
+/* --- rows that are a box (window_rows.h) --- */
 /* The elements of a tile, of which the group has the sums (window_finish.c). */
 void window_bind_staged(Roles *r);
 void window_finish(Roles *r);

@@ -159,7 +159,7 @@ threads_finish(Threads *x, const ValId *acc)
 	f.turn = tir_for(k, threads_int(x, 0), threads_int(x, threads_rows(x->plan) / f.rows), threads_int(x, 1), NULL, 0);
 	stage_any_rows(&f, acc);
 	threads_barrier(x);
-	if (x->absent.n)
+	if (absent_spoils(&x->absent))
 		mend_rows(&f);
 	tir_if(k, whole);
 	finish_rows(&f, true);

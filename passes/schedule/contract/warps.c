@@ -259,13 +259,12 @@ copy_panel(Warps *x, ValId slot, ValId panel)
 		warps_side_copy(x, &x->side[n], slot, term);
 }
 
-/* A block of rows by half of one of columns, added to sums: words 2 h + half of the latter are of its terms 4 h on. */
-static void
-multiply_block(Warps *x, const ValId *rows, const ValId *columns, unsigned half, ValId *sum)
+void
+warps_multiply(Warps *x, const ValId *rows, const ValId *columns, unsigned half, ValId *sum)
 {
 	TirKernel *k = x->l.tir;
 	ValId arg[WARP_MMA_OPERANDS];
-	unsigned word = x->side[0].word, n = 0;
+	unsigned word = warp_mma_word((DType)tir_inst(k, rows[0])->type.dtype), n = 0;
 	for (unsigned e = 0; e < WARP_MMA_A_WORDS * word; e++)
 		arg[n++] = rows[e];
 	for (unsigned e = 0; e < WARP_MMA_B_WORDS * word; e++)
@@ -292,7 +291,7 @@ multiply_panel(Warps *x, ValId slot, ValId free, ValId later, ValId *acc)
 			copy_panel(x, free, later);
 		for (unsigned i = 0; i < down; i++)
 			for (unsigned j = 0; j < 2 * across; j++)
-				multiply_block(x, rows[i], columns[j / 2], j % 2, acc + (i * 2 * across + j) * WARP_MMA_C);
+				warps_multiply(x, rows[i], columns[j / 2], j % 2, acc + (i * 2 * across + j) * WARP_MMA_C);
 	}
 }
 

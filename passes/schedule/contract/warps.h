@@ -6,6 +6,7 @@
 #include "passes/schedule/contract/absent.h"
 #include "passes/schedule/contract/contract.h"
 #include "passes/schedule/contract/indices.h"
+#include "passes/schedule/contract/window_rows.h"
 #include "ir/warp_mma.h"
 
 /* Whether node t is of that kind, wherever its tensors will live, and its sizes may be worth a tile. */
@@ -22,7 +23,7 @@ void contract_warps_build(Graph *g, Arena *scratch, const Places *places, const 
 static inline bool
 contract_is_warps(const KernelPlan *p)
 {
-	return p->threads && p->pairs && !p->lanes;
+	return p->threads && p->pairs && !p->lanes && !p->halo;
 }
 unsigned contract_warps_tiles(void);
 
@@ -68,10 +69,12 @@ typedef struct {
 	const KernelPlan *plan;
 	Indices batch, rows, columns, terms;
 	Absent absent;
+	const Window *window;     /* NULL: rows are counted through; else a tile has a box of them (halo.c) */
 	WarpsSide side[2];        /* of the rows, of the columns */
 	ValId row_tiles, column_tiles, panels;
 	ValId thread, lane, warp, slice, down, across;
 	ValId ring, staged;       /* views of shared memory: (slot, word), (row, column) */
+	ValId row_steps;          /* with a window, there too: where a lane's rows are in the output, from its first one on */
 	unsigned words;           /* of a slot */
 	ValId row0, column0;      /* of the task's tile */
 } Warps;
@@ -99,6 +102,8 @@ warps_blocks(const WarpsSide *s)
 	return s->own / WARPS_ACROSS / WARPS_BLOCK;
 }
 void warps_barrier(Warps *x);
+/* A block of rows by half of one of columns, added to sums: words 2 h + half of the latter are of its terms 4 h on. */
+void warps_multiply(Warps *x, const ValId *rows, const ValId *columns, unsigned half, ValId *sum);
 
 /* --- panels (warps_panel.c) --- */
 /* The factor of node n, of its columns or rows, as an element that is copied in chunks, whose elements are absent together;
@@ -116,7 +121,12 @@ enum { WARPS_ELEMENTS = 4 };
 void warps_side_load(Warps *x, const WarpsSide *s, ValId slot, unsigned n, unsigned part, ValId *out);
 
 /* What is made of the warps' sums (warps_finish.c): by block of rows, tile of 8 columns, element of a lane. */
+unsigned warps_staged_elements(const Warps *x);
 void warps_bind_staged(Warps *x, unsigned buffer);
+void warps_place_rows(Warps *x); /* with a window, before */
 void warps_finish(Warps *x, const ValId *acc);
+/* Of sums that are staged, where the output's memory goes along the rows (warps_finish_rows.c); whether it does. */
+bool warps_go_along_rows(const Warps *x);
+void warps_finish_rows(Warps *x);
 
 #endif

@@ -11,7 +11,8 @@ enum {
 	GAP = 8,      /* between rows in shared memory: pairs of 8 lanes meet all banks */
 	AT_ONCE = 8, ROWS = 4, /* elements of a lane that are finished together, at most, of so many rows, */
 	MOST_AT_ONCE = 32, MOST_ROWS = 8, /* and where that takes few instructions: */
-	FEW = 24
+	FEW = 24,
+	TILE_ROWS = 16 /* of a lane, in a tile, at most */
 };
 
 typedef struct {
@@ -20,13 +21,44 @@ typedef struct {
 	ValId row, right;       /* where the lane's first element is in the tile, */
 	unsigned down, end;     /* rows to its next, below which all of them are; */
 	unsigned across;        /* and columns of the lanes of a row */
+	ValId flat, place, column; /* with a window, and several elements at once: the output, by offset and column; where the first of rows is that it has all, else 0 */
 } Finish;
+
+unsigned
+warps_staged_elements(const Warps *x)
+{
+	return (unsigned)x->plan->tile_rows * (x->plan->tile_columns + GAP);
+}
 
 void
 warps_bind_staged(Warps *x, unsigned buffer)
 {
 	ValId pitch = warps_int(x, x->plan->tile_columns + GAP);
 	x->staged = tir_view(x->l.tir, buffer, 2, (ValId[]){warps_int(x, x->plan->tile_rows), pitch}, (ValId[]){pitch, warps_int(x, 1)});
+}
+
+static ValId
+flat_output(Warps *x)
+{
+	TirKernel *k = x->l.tir;
+	const TensorArg *out = point_tensor(&x->l, x->l.node->out);
+	ValId one = warps_int(x, 1), far = warps_int(x, INT64_C(1) << 40);
+	unsigned buffer = (unsigned)tir_inst(k, tir_arg(k, out->data, 0))->imm.i;
+	return tir_view(k, buffer, 2, (ValId[]){far, x->columns.extent[x->columns.naxis - 1]}, (ValId[]){one, one});
+}
+
+/* A warp's lanes are side by side along as many rows as they fill; each has every so manieth column. */
+static void
+place_lanes(Finish *f)
+{
+	Warps *x = f->x;
+	unsigned side = f->side.side, lanes = x->plan->tile_columns / side < TIR_WARP ? x->plan->tile_columns / side : TIR_WARP;
+	ValId right, below = raster_divide(x->l.tir, x->lane, warps_int(x, lanes), &right);
+	f->across = lanes * side;
+	f->down = TIR_WARP / lanes;
+	f->end = x->plan->tile_rows / (WARPS_THREADS / TIR_WARP);
+	f->row = warps_op(x, OP_ADD, warps_op(x, OP_MUL, x->warp, warps_int(x, f->end)), below);
+	f->right = warps_op(x, OP_MUL, right, warps_int(x, side));
 }
 
 /* --- both slices' sums --- */
@@ -81,6 +113,26 @@ stage_halves(Warps *x, const ValId *acc, bool add)
 
 /* --- rows --- */
 
+/* Makes this row of the tile the point. */
+static void
+enter_row(Warps *x, ValId row)
+{
+	if (x->window)
+		window_enter_row(x->window, row);
+	else
+		indices_at(&x->l, &x->rows, warps_op(x, OP_ADD, x->row0, row));
+}
+
+/* Row i of those that the output has all. */
+static void
+store_side(const Finish *f, unsigned i, const PointVal *done)
+{
+	Warps *x = f->x;
+	ValId which = warps_int(x, i), step = tir_load(x->l.tir, x->row_steps, &which, 0, 0, 0);
+	ValId at[2] = {warps_op(x, OP_ADD, f->place, step), f->column};
+	tir_store(x->l.tir, f->flat, side_join(&f->side, done), at, 0, TIR_LANES_ALONG(1));
+}
+
 /* The elements at so many of the lane's rows, from this one on. */
 static void
 finish_rows(const Finish *f, ValId row, unsigned n)
@@ -90,13 +142,17 @@ finish_rows(const Finish *f, ValId row, unsigned n)
 	row = warps_op(x, OP_ADD, f->row, row);
 	for (unsigned i = 0; i < n; i++) {
 		ValId at[2] = {warps_op(x, OP_ADD, row, warps_int(x, i * f->down)), f->right}, sum[MOST_SIDE];
-		indices_at(&x->l, &x->rows, warps_op(x, OP_ADD, x->row0, at[0]));
+		enter_row(x, at[0]);
 		side_load(&f->side, x->staged, at, 2, DT_F32, sum);
 		side_finish(&f->side, sum, done + i * f->side.side);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		indices_at(&x->l, &x->rows, warps_op(x, OP_ADD, x->row0, warps_op(x, OP_ADD, row, warps_int(x, i * f->down))));
-		side_store(&f->side, done + i * f->side.side);
+		const PointVal *own = done + i * f->side.side;
+		enter_row(x, warps_op(x, OP_ADD, row, warps_int(x, i * f->down)));
+		if (f->place)
+			store_side(f, i, own);
+		else
+			side_store(&f->side, own);
 	}
 }
 
@@ -109,7 +165,18 @@ below(const Finish *f, ValId i, ValId end)
 static ValId
 has_row(const Finish *f, ValId row)
 {
-	return below(f, warps_op(f->x, OP_ADD, f->x->row0, warps_op(f->x, OP_ADD, f->row, row)), f->x->rows.all);
+	Warps *x = f->x;
+	row = warps_op(x, OP_ADD, f->row, row);
+	if (x->window && !BUG(warp_tiles_unmasked))
+		return window_has_row(x->window, row);
+	return x->window ? tir_int(x->l.tir, DT_BOOL, 1) : below(f, warps_op(x, OP_ADD, x->row0, row), x->rows.all);
+}
+
+/* Whether the output has all of the lane's rows up to this one. */
+static ValId
+has_rows(const Finish *f, ValId last)
+{
+	return f->x->window ? f->x->window->whole : has_row(f, last);
 }
 
 /* Those of the rows from `first` to `end` that the output has, one after the other. */
@@ -125,6 +192,53 @@ finish_last_rows(const Finish *f, ValId first, ValId end)
 	tir_end_for(k, NULL, 0);
 }
 
+/* Where the lane's row is in the output, but for its column. */
+static ValId
+row_place(const Finish *f, ValId row)
+{
+	Point *l = &f->x->l;
+	const TensorArg *out = point_tensor(l, l->node->out);
+	ValId place = warps_int(f->x, 0);
+	enter_row(f->x, row);
+	for (unsigned a = 0; a < l->node->npar; a++)
+		if (a != f->x->columns.axis[f->x->columns.naxis - 1])
+			place = warps_op(f->x, OP_ADD, place, warps_op(f->x, OP_MUL, l->axis[a], out->stride[a]));
+	return place;
+}
+
+/* From the first of the lane's rows to each, for all lanes: other bits of a row's number say nothing about these, as a box has
+ * powers of two of indices. In shared memory, as registers are few. */
+void
+warps_place_rows(Warps *x)
+{
+	Point *l = &x->l;
+	TirKernel *k = l->tir;
+	const Window *w = x->window;
+	const TensorArg *out = point_tensor(l, l->node->out);
+	unsigned buffer = tir_add_buffer(k, 0, DT_I64, true);
+	ValId at[WINDOW_AXES], step = warps_int(x, 0), one = warps_int(x, 1), count = warps_int(x, MOST_ROWS);
+	Finish f = {.x = x, .side.side = x->plan->group};
+	place_lanes(&f);
+	k->buffer.at[buffer].shared = MOST_ROWS;
+	x->row_steps = tir_view(k, buffer, 1, &count, &one);
+	tir_if(k, warps_op(x, OP_LT, x->thread, count));
+	window_row_at(w, warps_op(x, OP_MUL, x->thread, warps_int(x, f.down)), at);
+	for (unsigned n = 0; n < w->naxis; n++)
+		step = warps_op(x, OP_ADD, step, warps_op(x, OP_MUL, at[n], out->stride[w->axis[n]]));
+	tir_store(k, x->row_steps, step, &x->thread, 0, 0);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+}
+
+/* Rows that the output has all. */
+static void
+finish_whole(const Finish *f, ValId from, unsigned rows)
+{
+	Finish all = *f;
+	all.place = f->flat ? row_place(f, warps_op(f->x, OP_ADD, f->row, from)) : 0;
+	finish_rows(&all, from, rows);
+}
+
 /* The lane's rows, several at a time, as many as the output has. */
 static void
 finish_columns(const Finish *f)
@@ -136,8 +250,8 @@ finish_columns(const Finish *f)
 	most = most < all ? most : all;
 	rows = rows < most ? rows : most;
 	ValId step = warps_int(x, rows * f->down), from = tir_for(k, warps_int(x, 0), warps_int(x, f->end), step, NULL, 0);
-	tir_if(k, has_row(f, warps_op(x, OP_ADD, from, warps_int(x, (rows - 1) * f->down))));
-	finish_rows(f, from, rows);
+	tir_if(k, has_rows(f, warps_op(x, OP_ADD, from, warps_int(x, (rows - 1) * f->down))));
+	finish_whole(f, from, rows);
 	tir_else(k, NULL, 0);
 	finish_last_rows(f, from, warps_op(x, OP_ADD, from, step));
 	tir_end_if(k, NULL, 0);
@@ -146,6 +260,24 @@ finish_columns(const Finish *f)
 
 /* --- sums that absent terms have spoilt --- */
 
+/* What the lane's sums of these columns add up to: no number, if one is none. */
+static ValId
+add_up(const Finish *f)
+{
+	Warps *x = f->x;
+	ValId all[TILE_ROWS * MOST_SIDE], sum[MOST_SIDE];
+	unsigned n = 0;
+	for (unsigned row = 0; row < f->end; row += f->down) {
+		side_load(&f->side, x->staged, (ValId[]){warps_op(x, OP_ADD, f->row, warps_int(x, row)), f->right}, 2, DT_F32, sum);
+		for (unsigned e = 0; e < f->side.side; e++)
+			all[n++] = sum[e];
+	}
+	for (; n > 1; n = (n + 1) / 2)
+		for (unsigned i = 0; i < n / 2; i++)
+			all[i] = warps_op(x, OP_ADD, all[i], all[n - 1 - i]);
+	return all[0];
+}
+
 /* The lane's of these columns, which it finishes afterwards, one after the other. */
 static void
 mend_rows(const Finish *f)
@@ -153,13 +285,15 @@ mend_rows(const Finish *f)
 	Warps *x = f->x;
 	Point *l = &x->l;
 	TirKernel *k = l->tir;
+	ValId all = add_up(f);
+	tir_if(k, warps_op(x, OP_NE, all, all));
 	unsigned axis = x->columns.axis[x->columns.naxis - 1];
 	ValId row = tir_for(k, warps_int(x, 0), warps_int(x, f->end), warps_int(x, f->down), NULL, 0), column = l->axis[axis];
 	ValId c = tir_for(k, warps_int(x, 0), warps_int(x, f->side.side), warps_int(x, 1), NULL, 0);
 	uint32_t mark = point_mark(l);
 	tir_if(k, has_row(f, row));
 	row = warps_op(x, OP_ADD, f->row, row);
-	indices_at(l, &x->rows, warps_op(x, OP_ADD, x->row0, row));
+	enter_row(x, row);
 	l->axis[axis] = warps_op(x, OP_ADD, column, c);
 	absent_mend(l, &x->absent, x->staged, (ValId[]){row, warps_op(x, OP_ADD, f->right, c)});
 	l->axis[axis] = column;
@@ -168,23 +302,11 @@ mend_rows(const Finish *f)
 	tir_end_if(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
 	tir_end_for(k, NULL, 0);
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
 }
 
 /* --- the tile --- */
-
-/* A warp's lanes are side by side along as many rows as they fill; each has every so manieth column. */
-static void
-place_lanes(Finish *f)
-{
-	Warps *x = f->x;
-	unsigned side = f->side.side, lanes = x->plan->tile_columns / side < TIR_WARP ? x->plan->tile_columns / side : TIR_WARP;
-	ValId right, below = raster_divide(x->l.tir, x->lane, warps_int(x, lanes), &right);
-	f->across = lanes * side;
-	f->down = TIR_WARP / lanes;
-	f->end = x->plan->tile_rows / (WARPS_THREADS / TIR_WARP);
-	f->row = warps_op(x, OP_ADD, warps_op(x, OP_MUL, x->warp, warps_int(x, f->end)), below);
-	f->right = warps_op(x, OP_MUL, right, warps_int(x, side));
-}
 
 /* The tile by as many columns at a time as a row's lanes have. */
 static void
@@ -197,7 +319,8 @@ finish_tile(Finish *f)
 	ValId column = warps_op(x, OP_ADD, x->column0, f->right);
 	tir_if(k, below(f, column, x->columns.all));
 	indices_at(&x->l, &x->columns, column);
-	if (x->absent.n)
+	f->column = x->l.axis[x->columns.axis[x->columns.naxis - 1]];
+	if (absent_spoils(&x->absent))
 		mend_rows(f);
 	finish_columns(f);
 	tir_else(k, NULL, 0);
@@ -208,13 +331,16 @@ finish_tile(Finish *f)
 void
 warps_finish(Warps *x, const ValId *acc)
 {
-	Finish f = {.x = x};
+	Finish f = {.x = x, .flat = x->window && x->plan->group > 1 ? flat_output(x) : 0};
 	side_begin(&f.side, &x->l, x->plan->group, x->columns.axis[x->columns.naxis - 1]);
 	place_lanes(&f);
 	stage_halves(x, acc, false);
 	warps_barrier(x);
 	stage_halves(x, acc, true);
 	warps_barrier(x);
-	finish_tile(&f);
+	if (warps_go_along_rows(x))
+		warps_finish_rows(x);
+	else
+		finish_tile(&f);
 	warps_barrier(x);
 }

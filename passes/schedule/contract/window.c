@@ -111,42 +111,6 @@ find_window(const Graph *g, Arena *scratch, const Node *n, ExprId e, uint32_t ro
 	return seen == rows;
 }
 
-/* Whether e asks that subscripts of the window be in range, and for nothing else. */
-static bool
-asks_for_range(const Graph *g, Arena *scratch, const Window *w, ExprId e)
-{
-	const Expr *p = expr_get(g, e);
-	Affine asked = {.constant = p->op == OP_LT ? -1 : 0};
-	if (expr_is_true(g, e))
-		return true;
-	if (p->op == OP_AND)
-		return asks_for_range(g, scratch, w, expr_arg(g, e, 0)) && asks_for_range(g, scratch, w, expr_arg(g, e, 1));
-	if ((p->op != OP_LE && p->op != OP_LT) || !affine_add(g, scratch, &asked, expr_arg(g, e, 1), 1) ||
-	    !affine_add(g, scratch, &asked, expr_arg(g, e, 0), -1))
-		return false;
-	for (unsigned k = 0; k < w->rank; k++) { /* that it be at least 0, or below the extent */
-		Affine low = {0}, high = {.constant = -1};
-		if (affine_add(g, scratch, &low, w->sub[k], 1) && affine_same(&asked, &low))
-			return true;
-		if (affine_add(g, scratch, &high, g->tensor.at[w->tensor].extent[k], 1) && affine_add(g, scratch, &high, w->sub[k], -1) &&
-		    affine_same(&asked, &high))
-			return true;
-	}
-	return false;
-}
-
-static bool
-ranges_are_plain(const Graph *g, Arena *scratch, const Node *n)
-{
-	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
-		const Axis *x = &n->axis[a];
-		const Expr *lo = expr_get(g, x->lo);
-		if (x->clamp || x->cut || lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_index(g, scratch, x->hi) || expr_axes(g, scratch, x->hi))
-			return false;
-	}
-	return n->nred > 0;
-}
-
 static bool
 find_factors(const Graph *g, Arena *scratch, const Node *n, ExprId rows, ExprId columns, RolesProduct *of, Window *w)
 {
@@ -164,13 +128,13 @@ static bool
 find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *of, Window *w)
 {
 	const Node *n = tensor_node(g, t);
-	if (!expr_is_true(g, n->domain) || !ranges_are_plain(g, scratch, n) || reduction_type(g, n) != DT_F32 ||
+	if (!expr_is_true(g, n->domain) || !window_ranges_are_plain(g, scratch, n) || reduction_type(g, n) != DT_F32 ||
 	    expr_can_fault(g, scratch, faulty, n->body))
 		return false;
 	ExprId a = expr_arg(g, n->body, 0), b = expr_arg(g, n->body, 1);
 	if (!find_factors(g, scratch, n, a, b, of, w) && !find_factors(g, scratch, n, b, a, of, w))
 		return false;
-	return !n->guard || asks_for_range(g, scratch, w, n->guard);
+	return !n->guard || window_asks_for_range(g, scratch, w, n->guard);
 }
 
 static bool
@@ -317,10 +281,11 @@ count_tasks(Roles *r, Kernel *kernel, unsigned only)
 	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, extents(r, e.taps), 1));
 	ExprId right = expr_binary(g, OP_MUL, worth, suits(r, &e, tile_of(r->plan), 1));
 	worth = expr_binary(g, OP_MUL, worth, suits(r, &e, tile_of(r->plan), only));
-	ExprId columns = launch_ceil_div(g, r->ncolumn, r->tile.columns);
-	ExprId count = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, window_bind_rows(r), columns), extents(r, e.batch));
+	ExprId columns = launch_ceil_div(g, r->ncolumn, r->tile.columns), box[WINDOW_AXES];
+	ExprId count = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, window_bind_rows(r->window, &r->l, r->tile.rows, false, box), columns), extents(r, e.batch));
 	kernel->ntask = expr_binary(g, OP_MUL, count, worth);
 	kernel->could = expr_binary(g, OP_MUL, count, right);
+	r->rows = r->window->count;
 	r->columns = point_launch_expr(&r->l, columns);
 	r->steps = point_launch_expr(&r->l, e.nstep);
 	for (unsigned a = 0; a < (unsigned)n->npar + n->nred; a++) /* so that both roles see them */
@@ -387,7 +352,7 @@ enter_tile(Roles *r)
 	RasterTile tile = raster_tile(r->l.tir, r->task, r->rows, r->columns);
 	r->row0 = roles_int(r, 0);
 	r->column0 = roles_op(r, OP_MUL, tile.column, roles_int(r, r->tile.columns));
-	window_enter_tile(r, tile.row);
+	window_enter_tile(r->window, tile.row);
 	uint32_t others = find_extents(r).batch;
 	for (unsigned a = n->npar; a-- > 0;)
 		if (others >> a & 1) {

@@ -121,7 +121,7 @@ mend_sums(Roles *r, const Own *own, const ValId *down, unsigned n, ValId *sum)
 	tir_if(k, roles_op(r, OP_NE, all[0], all[0]));
 	for (unsigned i = 0; i < n; i++) {
 		ValId at = roles_op(r, OP_ADD, own->first, down[i]);
-		window_enter_row(r, roles_op(r, OP_ADD, own->row0, down[i]));
+		window_enter_row(r->window, roles_op(r, OP_ADD, own->row0, down[i]));
 		ValId c = tir_for(k, roles_int(r, 0), roles_int(r, side), roles_int(r, 1), NULL, 0);
 		uint32_t mark = point_mark(l);
 		l->axis[r->of.column_axis] = roles_op(r, OP_ADD, column, c);
@@ -151,11 +151,11 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n)
 	if (!expr_is_true(r->l.g, node->guard) && !BUG(absent_factors_kept))
 		mend_sums(r, own, down, n, sum);
 	for (unsigned i = 0; i < n; i++) {
-		window_enter_row(r, roles_op(r, OP_ADD, own->row0, down[i]));
+		window_enter_row(r->window, roles_op(r, OP_ADD, own->row0, down[i]));
 		side_finish(&own->side, sum + i * r->tile.side, done + i * r->tile.side);
 	}
 	for (unsigned i = 0; i < n; i++) {
-		window_enter_row(r, roles_op(r, OP_ADD, own->row0, down[i]));
+		window_enter_row(r->window, roles_op(r, OP_ADD, own->row0, down[i]));
 		store_side(r, own, i, done + i * r->tile.side);
 	}
 }
@@ -166,7 +166,7 @@ finish_last_rows(Roles *r, const Own *own, ValId first, ValId end)
 {
 	TirKernel *k = r->l.tir;
 	ValId row = tir_for(k, first, end, roles_int(r, own->down), NULL, 0);
-	tir_if(k, window_has_row(r, roles_op(r, OP_ADD, own->row0, row)));
+	tir_if(k, window_has_row(r->window, roles_op(r, OP_ADD, own->row0, row)));
 	Own one = *own;
 	one.placed = false;
 	finish_rows(r, &one, row, 1);
@@ -190,7 +190,7 @@ place_rows(Roles *r, Own *own)
 	unsigned rows = WARP_ROWS / own->down;
 	own->placed = r->flat && rows_at_once(r) == rows;
 	for (unsigned i = 0; i < rows && own->placed; i++) {
-		window_enter_row(r, roles_op(r, OP_ADD, own->row0, roles_int(r, (int64_t)i * own->down)));
+		window_enter_row(r->window, roles_op(r, OP_ADD, own->row0, roles_int(r, (int64_t)i * own->down)));
 		own->offset[i] = roles_int(r, 0);
 		for (unsigned a = 0; a < l->node->npar; a++)
 			if (a != r->of.column_axis)
