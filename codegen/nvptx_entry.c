@@ -365,12 +365,14 @@ wait_for_elements(Lower *l, unsigned buffer)
 void
 lower_barrier(Lower *l, int64_t kind)
 {
-	Val zero = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), 0, 0);
+	Val zero = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), 0, 0), all = LLVMConstInt(LLVMInt32TypeInContext(l->ctx), UINT32_MAX, 0);
 	if (kind == 1) {
 		lower_enter_cluster(l);
 		lower_call(l, "llvm.nvvm.barrier.cluster.arrive.aligned", NULL, 0, NULL, 0);
 		lower_call(l, "llvm.nvvm.barrier.cluster.wait.aligned", NULL, 0, NULL, 0);
-	} else if (kind)
+	} else if (kind == TIR_WARP_BARRIER)
+		lower_call(l, "llvm.nvvm.bar.warp.sync", NULL, 0, &all, 1);
+	else if (kind)
 		wait_for_elements(l, (unsigned)TIR_HANDED_BUFFER(kind));
 	else
 		lower_call(l, "llvm.nvvm.barrier.cta.sync.aligned.all", NULL, 0, &zero, 1);

@@ -82,7 +82,8 @@
  *   ASYNC_WAIT  imm = k: what the thread has begun to copy since the last one is a group; waits until at most k of its groups
  *            are on their way. Other threads see what has come after a barrier
  *   BARRIER  all threads of the block, or with imm = 1 of the cluster, arrive before any goes on; what they stored
- *            before is then seen by all of them. With imm = TIR_HANDED(k) it is none: all threads meet it, and each goes on when
+ *            before is then seen by all of them. With imm = TIR_WARP_BARRIER the same of each warp's threads alone, all of which
+ *            meet it in a kernel without channels. With imm = TIR_HANDED(k) it is none: all threads meet it, and each goes on when
  *            every block of the cluster has stored to the block, since the last such wait, its share of the elements of the wide buffer
  *            k, which have 8 to 32 bits: as many for each block, by rank, each once. It sees them then, and nothing else.
  *            What threads of a block read of wide buffers before a barrier of theirs, behind which it stored those, is not read
@@ -144,6 +145,7 @@ enum { TIR_MAX_AHEAD = 65535 };
 #define TIR_SLIDE(by, segment) ((int64_t)(by) | (int64_t)(segment) << 16)
 #define TIR_SLIDE_BY(imm) ((unsigned)((imm) & 0xffff))
 #define TIR_SLIDE_SEGMENT(imm) ((unsigned)((imm) >> 16)) /* 0: all lanes */
+#define TIR_WARP_BARRIER (-2) /* BARRIER */
 #define TIR_HANDED(buffer) (2 + (int64_t)(buffer))
 #define TIR_HANDED_BUFFER(imm) ((imm) - 2) /* negative: none */
 #define TIR_BEFORE(n) (TIR_WARP + (n))

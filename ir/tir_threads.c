@@ -48,13 +48,29 @@ group_of(uint16_t thread)
 	return thread < SEVERAL_OF_GROUP ? thread / TIR_GROUP : thread - (unsigned)SEVERAL_OF_GROUP;
 }
 
+/* Of all threads of the cluster. */
+static unsigned
+warp_of(uint16_t thread)
+{
+	return thread < SEVERAL_OF_WARP ? thread / TIR_WARP : thread - (unsigned)SEVERAL_OF_WARP;
+}
+
 /* The last barrier that parts two threads. */
 static uint32_t
 parted_at(const Block *x, uint16_t a, uint16_t b)
 {
 	if (!x->roles_epoch)
-		return x->block_epoch;
+		return warp_of(a) == warp_of(b) && x->warp_epoch > x->block_epoch ? x->warp_epoch : x->block_epoch;
 	return group_of(a) == group_of(b) && x->group_epoch[group_of(a)] > x->roles_epoch ? x->group_epoch[group_of(a)] : x->roles_epoch;
+}
+
+/* Who stands for two readers. */
+static uint16_t
+several(const Block *x, uint16_t a, uint16_t b)
+{
+	if (x->roles_epoch)
+		return group_of(a) == group_of(b) ? (uint16_t)(SEVERAL_OF_GROUP + group_of(a)) : SEVERAL;
+	return warp_of(a) == warp_of(b) ? (uint16_t)(SEVERAL_OF_WARP + warp_of(a)) : SEVERAL;
 }
 
 bool
@@ -80,7 +96,7 @@ threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 		return true;
 	}
 	if (h->reader != thread && h->read_at >= parted_at(x, thread, h->reader))
-		h->reader = x->roles_epoch && group_of(thread) == group_of(h->reader) ? (uint16_t)(SEVERAL_OF_GROUP + group_of(thread)) : SEVERAL;
+		h->reader = several(x, thread, h->reader);
 	else
 		h->reader = thread;
 	h->read_at = x->epoch;
@@ -278,7 +294,9 @@ run_together(Block *x, const Step *s, const bool *active)
 		int64_t k = TIR_HANDED_BUFFER(by);
 		if (k >= 0)
 			return threads_wait_handed(x, s, (uint32_t)k);
-		x->block_epoch = ++x->epoch;
+		x->warp_epoch = ++x->epoch;
+		if (by != TIR_WARP_BARRIER)
+			x->block_epoch = x->epoch;
 		if (by == 1)
 			x->cluster_epoch = x->epoch;
 		return true;

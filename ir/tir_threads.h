@@ -4,8 +4,8 @@
 
 #include "ir/tir_interp.h"
 
-/* In the place of a thread: several; several of group n: SEVERAL_OF_GROUP + n. */
-enum { SEVERAL = 0xfffe, SEVERAL_OF_GROUP = 0xff00 };
+/* In the place of a thread: several; several of group n: SEVERAL_OF_GROUP + n; of warp n where there are no roles: SEVERAL_OF_WARP + n. */
+enum { SEVERAL = 0xfffe, SEVERAL_OF_GROUP = 0xff00, SEVERAL_OF_WARP = 0xf000 };
 
 /* Who has touched a byte since the last barrier, in which `epoch` began; which blocks did since the cluster's. */
 typedef struct {
@@ -46,6 +46,7 @@ typedef struct {
 	unsigned threads; /* of all blocks */
 	Memory *memory;   /* by buffer */
 	uint32_t epoch, block_epoch, cluster_epoch; /* the last one, and which began at the last barrier of the block, and of the cluster */
+	uint32_t warp_epoch;     /* the same of all warps */
 	uint32_t handed_epoch;   /* all blocks know that what was read of wide buffers before it has been read */
 	Handed *handed;          /* by buffer */
 	uint32_t reached_epoch;  /* in which the memory of another block was reached last */

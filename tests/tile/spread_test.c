@@ -361,6 +361,14 @@ barriers(void **state)
 	"  %1:i64 = thread\n  %2:i64 = const 32\n  %3:i64 = const 1\n  %4 = buffer 0\n  %5:f32 = view %4, %2, %3\n"      \
 	"  %6 = buffer 1\n  %7:f32 = view %6, %2, %3\n  %8:f32 = cast %1\n  %9:i64 = const 31\n  %10:i64 = - %9, %1\n"
 
+/* Two warps: the mirror image of a thread in the other one is %10, in its own %16; that one begins with thread %15. */
+#define WARPS                                                                                                         \
+	"kernel k threads 64 by 1\nbuffer 0 y : f32 written\nbuffer 1 s : f32 written shared 64\n{\n"                  \
+	"  %1:i64 = thread\n  %2:i64 = const 64\n  %3:i64 = const 1\n  %4 = buffer 0\n  %5:f32 = view %4, %2, %3\n"      \
+	"  %6 = buffer 1\n  %7:f32 = view %6, %2, %3\n  %8:f32 = cast %1\n  %9:i64 = const 63\n  %10:i64 = - %9, %1\n"    \
+	"  %11:i64 = const 32\n  %12:i64 = mod %1, %11\n  %13:i64 = const 31\n  %14:i64 = - %13, %12\n"                  \
+	"  %15:i64 = - %1, %12\n  %16:i64 = + %15, %14\n  %17:i64 = const 0\n"
+
 /* Two blocks: s is reached by both, o is each one's own; y's element is %11, that of the other block's thread %13. */
 #define CLUSTER                                                                                                       \
 	"kernel k threads 32 by 1 cluster 2\nbuffer 0 y : f32 written\nbuffer 1 s : f32 written shared 32 wide\n"       \
@@ -437,6 +445,24 @@ finds(void **state)
 		{"%20 = store %5, %8, %2", "kernel k: %20 store: index 0 of thread 0 is 32, the extent 32"},
 	};
 	find_each(state, THREADS, row, sizeof row / sizeof *row);
+}
+
+static void
+finds_what_warps_share(void **state)
+{
+	static const Found row[] = {
+		{"%20 = store %7, %8, %1 %21 = barrier -2 %22:f32 = load %7, %16 %23 = store %5, %22, %1", NULL},
+		{"%20 = store %7, %8, %1 %21 = barrier -2 %22:f32 = load %7, %15 %23 = barrier -2 %24 = store %7, %22, %1", NULL},
+		{"%20 = store %7, %8, %1 %21 = barrier -2 %22:f32 = load %7, %10",
+		 "kernel k: %22 load: thread 0 reads byte 252 of s, which thread 63 wrote since the last barrier"},
+		{"%20 = store %7, %8, %1 %21 = barrier -2 %22:f32 = load %7, %15 %24 = store %7, %22, %1",
+		 "kernel k: %24 store: thread 0 writes byte 0 of s, which another one read since the last barrier"},
+		{"%20 = store %7, %8, %1 %21 = barrier %22:f32 = load %7, %17 %23 = barrier -2 %24 = store %7, %22, %1",
+		 "kernel k: %24 store: thread 0 writes byte 0 of s, which another one read since the last barrier"},
+		{"%20:bool = < %1, %3 %21 = if %20 { %22 = barrier -2 %23 = yield } else { %24 = yield }",
+		 "kernel k: %22 barrier: not all threads meet it"},
+	};
+	find_each(state, WARPS, row, sizeof row / sizeof *row);
 }
 
 static void
@@ -521,6 +547,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(columns), TEST(barriers),
-	                                   TEST(barriers_of_clusters), TEST(finds), TEST(finds_in_clusters), TEST(finds_what_is_handed), TEST(finds_posts)};
+	                                   TEST(barriers_of_clusters), TEST(finds), TEST(finds_what_warps_share), TEST(finds_in_clusters), TEST(finds_what_is_handed), TEST(finds_posts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
