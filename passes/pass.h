@@ -68,6 +68,7 @@ typedef struct {
 	uint8_t roles_tile;      /* 0, or 1 + the only tile that their kernels may have (contract/roles_tile.c) */
 	bool warp_mma;           /* warps multiply matrices, which are copied to shared memory meanwhile: WARP_MMA, LOAD_MATRIX, ASYNC_COPY */
 	uint8_t warps_tile;      /* 0, or 1 + the only tile that they may have (contract/warps.c) */
+	uint8_t threads_tile;    /* 0, or 1 + the only tile that a GPU's threads may have (contract/threads_tile.c) */
 	FuseMode fuse;
 	uint32_t least_tile;     /* the least rows, columns and terms that are worth a tile of a GPU's threads; 0: as many as are */
 	uint32_t part_terms;     /* the least terms of a part of a fold; 0: as many as are worth a task */

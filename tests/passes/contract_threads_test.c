@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "letters.h"
+#include "passes/schedule/contract/threads.h"
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 
@@ -25,8 +26,9 @@ typedef struct {
 	unsigned how; /* SPLIT, ABSENT */
 } Product;
 
-/* Tasks go to several blocks; some terms are absent, of either factor, and some of b's elements infinite. */
-enum { SPLIT = 1, ABSENT = 2 };
+/* Tasks go to several blocks; some terms are absent, of either factor, and some of b's elements infinite; but in strict mode
+ * the tile has slices. */
+enum { SPLIT = 1, ABSENT = 2, SLICED = 4 };
 
 static const Product *now;
 static Letters by;
@@ -103,7 +105,9 @@ build_product(Case *c)
 
 static const Product products[] = {
 	/* what a launch takes: small tiles, as there are few */
-	{"mk", "kn", "mn", "k", SIZES(64, 64, 32), DT_F32, DT_F32, PLAIN, 0, 64, 1, 0},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 32), DT_F32, DT_F32, PLAIN, 0, 64, 1, SLICED},
+	{"mk", "kn", "mn", "k", SIZES(64, 64, 28), DT_F32, DT_F32, PLAIN, 0, 64, 1, 0},
+	{"bmk", "bnk", "bmn", "k", {SIZE('b') = 3, SIZE('m') = 36, SIZE('n') = 68, SIZE('k') = 132}, DT_F32, DT_BF16, EPILOGUE, 0, 64, 1, SLICED},
 	{"mk", "nk", "mn", "k", SIZES(70, 33, 17), DT_F32, DT_F32, EPILOGUE, 0, 64, 1, SPLIT},
 	{"mk", "kn", "mn", "k", SIZES(31, 64, 32), DT_F32, DT_F32, PLAIN, 0, 0, 0, 0},
 	{"mk", "kn", "mn", "k", SIZES(64, 64, 15), DT_F32, DT_F32, PLAIN, 0, 0, 0, 0},
@@ -150,8 +154,9 @@ static void
 run_product(unsigned n, FpMode mode)
 {
 	now = &products[n];
-	CaseRun r = case_try_tiles(build_product, mode, now->least, now->how & SPLIT);
-	if (r.tile != now->tile || r.group != now->group)
+	CaseRun r = case_try_tiles(build_product, mode, now->least, now->how & SPLIT, 0);
+	bool sliced = (now->how & SLICED) && mode != FP_STRICT;
+	if (r.tile != (sliced ? 32 : now->tile) || r.group != (sliced ? 4 : now->group))
 		fail_msg("product %u is taken by tiles of %u rows and groups of %u: %s", n, r.tile, r.group, r.remarks);
 }
 
@@ -162,6 +167,34 @@ products_are_right(void **state)
 	for (unsigned n = 0; n < sizeof products / sizeof *products; n++) {
 		run_product(n, modes[n % 3]);
 		run_product(n, modes[(n + 1) % 3]);
+	}
+}
+
+/* A product in each way to lie, in each tile: some of either side, and an end of each; several panels, and the first is not
+ * full, of each block of a cluster in another way. In strict mode sums have one slice. */
+static void
+many_tiles_are_right(void **state)
+{
+	static const Product ways[] = {
+		{"mk", "kn", "mn", "k", SIZES(132, 136, 520), DT_F32, DT_F32, PLAIN, 1, 1, 4, SPLIT},
+		{"mk", "nk", "mn", "k", SIZES(129, 132, 524), DT_F32, DT_F32, EPILOGUE, 1, 1, 4, 0},
+		{"km", "kn", "mn", "k", SIZES(36, 68, 513), DT_F32, DT_F32, OLD, 1, 1, 4, SPLIT},
+		{"km", "nk", "mn", "k", SIZES(68, 36, 572), DT_BF16, DT_F32, PLAIN, 1, 1, 4, 0},
+		{"bmjk", "jkn", "bmn", "jk", {SIZE('b') = 2, SIZE('m') = 34, SIZE('n') = 36, SIZE('k') = 60, SIZE('j') = 9}, DT_F32, DT_F32, SCALED, 1, 1, 4, SPLIT},
+	};
+	static const Product strict = {"mk", "kn", "mn", "k", SIZES(64, 64, 512), DT_F32, DT_F32, PLAIN, 1, 1, 4, 0};
+	(void)state;
+	for (unsigned tile = 1; tile <= CONTRACT_THREADS_PLANS; tile++)
+		for (unsigned way = 0; way < sizeof ways / sizeof *ways; way++) {
+			now = &ways[way];
+			CaseRun r = case_try_tiles(build_product, FP_RELAXED, 1, now->how & SPLIT, tile);
+			if (!r.tile)
+				fail_msg("tile %u does not take product %u: %s", tile, way, r.remarks);
+		}
+	now = &strict;
+	for (unsigned tile = 1; tile <= CONTRACT_THREADS_PLANS; tile++) {
+		bool sliced = threads_tile(tile - 1).slices > 1;
+		assert_int_equal(case_try_tiles(build_product, FP_STRICT, 1, false, tile).tile == 0, sliced);
 	}
 }
 
@@ -201,7 +234,7 @@ random_products_are_right(void **state)
 	for (unsigned n = 0; n < COUNT; n++) {
 		Product p = random_product(&rng);
 		now = &p;
-		CaseRun r = case_try_tiles(build_product, modes[n % 3], now->least, now->how & SPLIT);
+		CaseRun r = case_try_tiles(build_product, modes[n % 3], now->least, now->how & SPLIT, 0);
 		tiled += r.tile > 0;
 	}
 	assert_int_equal(tiled, COUNT);
@@ -220,7 +253,7 @@ kernels_agree(void **state)
 	(void)state;
 	for (unsigned n = 0; n < sizeof same / sizeof *same; n++) {
 		now = &same[n];
-		CaseRun r = case_try_tiles(build_product, FP_STRICT, now->least, false);
+		CaseRun r = case_try_tiles(build_product, FP_STRICT, now->least, false, 0);
 		assert_int_equal(r.tile, now->tile);
 		if (first)
 			assert_memory_equal(first, r.first_result, 66 * 72 * sizeof(float));
@@ -251,7 +284,7 @@ zeros_keep_their_sign(void **state)
 		ones[n] = 1;
 	for (unsigned k = 0; k < 2; k++) {
 		now = &negative[k];
-		CaseRun r = case_try_tiles(build_zeros, FP_STRICT, now->least, false);
+		CaseRun r = case_try_tiles(build_zeros, FP_STRICT, now->least, false, 0);
 		assert_int_equal(r.tile, 128);
 		for (unsigned n = 0; n < 5 * 6; n++)
 			assert_true(((const float *)r.first_result)[n] == -INFINITY);
@@ -263,6 +296,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(many_tiles_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(random_products_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(kernels_agree, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(zeros_keep_their_sign, case_setup, case_teardown),

@@ -347,10 +347,10 @@ fetched_views(const TirKernel *k)
 	return n;
 }
 
-/* What a GPU multiplies matrices by, and the only tile that it may have. */
+/* What a GPU multiplies matrices by, and the only tile that it may have; the only one of its threads. */
 typedef struct {
 	bool roles, warps;
-	unsigned tile;
+	unsigned tile, threads;
 } Matrices;
 
 static void
@@ -367,7 +367,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	text_init(&log, a);
 	PassOptions o = {.lanes = f->lanes, .has_fma = f->has_fma, .dot = f->dot, .blocks = f->blocks, .roles = by.roles,
 	                 .warp_mma = by.roles || by.warps, .roles_tile = (uint8_t)(by.roles ? by.tile : 0),
-	                 .warps_tile = (uint8_t)(by.roles ? 0 : by.tile), .remarks = true, .verify_each = true, .part_terms = c.part_terms, .cluster = c.cluster,
+	                 .warps_tile = (uint8_t)(by.roles ? 0 : by.tile), .threads_tile = (uint8_t)by.threads, .remarks = true, .verify_each = true, .part_terms = c.part_terms, .cluster = c.cluster,
 	                 .least_tile = f->least_tile};
 	Program *p = compile_graph(c.g, &o, &log);
 	InterpOptions io = f->interp;
@@ -527,7 +527,7 @@ case_try_roles(CaseFn *build, bool split, unsigned tile)
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, split ? &several : &one, (Matrices){true, true, tile}, &known, &out);
+	run_config(&arena, build, split ? &several : &one, (Matrices){true, true, tile, 0}, &known, &out);
 	if (out.mismatches)
 		fail_msg("with roles: %s", out.message);
 	assert_true(out.compared > 0);
@@ -541,7 +541,7 @@ case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned ti
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, &one, (Matrices){false, true, tile}, &known, &out);
+	run_config(&arena, build, &one, (Matrices){false, true, tile, 0}, &known, &out);
 	if (out.mismatches)
 		fail_msg("with tiles of warps: %s", out.message);
 	assert_true(out.compared > 0);
@@ -549,13 +549,13 @@ case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned ti
 }
 
 CaseRun
-case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split)
+case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned tile)
 {
 	const Config one = {fp, 32, {1, split ? 2 : 0}, true, TIR_NO_DOT, true, least};
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
-	run_config(&arena, build, &one, (Matrices){0}, &known, &out);
+	run_config(&arena, build, &one, (Matrices){.threads = tile}, &known, &out);
 	if (out.mismatches)
 		fail_msg("with tiles of threads: %s", out.message);
 	assert_true(out.compared > 0);

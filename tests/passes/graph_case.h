@@ -93,8 +93,8 @@ CaseRun case_try_roles(CaseFn *build, bool split, unsigned tile);
  * PassOptions has it. */
 CaseRun case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned tile);
 /* For a GPU without either, in this mode; tiles of threads are for so many rows, columns and terms, 0: for those that are
- * worth it. */
-CaseRun case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split);
+ * worth it. tile: as PassOptions has it. */
+CaseRun case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned tile);
 
 /* From main's arguments, [[-]PATTERN]: only tests of such names, or all others. */
 void case_choose(int argc, char **argv);

@@ -40,6 +40,13 @@ gpu_step(Graph *g, unsigned rows, unsigned columns, unsigned measured)
 }
 
 ExprId
+gpu_arithmetic(Graph *g, ExprId measured)
+{
+	ExprId all = expr_binary(g, OP_MUL, measured, num(g, gpu_row_usual()->fact[GPU_ARITHMETIC]));
+	return expr_binary(g, OP_IDIV, all, gpu_fact(g, GPU_ARITHMETIC));
+}
+
+ExprId
 gpu_moving(Graph *g, ExprId bytes)
 {
 	ExprId cycles = expr_binary(g, OP_MUL, bytes, num(g, GPU_CYCLES_10_US / 1000));

@@ -16,6 +16,8 @@ ExprId gpu_waves(Graph *g, ExprId tasks, unsigned each);
 /* A step of a tile: at the rate of the multipliers, or where that is longer what was measured, by how fast the cache is. */
 ExprId gpu_products_step(Graph *g, unsigned rows, unsigned columns); /* the former alone */
 ExprId gpu_step(Graph *g, unsigned rows, unsigned columns, unsigned measured);
+/* What was measured, by how fast multiply-adds of f32 are. */
+ExprId gpu_arithmetic(Graph *g, ExprId measured);
 /* So many bytes, read and written, at the rate of memory. */
 ExprId gpu_moving(Graph *g, ExprId bytes);
 /* From one kernel to the next. */

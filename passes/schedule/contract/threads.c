@@ -1,7 +1,7 @@
-/* threads.c: the CONTRACT template for a GPU by multiply-adds of its threads, in strict mode too: each sum takes
+/* threads.c: the CONTRACT template for a GPU by multiply-adds of its threads, in strict mode too: there each sum takes
  * its terms one by one in ascending order, as NEST computes it.
  *
- * A task is a tile of the output, of one batch. The block goes through the terms, a panel of THREADS_TERMS of them at a time,
+ * A task is a tile of the output, of one batch. The block goes through the terms, a panel of them at a time,
  * which its threads bring into shared memory (threads_panel.c): while one is multiplied, what the next one is made
  * of is read, and then staged in the other slot. A thread has 16 or 8 rows of the tile by 8 or 4 columns, in quads
  * that lie a part of the tile apart: so the lanes of a warp read quads side by side, of which four rows and eight columns are
@@ -10,36 +10,26 @@
  * A row of shared memory has all rows and columns of a term, and QUAD elements more, so that what is brought along the terms
  * is written without meeting in a bank either.
  *
- * Large tiles read each factor less often; small ones are for outputs that have no large tile for each multiprocessor. What
- * is not read in groups has more addresses, which take registers from the sums. A launch takes the kernel that reads groups
- * where these are aligned, and another one for sizes that do not fill a fraction of a tile. */
+ * A panel has THREADS_TERMS terms; or a slice of so many for each warp, which brings and multiplies it by itself, so that warps
+ * wait for each other at the end alone, and a small tile has many. The blocks of a cluster may divide a tile's terms as well. The
+ * sums of slices and of blocks are added in their order (threads_finish.c), which is always the same, but not that of the terms.
+ *
+ * There are kernels of several tiles (threads_tile.c). A launch takes one that reads groups where these are aligned, and another
+ * one for sizes that do not fill a fraction of a tile. */
 #include "passes/schedule/contract/threads.h"
 
 #include "ir/bugs.h"
-#include "passes/cost/cost.h"
 #include "passes/expr_map.h"
 #include "passes/schedule/contract/raster.h"
 
 enum {
 	LEAST = 32,     /* rows and columns that are worth a tile */
-	LEAST_TERMS = 16,
-	SLOTS = 2,
 	LANE_ROWS = 4,  /* of a warp's threads, by quads */
 	LANE_COLUMNS = 8,
+	SLOTS = 2,
 	INDEX_BITS = 31 /* of rows, columns and terms, each */
 };
 
-/* Tiles in the order in which they are asked for. */
-typedef struct {
-	uint16_t rows, columns, threads;
-	bool groups, large;
-	uint16_t absent; /* blocks that are resident where terms may be absent, which takes registers; 0: there are too few */
-} Shape;
-static const Shape shapes[CONTRACT_THREADS_PLANS] = {
-	{128, 128, 128, true, true, 0},
-	{128, 64, 128, false, true, 2},
-	{64, 64, 128, false, false, 2},
-};
 /* The terms after which the next panels of rows and of columns are staged. */
 static const unsigned stage_after[2] = {0, 3};
 
@@ -49,14 +39,6 @@ static int64_t
 least_of(const PassOptions *o, int64_t otherwise)
 {
 	return o->least_tile ? o->least_tile : otherwise;
-}
-
-/* A panel at least. */
-static int64_t
-least_terms(const PassOptions *o)
-{
-	int64_t least = least_of(o, LEAST_TERMS);
-	return least > THREADS_TERMS ? least : THREADS_TERMS;
 }
 
 static bool
@@ -75,7 +57,15 @@ contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, Tenso
 	const Node *n = tensor_node(g, t);
 	uint32_t terms = ((UINT32_C(1) << n->nred) - 1) << n->npar;
 	return indices_may_reach(g, n, f.row_axes, least_of(o, LEAST)) && indices_may_reach(g, n, f.column_axes, least_of(o, LEAST)) &&
-	       indices_may_reach(g, n, terms, least_terms(o));
+	       indices_may_reach(g, n, terms, threads_least_terms(o, &(ThreadsTile){.slices = 1}));
+}
+
+/* Whether it is an element, which may be widened. */
+static bool
+is_element(const Graph *g, ExprId factor)
+{
+	const Expr *e = expr_get(g, factor);
+	return (e->op == OP_CAST ? expr_get(g, expr_arg(g, factor, 0)) : e)->op == OP_READ;
 }
 
 unsigned
@@ -91,16 +81,18 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
 	const Node *node = tensor_node(g, t);
 	panel_find(g, scratch, node, &f, &a, false, &rows);
 	panel_find(g, scratch, node, &f, &a, true, &columns);
-	bool groups = !matrices && (rows.group > 1 || columns.group > 1), wide = dtype_info[reduction_type(g, node)].bits > 32;
+	bool both = rows.group > 1 && columns.group > 1, groups = !matrices && (rows.group > 1 || columns.group > 1);
+	bool wide = dtype_info[reduction_type(g, node)].bits > 32, elements = is_element(g, f.row) && is_element(g, f.column);
 	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
-		if ((shapes[n].groups && !groups) || (shapes[n].large && wide) || (a.n && !shapes[n].absent))
+		ThreadsTile tile = threads_tile(n);
+		if ((tile.groups && !groups) || (tile.large && wide) || (a.n && !tile.absent) || !threads_tile_exists(g, o, n, both))
 			continue;
 		unsigned group = rows.group > columns.group ? rows.group : columns.group;
-		p[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = QUAD, .unroll = 1, .threads = shapes[n].threads,
-		                          .group = (uint16_t)(shapes[n].groups ? group : 1), .resident = a.n ? shapes[n].absent : 0, .tile_rows = shapes[n].rows,
-		                          .tile_columns = shapes[n].columns, .block_rows = shapes[n].rows,
-		                          .block_columns = shapes[n].columns, .block_terms = THREADS_TERMS, .block_tasks = 1,
-		                          .nnode = 1, .node = {t}};
+		p[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = QUAD, .unroll = 1, .threads = tile.threads,
+		                          .group = (uint16_t)(tile.groups ? group : 1), .cluster = tile.cluster,
+		                          .resident = a.n ? tile.absent : elements ? tile.resident : tile.computed, .tile_rows = tile.rows, .tile_columns = tile.columns,
+		                          .block_rows = tile.rows, .block_columns = tile.columns, .block_terms = (uint32_t)THREADS_TERMS * tile.slices,
+		                          .block_tasks = 1, .nnode = 1, .node = {t}};
 	}
 	return count;
 }
@@ -123,17 +115,15 @@ count_tasks(Threads *x, const PassOptions *o, Kernel *kernel)
 	const KernelPlan *p = x->plan;
 	ExprId one = expr_int(g, DT_I64, 1);
 	ExprId rows = launch_ceil_div(g, x->rows.count, p->tile_rows), columns = launch_ceil_div(g, x->columns.count, p->tile_columns);
-	ExprId ntask = expr_binary(g, OP_MUL, rows, columns);
-	if (x->batch.naxis)
-		ntask = expr_binary(g, OP_MUL, ntask, x->batch.count);
+	unsigned n = threads_tile_of(p);
+	const ThreadsTile tile = threads_tile(n);
 	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, x->rows.count, least_of(o, LEAST)),
 	                           raster_reaches(g, x->columns.count, least_of(o, LEAST)));
-	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, x->terms.count, least_terms(o)));
+	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, x->terms.count, threads_least_terms(o, &tile)));
 	ExprId longest = expr_binary(g, OP_MAX, x->terms.count, expr_binary(g, OP_MAX, x->rows.count, x->columns.count));
 	worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_SUB, one, raster_reaches(g, longest, INT64_C(1) << INDEX_BITS)));
-	if (p->tile_rows == shapes[0].rows)
-		worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, ntask, o->least_tile ? 1 : cost_machine(true, 0)->threads));
-	kernel->ntask = expr_binary(g, OP_MUL, ntask, worth);
+	worth = expr_binary(g, OP_MUL, worth, threads_tile_suits(x, o, n));
+	kernel->ntask = expr_binary(g, OP_MUL, threads_tile_count(x, &tile), worth);
 	for (unsigned k = 0; k < 2; k++) {
 		ExprId whole = groups_are_whole(x, &x->panel[k]);
 		if (whole)
@@ -141,7 +131,13 @@ count_tasks(Threads *x, const PassOptions *o, Kernel *kernel)
 	}
 	x->row_tiles = point_launch_expr(&x->l, rows);
 	x->column_tiles = point_launch_expr(&x->l, columns);
-	ExprId width = expr_int(g, DT_I64, THREADS_TERMS);
+	if (p->cluster) {
+		ExprId units = launch_ceil_div(g, x->terms.count, THREADS_TERMS);
+		x->units = point_launch_expr(&x->l, units);
+		x->npanel = point_launch_expr(&x->l, launch_ceil_div(g, launch_ceil_div(g, units, p->cluster), threads_slices(p)));
+		return;
+	}
+	ExprId width = expr_int(g, DT_I64, p->block_terms);
 	x->end = point_launch_expr(&x->l, expr_binary(g, OP_ADD, x->terms.count, width));
 	ExprId others = expr_binary(g, OP_IDIV, expr_binary(g, OP_SUB, x->terms.count, one), width);
 	x->rest = point_launch_expr(&x->l, expr_binary(g, OP_SUB, x->terms.count, expr_binary(g, OP_MUL, others, width)));
@@ -155,14 +151,21 @@ place_threads(Threads *x)
 {
 	TirKernel *k = x->l.tir;
 	const KernelPlan *p = x->plan;
-	unsigned columns = p->threads / (p->tile_rows / threads_rows(p));
-	ValId odd, column, quad = threads_int(x, QUAD);
-	x->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
-	x->warp = raster_divide(k, x->thread, threads_int(x, TIR_WARP), &x->lane);
+	unsigned columns = threads_of_slice(p) / (p->tile_rows / threads_rows(p));
+	ValId odd, column, quad = threads_int(x, QUAD), warp; /* warp: of those of a slice */
+	x->inside = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	x->warp = warp = raster_divide(k, x->inside, threads_int(x, TIR_WARP), &x->lane);
+	if (threads_slices(p) > 1) {
+		x->inside = x->lane;
+		x->term_at = threads_op(x, OP_MUL, x->warp, threads_int(x, THREADS_TERMS));
+		warp = threads_int(x, 0);
+	}
+	if (p->cluster)
+		x->rank = tir_emit(k, OP_RANK, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId half = raster_divide(k, x->lane, threads_int(x, 2), &odd);
 	half = raster_divide(k, half, threads_int(x, LANE_COLUMNS), &column);
 	ValId row = threads_op(x, OP_ADD, threads_op(x, OP_MUL, half, threads_int(x, 2)), odd);
-	ValId across, down = raster_divide(k, x->warp, threads_int(x, columns / LANE_COLUMNS), &across);
+	ValId across, down = raster_divide(k, warp, threads_int(x, columns / LANE_COLUMNS), &across);
 	row = threads_op(x, OP_ADD, row, threads_op(x, OP_MUL, down, threads_int(x, LANE_ROWS)));
 	column = threads_op(x, OP_ADD, column, threads_op(x, OP_MUL, across, threads_int(x, LANE_COLUMNS)));
 	x->row_at = threads_op(x, OP_MUL, row, quad);
@@ -177,6 +180,16 @@ threads_barrier(Threads *x)
 	tir_emit(x->l.tir, OP_BARRIER, (TirType){0}, 0, NULL, 0);
 }
 
+/* Of the threads of a slice. */
+static void
+slice_barrier(Threads *x)
+{
+	bool warp = threads_slices(x->plan) > 1;
+	if (warp && BUG(slices_meet_nobody))
+		return;
+	tir_emit(x->l.tir, OP_BARRIER, (TirType){0}, warp ? TIR_WARP_BARRIER : 0, NULL, 0);
+}
+
 /* The thread's `n` rows or columns of a term: quads `apart` from each other. */
 static void
 load_quads(Threads *x, const Panel *p, ValId slot, ValId own_at, unsigned term, unsigned n, ValId *out)
@@ -185,7 +198,10 @@ load_quads(Threads *x, const Panel *p, ValId slot, ValId own_at, unsigned term, 
 	unsigned most = 16 / (dtype_info[x->fold.type].bits / 8u), apart = p->own / (n / QUAD);
 	for (unsigned i = 0; i < n; i += most) {
 		ValId own = threads_op(x, OP_ADD, own_at, threads_int(x, p->first + i / QUAD * apart + i % QUAD));
-		const ValId at[3] = {slot, own, threads_int(x, term)};
+		ValId of_slice = threads_int(x, term);
+		if (threads_slices(x->plan) > 1)
+			of_slice = threads_op(x, OP_ADD, x->term_at, of_slice);
+		const ValId at[3] = {slot, own, of_slice};
 		ValId all = tir_load(k, x->panels, at, 0, TIR_LANES_ALONG(1), most);
 		for (unsigned j = 0; j < most; j++)
 			out[i + j] = tir_emit(k, OP_LANE, tir_scalar(x->fold.type), j, &all, 1);
@@ -228,7 +244,7 @@ raw_of(const Threads *x, unsigned n, ValId *raw)
 	return n ? raw + panel_reads(&x->panel[0]) : raw;
 }
 
-/* All terms of a panel, added to the thread's sums; one is read while the one before is multiplied. In between the next
+/* All terms of its slice of a panel, added to the thread's sums; one is read while the one before is multiplied. In between the next
  * panels are staged in the other slot, and those after them are begun to be read, from `later` on. */
 static void
 multiply(Threads *x, ValId slot, ValId other, ValId following, ValId later, ValId *raw, ValId *acc)
@@ -248,6 +264,28 @@ multiply(Threads *x, ValId slot, ValId other, ValId following, ValId later, ValI
 	}
 }
 
+/* The panels of the block: of all terms, or of its part of the cluster's, which begins at a multiple of THREADS_TERMS. Each part
+ * has as many panels, of which no more than the first one is not full. */
+static void
+find_panels(Threads *x)
+{
+	TirKernel *k = x->l.tir;
+	ValId width = threads_int(x, x->plan->block_terms), unit = threads_int(x, THREADS_TERMS), rest;
+	if (!x->plan->cluster) {
+		x->first = threads_op(x, OP_SUB, x->rest, width);
+		x->last = threads_op(x, OP_SUB, x->terms.all, width);
+		return;
+	}
+	ValId parts = threads_int(x, x->plan->cluster), next = threads_op(x, OP_ADD, x->rank, threads_int(x, 1));
+	x->begin = threads_op(x, OP_MUL, raster_divide(k, threads_op(x, OP_MUL, x->units, x->rank), parts, &rest), unit);
+	ValId end = threads_op(x, OP_MUL, raster_divide(k, threads_op(x, OP_MUL, x->units, next), parts, &rest), unit);
+	end = threads_op(x, OP_MIN, end, x->terms.all);
+	x->count = threads_op(x, OP_SUB, end, x->begin);
+	x->first = threads_op(x, OP_SUB, end, threads_op(x, OP_MUL, x->npanel, width));
+	x->last = threads_op(x, OP_SUB, end, width);
+	x->end = threads_op(x, OP_MUL, x->npanel, width);
+}
+
 /* All terms, added to the thread's sums. The first panel is the one that may not be full, so the others are read as they
  * are. The last one is read and staged again instead of those beyond it, which nobody multiplies. */
 static void
@@ -255,24 +293,29 @@ add_terms(Threads *x, ValId *acc)
 {
 	TirKernel *k = x->l.tir;
 	unsigned n = threads_rows(x->plan) * threads_columns(x->plan), nraw = panel_reads(&x->panel[0]) + panel_reads(&x->panel[1]);
-	ValId zero = threads_int(x, 0), one = threads_int(x, 1), width = threads_int(x, THREADS_TERMS);
-	ValId first = threads_op(x, OP_SUB, x->rest, width), last = threads_op(x, OP_SUB, x->terms.all, width), *raw = acc + n + 1;
+	ValId zero = threads_int(x, 0), one = threads_int(x, 1), width = threads_int(x, x->plan->block_terms);
+	ValId first = x->first, last = x->last, *raw = acc + n + 1;
+	ValId second = x->plan->cluster ? threads_op(x, OP_ADD, first, width) : x->rest;
 	for (unsigned p = 0; p < 2; p++) {
 		panel_load(x, &x->panel[p], first, true, raw_of(x, p, raw));
 		panel_stage(x, &x->panel[p], zero, first, true, raw_of(x, p, raw));
-		panel_load(x, &x->panel[p], threads_op(x, OP_MIN, x->rest, last), false, raw_of(x, p, raw));
+		panel_load(x, &x->panel[p], threads_op(x, OP_MIN, second, last), false, raw_of(x, p, raw));
 	}
-	threads_barrier(x);
+	slice_barrier(x);
 	for (unsigned i = 0; i < n; i++)
 		acc[i] = x->fold.re;
 	acc[n] = zero;
-	ValId following = tir_for(k, x->rest, x->end, width, acc, n + 1 + nraw);
+	ValId following = tir_for(k, x->plan->cluster ? zero : second, x->end, width, acc, n + 1 + nraw);
 	ValId slot = acc[n];
+	if (x->plan->cluster) /* as often in each of its blocks */
+		following = threads_op(x, OP_ADD, second, following);
 	acc[n] = BUG(panels_share_slot) ? slot : threads_op(x, OP_SUB, one, slot);
 	ValId later = threads_op(x, OP_MIN, threads_op(x, OP_ADD, following, width), last);
 	multiply(x, slot, acc[n], threads_op(x, OP_MIN, following, last), later, raw, acc);
-	threads_barrier(x);
+	slice_barrier(x);
 	tir_end_for(k, acc, n + 1 + nraw);
+	if (threads_slices(x->plan) > 1) /* whose memory sums are staged in */
+		threads_barrier(x);
 }
 
 /* --- the kernel --- */
@@ -281,14 +324,21 @@ static void
 bind_shared(Threads *x)
 {
 	TirKernel *k = x->l.tir;
-	unsigned width = x->plan->tile_rows + x->plan->tile_columns + QUAD, elements = SLOTS * THREADS_TERMS * width;
+	const KernelPlan *p = x->plan;
+	unsigned width = p->tile_rows + p->tile_columns + QUAD, elements = SLOTS * p->block_terms * width, all = p->tile_rows * p->tile_columns;
+	if (p->cluster) {
+		unsigned wide = tir_add_buffer(k, 0, x->fold.type, true);
+		k->buffer.at[wide].shared = all;
+		k->buffer.at[wide].wide = true;
+		x->sums = tir_view(k, wide, 2, (ValId[]){threads_int(x, p->cluster), threads_int(x, all)}, (ValId[]){threads_int(x, all), threads_int(x, 1)});
+	}
 	unsigned buffer = tir_add_buffer(k, 0, x->fold.type, true);
-	ValId one = threads_int(x, 1), terms = threads_int(x, THREADS_TERMS), columns = threads_int(x, x->plan->tile_columns);
+	ValId one = threads_int(x, 1), terms = threads_int(x, p->block_terms), columns = threads_int(x, p->tile_columns);
 	k->buffer.at[buffer].shared = elements;
 	const ValId extent[3] = {threads_int(x, SLOTS), threads_int(x, width), terms};
-	const ValId stride[3] = {threads_int(x, (int64_t)THREADS_TERMS * width), one, threads_int(x, width)};
+	const ValId stride[3] = {threads_int(x, (int64_t)p->block_terms * width), one, threads_int(x, width)};
 	x->panels = tir_view(k, buffer, 3, extent, stride);
-	ValId rows = threads_int(x, elements / x->plan->tile_columns);
+	ValId rows = threads_int(x, elements / p->tile_columns);
 	x->staged = tir_view(k, buffer, 2, (ValId[]){rows, columns}, (ValId[]){columns, one});
 }
 
@@ -349,6 +399,7 @@ contract_threads_build(Graph *g, Arena *scratch, const Places *places, const Pas
 	k->threads = kernel->plan.threads;
 	k->group = kernel->plan.group;
 	k->resident = kernel->plan.resident;
+	k->cluster = kernel->plan.cluster;
 	point_declare_node(l, t);
 	point_enter_node(l, t);
 	if (!find_product(g, scratch, places->faulty, t, &f, &x->absent))
@@ -360,5 +411,6 @@ contract_threads_build(Graph *g, Arena *scratch, const Places *places, const Pas
 	place_threads(x);
 	point_say_same_memory(l);
 	bind_shared(x);
+	find_panels(x);
 	build_tasks(x);
 }

@@ -9,7 +9,7 @@
 
 /* Whether node t is of that kind, wherever its tensors will live, and its sizes may be worth a tile. */
 bool contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
-enum { CONTRACT_THREADS_PLANS = 3 };
+enum { CONTRACT_THREADS_PLANS = 7 }; /* the tiles of threads_tile.c */
 /* The plans of its kernels, and how many there are, in the order in which a launch asks for one that suits its sizes and
  * memory; another kernel has to take all others. matrices: kernels of roles or of
  * warps, which want groups as well, are asked before. */
@@ -20,7 +20,7 @@ void contract_threads_build(Graph *g, Arena *scratch, const Places *places, cons
 /* --- for the files of this template --- */
 
 enum {
-	THREADS_TERMS = 8, /* of a panel */
+	THREADS_TERMS = 8, /* of a slice of a panel */
 	THREADS_ROWS = 16, /* of a thread, at most */
 	QUAD = 4,          /* elements side by side */
 	THREADS_COLUMNS = 8,
@@ -53,12 +53,45 @@ typedef struct {
 	Absent absent;
 	Panel panel[2];            /* of the rows, of the columns */
 	ValId row_tiles, column_tiles;
-	ValId rest, end;           /* terms of the first panel, 1 .. THREADS_TERMS; the terms' number and a panel's */
-	ValId thread, lane, warp;
+	ValId rest, end;           /* terms of the first panel, 1 .. block_terms; the terms' number and a panel's */
+	/* Where a cluster has a tile: the terms' number in pieces of THREADS_TERMS; of a block the panels, how many terms, and from which
+	 * one on. There `end` is how many terms the panels have room for */
+	ValId units, npanel, count, begin;
+	ValId first, last;         /* the first terms of the block's first and last panel */
+	ValId lane, warp;
+	ValId inside, term_at;     /* the thread's number among those of its slice of a panel, and the slice's first term there */
+	ValId rank;                /* of the block in its cluster */
 	ValId row_at, column_at;   /* the thread's first row and column in the tile, by quads */
 	ValId panels, staged;      /* views of shared memory: (slot, row or column, term), (row, column) */
+	ValId sums;                /* of a cluster: (block, element of the tile) */
 	ValId row0, column0;       /* of the task's tile */
 } Threads;
+
+/* A tile, and what is known of blocks that have it (threads_tile.c). */
+typedef struct {
+	uint16_t rows, columns, threads;
+	uint8_t slices;    /* of a panel's terms; if there are several, a warp multiplies each */
+	uint8_t cluster;   /* blocks that divide a tile's terms; 0: one block has it */
+	bool groups;       /* for factors of which one is read in groups */
+	bool large;        /* not for sums of 64 bits */
+	uint8_t resident;  /* as TirKernel has it, */
+	uint8_t computed;  /* where factors are more than elements, which takes registers, */
+	uint8_t absent;    /* and where terms may be absent, which takes more; 0: there are too few */
+	uint8_t fit;       /* so many blocks are on a processor at a time */
+	uint8_t clusters;  /* and so many clusters on a GPU of GPU_ALL processors */
+	uint16_t step, alone, finish; /* cycles of 64 terms where all blocks are there that fit, or one; of the rest of a block */
+} ThreadsTile;
+
+ThreadsTile threads_tile(unsigned n);
+/* Of a plan. */
+unsigned threads_tile_of(const KernelPlan *p);
+/* Whether there are kernels of it, in the graph's mode; both: of its factors are read in groups. */
+bool threads_tile_exists(const Graph *g, const PassOptions *o, unsigned n, bool both);
+/* Fewer terms are not worth it. */
+int64_t threads_least_terms(const PassOptions *o, const ThreadsTile *t);
+/* Launch expressions: how many tiles there are; whether none that is asked for later takes less time, 1 or 0. */
+ExprId threads_tile_count(Threads *x, const ThreadsTile *t);
+ExprId threads_tile_suits(Threads *x, const PassOptions *o, unsigned n);
 
 static inline ValId
 threads_int(Threads *x, int64_t v)
@@ -70,19 +103,30 @@ threads_op(Threads *x, Op o, ValId a, ValId b)
 {
 	return tir_binary(x->l.tir, o, a, b);
 }
+/* Into how many slices a panel's terms are divided, and how many threads multiply each. */
+static inline unsigned
+threads_slices(const KernelPlan *p)
+{
+	return p->block_terms / THREADS_TERMS;
+}
+static inline unsigned
+threads_of_slice(const KernelPlan *p)
+{
+	return p->threads / threads_slices(p);
+}
 /* Rows and columns of a thread. */
 static inline unsigned
 threads_columns(const KernelPlan *p)
 {
 	unsigned n = QUAD;
-	while (2 * n * n * p->threads < (unsigned)p->tile_rows * p->tile_columns)
+	while (2 * n * n * threads_of_slice(p) < (unsigned)p->tile_rows * p->tile_columns)
 		n *= 2;
 	return n;
 }
 static inline unsigned
 threads_rows(const KernelPlan *p)
 {
-	return (unsigned)p->tile_rows * p->tile_columns / p->threads / threads_columns(p);
+	return (unsigned)p->tile_rows * p->tile_columns / threads_of_slice(p) / threads_columns(p);
 }
 void threads_barrier(Threads *x);
 

@@ -1,4 +1,4 @@
-/* threads_panel.c: brings a contraction's factors into shared memory, a panel of THREADS_TERMS terms at a time.
+/* threads_panel.c: brings a contraction's factors into shared memory, a panel at a time.
  *
  * A factor is any expression. What it reads of memory, at indices that are known without memory, is read while the panel
  * before is multiplied; the rest is computed when that is done, from stand-ins for what was read. Groups of elements side by
@@ -89,7 +89,7 @@ void
 panel_declare(Threads *x, Panel *p, unsigned group)
 {
 	Point *l = &x->l;
-	unsigned threads = x->plan->threads;
+	unsigned threads = threads_of_slice(x->plan);
 	p->group = p->group < group ? p->group : group;
 	p->whole = p->group > 1;
 	if (!p->whole && p->along_terms)
@@ -110,10 +110,12 @@ panel_enter(Threads *x, Panel *p, ValId first)
 {
 	Point *l = &x->l;
 	unsigned per = (p->along_terms ? THREADS_TERMS : p->own) / p->group;
-	ValId inner, outer = raster_divide(l->tir, x->thread, threads_int(x, per), &inner);
+	ValId inner, outer = raster_divide(l->tir, x->inside, threads_int(x, per), &inner);
 	inner = threads_op(x, OP_MUL, inner, threads_int(x, p->group));
 	p->own_at = p->along_terms ? outer : inner;
 	p->term_at = p->along_terms ? inner : outer;
+	if (threads_slices(x->plan) > 1)
+		p->term_at = threads_op(x, OP_ADD, p->term_at, x->term_at);
 	ValId last = threads_op(x, OP_SUB, p->indices->all, threads_int(x, p->along_terms ? 1 : p->group));
 	ValId own = threads_op(x, OP_ADD, first, p->own_at);
 	for (unsigned n = 0; n < (p->along_terms ? p->ngroup : 1); n++) {
@@ -135,7 +137,9 @@ enter_element(Threads *x, const Panel *p, unsigned n, unsigned j, ValId term, bo
 	unsigned more = !p->along_terms ? n * p->step : p->whole ? 0 : j;
 	if (clamped) {
 		t = threads_op(x, OP_ADD, t, tir_int(k, DT_U32, more));
-		there = threads_op(x, OP_LT, t, tir_cast(k, DT_U32, x->terms.all));
+		bool part = x->plan->cluster && !BUG(part_takes_others);
+		ValId from = part ? threads_op(x, OP_SUB, t, tir_cast(k, DT_U32, x->begin)) : t;
+		there = threads_op(x, OP_LT, from, tir_cast(k, DT_U32, part ? x->count : x->terms.all));
 		t = tir_cast(k, DT_I64, tir_select(k, there, t, tir_int(k, DT_U32, 0)));
 	} else /* so that terms' addresses are seen to be a stride apart */
 		t = threads_op(x, OP_ADD, tir_cast(k, DT_I64, t), threads_int(x, more));
