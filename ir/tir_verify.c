@@ -565,8 +565,7 @@ check_together(Verify *x, ValId v)
 		NEED(p->type.dtype == DT_NONE && p->type.lanes == 0, "has a type");
 		if (p->imm.i == TIR_GROUP_BARRIER)
 			return true; /* tir_verify_roles */
-		NEED(p->imm.i != TIR_WARP_BARRIER || !x->k->channel.n, "of warps in a kernel of roles");
-		NEED(p->imm.i == 0 || p->imm.i == TIR_WARP_BARRIER || (p->imm.i > 0 && x->k->cluster), "is of no cluster");
+		NEED(p->imm.i == 0 || (p->imm.i == TIR_WARP_BARRIER ? !x->k->channel.n : p->imm.i > 0 && x->k->cluster), "is of no cluster, or of warps with roles");
 		int64_t k = TIR_HANDED_BUFFER(p->imm.i);
 		NEED(k < (int64_t)x->k->buffer.n, "is for no buffer");
 		const TirBuffer *b = k < 0 ? NULL : &x->k->buffer.at[k];
