@@ -64,7 +64,7 @@ typedef struct {
 /* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
  * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms), "rowred lanes=4096 unroll=1 threads=128 group=4 held
  * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; where groups of threads
- * take turns with tiles, turns; of several sums, sums=2; and back. */
+ * take turns with tiles, turns; where what tiles read by windows is a box, halo; of several sums, sums=2; and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 

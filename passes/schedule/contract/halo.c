@@ -55,21 +55,11 @@ add_subscript(const Graph *g, Arena *scratch, const Node *n, HaloFactor *h, unsi
 {
 	Window *w = &h->window;
 	const int64_t *coef = h->sub[k].axis;
-	bool found = false;
 	h->sub[k] = (Affine){0};
 	if (!affine_add(g, scratch, &h->sub[k], w->sub[k], 1))
 		return false;
-	for (unsigned a = 0; a < n->npar; a++) {
-		if (!coef[a] || !(rows >> a & 1))
-			continue;
-		if (found || *seen >> a & 1 || coef[a] < 1 || coef[a] > MOST_STEP || w->naxis == WINDOW_AXES)
-			return false;
-		found = true;
-		*seen |= UINT32_C(1) << a;
-		w->place[w->naxis] = (uint8_t)k;
-		w->axis[w->naxis] = (uint8_t)a;
-		w->step[w->naxis++] = (uint8_t)coef[a];
-	}
+	if (!window_add_axis(w, n, k, coef, rows, MOST_STEP, seen))
+		return false;
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++)
 		if (coef[a] < 0)
 			return false;
@@ -160,13 +150,6 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, con
 		h->f = (Factors){.row = h->f.column, .column = h->f.row, .row_axes = h->f.column_axes, .column_axes = h->f.row_axes};
 	}
 	return false;
-}
-
-bool
-contract_halo_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
-{
-	HaloFactor *h = ARENA_NEW(scratch, HaloFactor);
-	return find_product(g, scratch, faulty, t, o, h);
 }
 
 /* Whether others are asked before, which take all sizes that there are. */
@@ -469,19 +452,6 @@ add_terms(Halo *h, ValId fresh, ValId *acc)
 
 /* --- the kernel --- */
 
-/* time: what is made of it is not kept from one box to the next, nor from what has another time, as registers are few. */
-static void
-place_threads(Halo *h, int64_t time)
-{
-	Warps *x = &h->w;
-	TirKernel *k = x->l.tir;
-	ValId in_slice;
-	x->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), time, NULL, 0);
-	x->warp = raster_divide(k, x->thread, warps_int(x, TIR_WARP), &x->lane);
-	x->slice = raster_divide(k, x->warp, warps_int(x, WARPS_ACROSS * WARPS_ACROSS), &in_slice);
-	x->down = raster_divide(k, in_slice, warps_int(x, WARPS_ACROSS), &x->across);
-}
-
 /* A task's boxes have the same columns. */
 static void
 build_tasks(Halo *h)
@@ -502,10 +472,10 @@ build_tasks(Halo *h)
 	uint32_t mark = point_mark(&x->l);
 	ValId box = tir_for(k, first, end, one, NULL, 0);
 	window_enter_tile(&h->of.window, box);
-	place_threads(h, 1);
+	warps_place_threads(x, 1);
 	halo_stage_box(h);
 	add_terms(h, BUG(halo_panel_kept) ? warps_op(x, OP_EQ, box, warps_int(x, 0)) : warps_op(x, OP_EQ, box, first), acc);
-	place_threads(h, 2);
+	warps_place_threads(x, 2);
 	warps_finish(x, acc);
 	tir_end_for(k, NULL, 0);
 	point_release(&x->l, mark);
@@ -538,7 +508,7 @@ contract_halo_build(Graph *g, Arena *scratch, const Places *places, const PassOp
 	indices_bind(l, &h->of.f, &x->batch, &x->rows, &x->columns, &x->terms);
 	count_tasks(h, o, kernel);
 	bind_sizes(h);
-	place_threads(h, 0);
+	warps_place_threads(x, 0);
 	halo_place_rows(h);
 	point_say_same_memory(l);
 	bind_shared(h);

@@ -6,11 +6,9 @@
 #include "passes/schedule/contract/warps.h"
 #include "passes/schedule/point/affine.h"
 
-/* Whether node t is of that kind, wherever its tensors will live, and its sizes may be worth a tile. */
-bool contract_halo_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 enum { HALO_MOST_PLANS = 2 };
-/* The plans of its kernels, and how many there are, in the order in which a launch asks for one that suits its sizes and
- * memory; another kernel has to take all others. */
+/* The plans of the kernels of node t, if it is of that kind, and how many there are, in the order in which a launch asks for one that
+ * suits its sizes and memory; another kernel has to take all others. */
 unsigned contract_halo_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);
 void contract_halo_build(Graph *g, Arena *scratch, const Places *places, const PassOptions *o, Kernel *kernel);
 

@@ -11,7 +11,7 @@ enum {
 	LINES = HALO_LINES_MORE / WARPS, ACROSS = 4, /* of a lane, whose elements are read together: lines, and elements of each */
 	COLUMNS = 8            /* elements of the panel that are */
 };
-enum { OUTSIDE = -1 };
+static const int64_t OUTSIDE = INT64_MIN; /* where no line begins: strides may be negative */
 
 static ValId
 halo_int(Halo *h, int64_t v)
@@ -29,12 +29,6 @@ static ValId
 divide(Halo *h, ValId a, ValId b, ValId *rest)
 {
 	return raster_divide(h->w.l.tir, a, b, rest);
-}
-
-static ValId
-all(Halo *h, ValId a, ValId b)
-{
-	return a ? op(h, OP_AND, a, b) : b;
 }
 
 /* Stores where cond holds. */
@@ -160,7 +154,7 @@ place_lines(Halo *h)
 		if (s)
 			rest = divide(h, rest, h->extent[s], &at);
 		at = op(h, OP_ADD, at, h->from[s]);
-		there = all(h, there, is_there(h, s, at));
+		there = op(h, OP_AND, there, is_there(h, s, at));
 		place = op(h, OP_ADD, place, op(h, OP_MUL, at, x->stride[s]));
 	}
 	store_if(h, op(h, OP_LT, line, end), h->where, tir_select(k, there, place, halo_int(h, OUTSIDE)), line);
@@ -186,7 +180,7 @@ enter_across(Halo *h, ValId at)
 	a.place = op(h, OP_ADD, element, h->from[last]);
 	if (pixel) {
 		pixel = op(h, OP_ADD, pixel, h->from[last - 1]);
-		a.there = all(h, a.there, op(h, OP_AND, is_there(h, last - 1, pixel), op(h, OP_LT, element, terms(h, h->of.inner))));
+		a.there = op(h, OP_AND, a.there, op(h, OP_AND, is_there(h, last - 1, pixel), op(h, OP_LT, element, terms(h, h->of.inner))));
 		a.place = op(h, OP_ADD, a.place, op(h, OP_MUL, pixel, x->stride[last - 1]));
 	}
 	a.place = tir_select(k, a.there, a.place, halo_int(h, 0));
@@ -211,8 +205,8 @@ store_element(Halo *h, ValId line, const Across *a, ValId v)
 	tir_store(k, h->halo, v, &at, 0, 0);
 }
 
-/* Some lines' elements there, from this line on: all are read before any is stored. What is not there is not taken from where it
- * would be if its line were the first, or it the first of its line. */
+/* Some lines' elements there, from this line on: all are read before any is stored. For an element outside, one of the tensor's
+ * is read, the first of its line or the same of the first line, and 0 is stored. */
 static void
 stage_lines(Halo *h, ValId memory, ValId first, const Across *across)
 {
@@ -220,7 +214,7 @@ stage_lines(Halo *h, ValId memory, ValId first, const Across *across)
 	ValId v[LINES][ACROSS], line[LINES], none = tir_float(k, h->of.window.dtype, 0);
 	for (unsigned n = 0; n < LINES; n++) {
 		line[n] = op(h, OP_ADD, first, halo_int(h, n * WARPS));
-		ValId place = tir_load(k, h->where, &line[n], 0, 0, 0), inside = op(h, OP_LE, halo_int(h, 0), place);
+		ValId place = tir_load(k, h->where, &line[n], 0, 0, 0), inside = op(h, OP_NE, place, halo_int(h, OUTSIDE));
 		place = tir_select(k, inside, place, halo_int(h, 0));
 		for (unsigned e = 0; e < ACROSS; e++) {
 			ValId at = op(h, OP_ADD, place, across[e].place);

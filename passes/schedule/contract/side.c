@@ -145,6 +145,15 @@ side_store(const Side *s, const PointVal *done)
 	tir_store(l->tir, point_tensor(l, l->node->out)->data, side_join(s, done), l->axis, 0, TIR_LANES_ALONG(rank - 1));
 }
 
+ValId
+side_flat_output(Point *l, ValId columns)
+{
+	TirKernel *k = l->tir;
+	ValId one = tir_int(k, DT_I64, 1), far = tir_int(k, DT_I64, INT64_C(1) << 40);
+	unsigned buffer = (unsigned)tir_inst(k, tir_arg(k, point_tensor(l, l->node->out)->data, 0))->imm.i;
+	return tir_view(k, buffer, 2, (ValId[]){far, columns}, (ValId[]){one, one});
+}
+
 static void
 add_cost(void *user, ExprId e)
 {

@@ -32,6 +32,8 @@ void side_load(const Side *s, ValId view, const ValId *at, unsigned rank, DType 
 void side_finish(const Side *s, const ValId *sum, PointVal *done);
 /* Those as a vector. */
 ValId side_join(const Side *s, const PointVal *done);
+/* The output of the node entered, by where a row is in it, and column of so many. */
+ValId side_flat_output(Point *l, ValId columns);
 /* Stores those at the point. */
 void side_store(const Side *s, const PointVal *done);
 /* Instructions that finish an element of the node entered; of e. */

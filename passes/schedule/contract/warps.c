@@ -333,17 +333,15 @@ add_terms(Warps *x, ValId *acc)
 
 /* --- the kernel --- */
 
-static void
-place_threads(Warps *x)
+void
+warps_place_threads(Warps *x, int64_t time)
 {
 	TirKernel *k = x->l.tir;
 	ValId in_slice;
-	x->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	x->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), time, NULL, 0);
 	x->warp = raster_divide(k, x->thread, warps_int(x, TIR_WARP), &x->lane);
 	x->slice = raster_divide(k, x->warp, warps_int(x, WARPS_ACROSS * WARPS_ACROSS), &in_slice);
 	x->down = raster_divide(k, in_slice, warps_int(x, WARPS_ACROSS), &x->across);
-	warps_side_place(x, &x->side[0], x->down);
-	warps_side_place(x, &x->side[1], x->across);
 }
 
 static void
@@ -418,7 +416,9 @@ contract_warps_build(Graph *g, Arena *scratch, const Places *places, const PassO
 	bind_sides(x, p);
 	indices_bind(l, &p->f, &x->batch, &x->rows, &x->columns, &x->terms);
 	count_tasks(x, o, kernel);
-	place_threads(x);
+	warps_place_threads(x, 0);
+	warps_side_place(x, &x->side[0], x->down);
+	warps_side_place(x, &x->side[1], x->across);
 	point_say_same_memory(l);
 	bind_shared(x);
 	build_tasks(x);

@@ -37,16 +37,6 @@ warps_bind_staged(Warps *x, unsigned buffer)
 	x->staged = tir_view(x->l.tir, buffer, 2, (ValId[]){warps_int(x, x->plan->tile_rows), pitch}, (ValId[]){pitch, warps_int(x, 1)});
 }
 
-static ValId
-flat_output(Warps *x)
-{
-	TirKernel *k = x->l.tir;
-	const TensorArg *out = point_tensor(&x->l, x->l.node->out);
-	ValId one = warps_int(x, 1), far = warps_int(x, INT64_C(1) << 40);
-	unsigned buffer = (unsigned)tir_inst(k, tir_arg(k, out->data, 0))->imm.i;
-	return tir_view(k, buffer, 2, (ValId[]){far, x->columns.extent[x->columns.naxis - 1]}, (ValId[]){one, one});
-}
-
 /* A warp's lanes are side by side along as many rows as they fill; each has every so manieth column. */
 static void
 place_lanes(Finish *f)
@@ -331,7 +321,7 @@ finish_tile(Finish *f)
 void
 warps_finish(Warps *x, const ValId *acc)
 {
-	Finish f = {.x = x, .flat = x->window && x->plan->group > 1 ? flat_output(x) : 0};
+	Finish f = {.x = x, .flat = x->window && x->plan->group > 1 ? side_flat_output(&x->l, x->columns.extent[x->columns.naxis - 1]) : 0};
 	side_begin(&f.side, &x->l, x->plan->group, x->columns.axis[x->columns.naxis - 1]);
 	place_lanes(&f);
 	stage_halves(x, acc, false);

@@ -64,20 +64,11 @@ add_subscript(const Graph *g, Arena *scratch, const Node *n, Window *w, unsigned
 {
 	Affine sum = {0};
 	const int64_t *coef = sum.axis;
-	bool down = false, up = false, found = false;
+	bool down = false, up = false;
 	if (!affine_add(g, scratch, &sum, w->sub[k], 1) || coef[term])
 		return false;
-	for (unsigned a = 0; a < n->npar; a++) {
-		if (!coef[a] || !(rows >> a & 1))
-			continue;
-		if (found || *seen >> a & 1 || coef[a] < 1 || coef[a] > TIR_MAX_BOX_STEP || w->naxis == WINDOW_AXES)
-			return false;
-		found = true;
-		*seen |= UINT32_C(1) << a;
-		w->place[w->naxis] = (uint8_t)k;
-		w->axis[w->naxis] = (uint8_t)a;
-		w->step[w->naxis++] = (uint8_t)coef[a];
-	}
+	if (!window_add_axis(w, n, k, coef, rows, TIR_MAX_BOX_STEP, seen))
+		return false;
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
 		down |= coef[a] < 0;
 		up |= coef[a] > 0;
@@ -308,17 +299,6 @@ window_view(Roles *r)
 	return tir_view(l->tir, (unsigned)tir_inst(l->tir, buffer)->imm.i, w->rank, extent, arg->stride);
 }
 
-/* The output by offsets of its rows, and columns; 0 where a lane stores one element at a time. */
-static ValId
-flat_output(Roles *r)
-{
-	TirKernel *k = r->l.tir;
-	const TensorArg *out = point_tensor(&r->l, r->l.node->out);
-	ValId one = roles_int(r, 1), far = roles_int(r, INT64_C(1) << 40);
-	unsigned buffer = (unsigned)tir_inst(k, tir_arg(k, out->data, 0))->imm.i;
-	return r->tile.side > 1 ? tir_view(k, buffer, 2, (ValId[]){far, point_launch_expr(&r->l, r->ncolumn)}, (ValId[]){one, one}) : 0;
-}
-
 /* From the tile's first row on, at the point of the other axes. */
 static void
 copy_window(Roles *r, ValId term, ValId fill)
@@ -421,7 +401,7 @@ contract_window_build(Graph *g, Arena *scratch, const Places *places, Kernel *ke
 	count_tasks(r, kernel, o->roles_tile);
 	r->view[0] = window_view(r);
 	r->view[1] = roles_view(r, &r->of.column, r->of.column_axis);
-	r->flat = flat_output(r);
+	r->flat = r->tile.side > 1 ? side_flat_output(l, point_launch_expr(l, r->ncolumn)) : 0;
 	r->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
 	roles_divide_terms(r);
 	point_say_same_memory(l);

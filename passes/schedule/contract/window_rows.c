@@ -13,7 +13,25 @@
 
 enum { INNER = 3, INNER_OF_TWO = 6 };
 
-/* --- which terms --- */
+/* --- which rows, and which terms --- */
+
+bool
+window_add_axis(Window *w, const Node *n, unsigned k, const int64_t *coef, uint32_t rows, int64_t most, uint32_t *seen)
+{
+	bool found = false;
+	for (unsigned a = 0; a < n->npar; a++) {
+		if (!coef[a] || !(rows >> a & 1))
+			continue;
+		if (found || *seen >> a & 1 || coef[a] < 1 || coef[a] > most || w->naxis == WINDOW_AXES)
+			return false;
+		found = true;
+		*seen |= UINT32_C(1) << a;
+		w->place[w->naxis] = (uint8_t)k;
+		w->axis[w->naxis] = (uint8_t)a;
+		w->step[w->naxis++] = (uint8_t)coef[a];
+	}
+	return true;
+}
 
 bool
 window_asks_for_range(const Graph *g, Arena *scratch, const Window *w, ExprId e)

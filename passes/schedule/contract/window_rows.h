@@ -25,6 +25,9 @@ typedef struct {
 	ValId whole;                   /* bool: the output has all of the tile's rows */
 } Window;
 
+/* Notes the axis of these rows, if there is one, that subscript k has, with these factors of axes: each has one at most, times
+ * `most` at most, that none before has; seen: those. False: it has others. */
+bool window_add_axis(Window *w, const Node *n, unsigned k, const int64_t *coef, uint32_t rows, int64_t most, uint32_t *seen);
 /* Whether e asks that subscripts of the window be in range, and for nothing else. */
 bool window_asks_for_range(const Graph *g, Arena *scratch, const Window *w, ExprId e);
 /* Whether all reduced axes of the node go from 0 to what is known at a launch. */
