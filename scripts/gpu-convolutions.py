@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Convolutions on an NVIDIA GPU, against float64 of torch: of whole numbers to the bit, with strides, dilations, padding and
-groups, in one to three dimensions of bf16, f16 and f32, channels last and first; and where weights that are no numbers meet
-what padding leaves out.
+groups, in one to three dimensions of bf16, f16 and f32, channels last and first; where weights that are no numbers meet
+what padding leaves out; and of images whose lines lie in memory from the last to the first.
 Prints a line for each that fails, and how many did not.
 
     gpu-convolutions.py [TEXO] [--device=cpu] [--only=REGEX]
@@ -18,7 +18,7 @@ import texo  # noqa: E402
 import torch  # noqa: E402
 
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
-LAST, COLUMNS, FIRST = "", "weights by column", "channels first"  # how tensors lie
+LAST, COLUMNS, FIRST, BACKWARDS = "", "weights by column", "channels first", "backwards"  # how tensors lie
 #        images, sides, channels, results, taps along each side, stride, dilation, padding before, groups
 SHAPES = (
     (64, (56, 56), 64, 64, (3, 3), 1, 1, 1, 1), (64, (14, 14), 256, 256, (3, 3), 1, 1, 1, 1),
@@ -82,7 +82,7 @@ def compute(x, w, sides, stride, dilation, before, groups, dtype, out, way):
     if way == FIRST:
         axes = [n + 1, n + 2][:1 + several]
         xs, ws = xs.movedim(axes, [1, 2][:1 + several]), ws.movedim(-1, 2 if several else 1)
-    y = kernel(xs.contiguous(), ws.contiguous())
+    y = kernel(gpu_torch.Backwards(xs, 1) if way == BACKWARDS else xs.contiguous(), ws.contiguous())
     if way == FIRST:
         y = y.movedim([1, 2][:1 + several], axes)
     return y.reshape(*y.shape[:n + 1], -1)
@@ -120,7 +120,7 @@ def main():
     done = failed = 0
     for shape in SHAPES:
         for dtype, way, odd in (("bf16", LAST, False), ("f16", COLUMNS, False), ("bf16", COLUMNS, True), ("bf16", FIRST, False),
-                                ("f16", FIRST, True), ("f32", FIRST, False), ("f32", LAST, True)):
+                                ("f16", FIRST, True), ("f32", FIRST, False), ("f32", LAST, True), ("bf16", BACKWARDS, False)):
             name = f"{shape} {dtype} {way}{' odd' if odd else ''}"
             if not re.search(ARGS.only, name):
                 continue

@@ -31,3 +31,23 @@ def options(text, **more):
     args = p.parse_args()
     need(args.device)
     return args
+
+
+class Backwards:
+    """A tensor as DLPack has it whose elements along an axis lie in memory the other way round, for which torch has no strides."""
+
+    def __init__(self, tensor, axis):
+        self.held, self.axis, self.is_cuda = tensor.flip(axis).contiguous(), axis, tensor.is_cuda
+
+    def __dlpack_device__(self):
+        return self.held.__dlpack_device__()
+
+    def __dlpack__(self, **options):
+        import texo
+        capsule = self.held.__dlpack__(**options)
+        for name, struct in ((b"dltensor_versioned", texo._ManagedVersioned), (b"dltensor", texo._Managed)):
+            if texo._capsule_valid(capsule, name):
+                t = struct.from_address(texo._capsule_pointer(capsule, name)).dl_tensor
+                t.byte_offset += (self.held.shape[self.axis] - 1) * t.strides[self.axis] * self.held.element_size()
+                t.strides[self.axis] *= -1
+        return capsule

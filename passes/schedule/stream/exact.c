@@ -3,7 +3,11 @@
  * Products of tiles give absent elements a weight of 0. Where such an element's value is infinite or no number, so is the
  * product, and then the sum is no number. So a sum that is none, of a row that may have absent elements, is made anew of
  * those that are present, at the anchors of the row's whole state. Threads go through the elements of all of the task's rows,
- * so that they go together. */
+ * so that they go together.
+ *
+ * Scores are then summed in another order, and where they are large, powers of what they are off an anchor are others. A sum of
+ * such weights that the state has is made anew too: results are quotients of the two, and what both have of the difference
+ * cancels. */
 #include "passes/schedule/stream/slots.h"
 
 #include <math.h>
@@ -40,9 +44,20 @@ place_anchors(StreamBuild *b)
 	stream_place_anchors(b, ANCHOR_NEW, b->anchor_new, 0);
 }
 
-/* What the element at the point, whose scores are placed, adds. */
+/* The accumulator that adds up the weights of this wide one; -1: none does. */
+static int
+sum_of_weights(const StreamBuild *b, unsigned acc)
+{
+	const CascadePass *p = b->s->pass;
+	for (unsigned k = 0; k < p->nacc; k++)
+		if (!b->s->acc[k].wide && p->acc[k].monoid == MON_SUM && p->acc[k].dtype == b->s->type && b->s->acc[k].term == b->s->acc[acc].weight)
+			return (int)k;
+	return -1;
+}
+
+/* What the element at the point, whose scores are placed, adds; and its weight. */
 static ValId
-term(StreamBuild *b, unsigned acc)
+term(StreamBuild *b, unsigned acc, ValId *weight)
 {
 	Point *l = &b->l;
 	for (unsigned k = 0; k < b->s->pass->nacc; k++)
@@ -51,8 +66,22 @@ term(StreamBuild *b, unsigned acc)
 	for (unsigned n = 0; n < b->s->nscore; n++)
 		if (b->power[n])
 			point_place(l, stream_power(b, n), point_value(l, b->power[n], false).re);
-	ValId weight = point_value(l, b->s->acc[acc].weight, false).re;
-	return tir_binary(l->tir, OP_MUL, weight, point_value(l, b->s->acc[acc].value, false).re);
+	*weight = point_value(l, b->s->acc[acc].weight, false).re;
+	return tir_binary(l->tir, OP_MUL, *weight, point_value(l, b->s->acc[acc].value, false).re);
+}
+
+/* Of what was added up anew, a wide accumulator and the weights, the former as if number `of`, their sum, were what it is; it may be
+ * raised. -1: none is their sum. */
+static ValId
+weighed_anew(StreamBuild *b, int of, const ValId *sum)
+{
+	TirKernel *k = b->l.tir;
+	if (BUG(stream_anew_not_raised))
+		return sum[0];
+	if (of < 0)
+		return b->raised > 0 ? tir_binary(k, OP_MUL, sum[0], tir_float(k, b->s->type, ldexp(1, (int)b->raised))) : sum[0];
+	ValId all = tir_binary(k, OP_MUL, sum[0], tir_binary(k, OP_FDIV, b->run[of][0], sum[1]));
+	return tir_select(k, tir_binary(k, OP_LT, tir_float(k, b->s->type, 0), sum[1]), all, sum[0]);
 }
 
 ValId
@@ -63,25 +92,27 @@ slots_wide_anew(StreamBuild *b, unsigned acc)
 	bool masked = b->masked;
 	uint32_t mark = point_mark(l);
 	b->masked = true;
-	ValId lo = point_value(l, b->s->lo, true).re, hi = point_value(l, b->s->hi, true).re, sum = tir_float(k, b->s->type, b->from_zero ? 0 : -0.0);
+	int of = sum_of_weights(b, acc);
+	ValId lo = point_value(l, b->s->lo, true).re, hi = point_value(l, b->s->hi, true).re, unit = tir_float(k, b->s->type, b->from_zero ? 0 : -0.0);
+	ValId sum[2] = {unit, unit};
 	place_anchors(b);
-	ValId j = tir_for(k, b->begin, b->end, stream_int(b, 1), &sum, 1);
+	ValId j = tir_for(k, b->begin, b->end, stream_int(b, 1), sum, 2);
 	uint32_t at = point_mark(l);
 	l->axis[b->s->stream] = j;
-	ValId before = sum, in = tir_binary(k, OP_AND, tir_binary(k, OP_LE, lo, j), tir_binary(k, OP_LT, j, hi));
+	ValId before[2] = {sum[0], sum[1]}, weight, in = tir_binary(k, OP_AND, tir_binary(k, OP_LE, lo, j), tir_binary(k, OP_LT, j, hi));
 	for (unsigned n = 0; n < b->s->nscore; n++)
 		point_tensor(l, b->s->score[n].t)->value[0] = (PointVal){.re = score_at(b, n)};
 	in = b->s->rest ? tir_binary(k, OP_AND, in, point_value(l, b->s->rest, false).re) : in;
 	tir_if(k, in);
-	sum = tir_binary(k, OP_ADD, sum, term(b, acc));
-	tir_else(k, &sum, 1);
-	tir_end_if(k, &before, 1);
-	sum = before;
+	sum[0] = tir_binary(k, OP_ADD, sum[0], term(b, acc, &weight));
+	sum[1] = of < 0 ? sum[1] : tir_binary(k, OP_ADD, sum[1], weight);
+	tir_else(k, sum, 2);
+	tir_end_if(k, before, 2);
 	point_release(l, at);
-	tir_end_for(k, &sum, 1);
+	tir_end_for(k, before, 2);
 	point_release(l, mark);
 	b->masked = masked;
-	return b->raised > 0 && !BUG(stream_anew_not_raised) ? tir_binary(k, OP_MUL, sum, tir_float(k, b->s->type, ldexp(1, (int)b->raised))) : sum;
+	return weighed_anew(b, of, before);
 }
 
 bool
