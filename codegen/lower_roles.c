@@ -488,7 +488,7 @@ build_product(Lower *l, TirProduct p, Val n, Val m, Val more)
 {
 	const TirChannel *c = &l->k->channel.at[p.channel], *other = &l->k->channel.at[p.other];
 	Step x = {.a = p.kept ? NULL : &c->part[p.a], .b = &other->part[p.b], .columns = p.nb * other->part[p.b].rows, .bank = p.bank};
-	unsigned repeats = p.kept ? 1 : x.a->rows / (TIR_MMA_ROWS * l->roles->shares);
+	unsigned repeats = p.kept ? 1 : tir_accumulator_rows(x.a, l->roles->shares) / TIR_MMA_ROWS;
 	Val own = NULL, da, db;
 	if (!p.kept && l->roles->shares > 1)
 		own = LLVMBuildMul(l->b, l->roles->group, number(l, repeats * row_step(x.a) * UNIT), "");
@@ -613,6 +613,10 @@ lower_role_barrier(Lower *l, int64_t kind)
 	if (kind == 1) {
 		lower_assembly(l, NULL, "barrier.cluster.arrive.release.aligned;", "", NULL, 0);
 		lower_assembly(l, NULL, "barrier.cluster.wait.acquire.aligned;", "", NULL, 0);
+		return;
+	}
+	if (kind == TIR_WARP_BARRIER) {
+		lower_barrier(l, kind);
 		return;
 	}
 	Val id = LLVMBuildAdd(l->b, l->roles->group, number(l, 1), "");

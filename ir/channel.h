@@ -35,7 +35,9 @@
  *   RELEASE  n, cond (bool); imm = channel. Where cond holds, the group is done with fill n. In turn
  *   MMA      n, more (bool); imm = TIR_MMA(channel, a, b). Begins to add the product of two parts of fill n to the group's
  *            accumulator, or to 0 unless `more`: row i, column j takes the sum over the terms of a's row i by b's row j. Of
- *            a's rows a group has its share, as many as the others, in their order; with turns it has them all. Factors are bf16 or f16, and their
+ *            a's rows a group has its share, as many as the others, in their order; with turns it has them all. Who has them
+ *            all may have fewer than TIR_MMA_ROWS: what the accumulator has beyond may be anything, and other parts of the slot, of
+ *            that many rows at least, lie behind. Factors are bf16 or f16, and their
  *            products exact; the sums are of f32, in an order and with a rounding that are the target's (the
  *            interpreter: term after term, by fma), subnormals kept.
  *   PRODUCT  n, m, more; imm = TIR_PRODUCT(channel, a, other, b, bank): the same of part a of fill n and part b of fill m
@@ -56,7 +58,8 @@
  *            thread would have of an accumulator with what fill n has, whose parts, of one shape and not turned, are its
  *            columns side by side. Of the rows a group has its share, as of a first factor's. Who releases the fill has
  *            what it has read
- *   BARRIER  in the first role, with imm = TIR_GROUP_BARRIER: the threads of the group; with imm = 1: those of all
+ *   BARRIER  in the first role, with imm = TIR_GROUP_BARRIER: the threads of the group; with TIR_WARP_BARRIER: those of each of
+ *            its warps alone; with imm = 1: those of all
  *            multiplying groups of the cluster, when all loading roles have ended. A role ends with one if it has
  *            reached memory of other blocks since the last */
 #ifndef TEXO_IR_CHANNEL_H
@@ -152,6 +155,13 @@ static inline unsigned
 tir_piece_column(unsigned k, unsigned thread, unsigned columns)
 {
 	return k % (columns / 2) / 4 * 8 + 2 * (thread % 4) + k % 2;
+}
+
+/* Rows of the accumulator of products with a part as first factor. */
+static inline unsigned
+tir_accumulator_rows(const TirPart *p, unsigned shares)
+{
+	return p->rows < TIR_MMA_ROWS ? TIR_MMA_ROWS : p->rows / shares;
 }
 
 /* Bytes of a part, and of a slot. */

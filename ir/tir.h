@@ -83,7 +83,7 @@
  *            are on their way. Other threads see what has come after a barrier
  *   BARRIER  all threads of the block, or with imm = 1 of the cluster, arrive before any goes on; what they stored
  *            before is then seen by all of them. With imm = TIR_WARP_BARRIER the same of each warp's threads alone, all of which
- *            meet it in a kernel without channels. With imm = TIR_HANDED(k) it is none: all threads meet it, and each goes on when
+ *            meet it. With imm = TIR_HANDED(k) it is none: all threads meet it, and each goes on when
  *            every block of the cluster has stored to the block, since the last such wait, its share of the elements of the wide buffer
  *            k, which have 8 to 32 bits: as many for each block, by rank, each once. It sees them then, and nothing else.
  *            What threads of a block read of wide buffers before a barrier of theirs, behind which it stored those, is not read

@@ -31,7 +31,7 @@ tir_bank_columns(const TirKernel *k, unsigned bank, unsigned *registers)
 		    x.b >= k->channel.at[x.other].nparts || (!x.kept && x.a >= k->channel.at[x.channel].nparts))
 			continue;
 		columns = x.nb * k->channel.at[x.other].part[x.b].rows;
-		rows = x.kept ? (unsigned)TIR_MMA_ROWS : x.na * (k->channel.at[x.channel].part[x.a].rows / shares);
+		rows = x.kept ? (unsigned)TIR_MMA_ROWS : x.na * tir_accumulator_rows(&k->channel.at[x.channel].part[x.a], shares);
 	}
 	if (registers)
 		*registers = columns ? rows / TIR_MMA_ROWS * (columns / 2) : 0;

@@ -447,8 +447,8 @@ static void
 run_barrier(Roles *r, Strand *d, const Step *s)
 {
 	Block *x = r->x;
-	if (imm_of(r, s) == TIR_GROUP_BARRIER) {
-		x->group_epoch[d->from / TIR_GROUP] = ++x->epoch;
+	if (imm_of(r, s) == TIR_GROUP_BARRIER || imm_of(r, s) == TIR_WARP_BARRIER) {
+		(imm_of(r, s) == TIR_WARP_BARRIER ? x->group_warp_epoch : x->group_epoch)[d->from / TIR_GROUP] = ++x->epoch;
 		return;
 	}
 	if (!d->came) {
@@ -535,6 +535,16 @@ all_is_read(Roles *r, const Step *s)
 	return true;
 }
 
+/* Of which nothing is known at first. */
+static float *
+unknown(Arena *a, size_t n)
+{
+	float *v = ARENA_ARRAY(a, float, n + 1);
+	for (size_t i = 0; i < n; i++)
+		v[i] = NAN;
+	return v;
+}
+
 static void
 make_ring(Roles *r, unsigned n)
 {
@@ -542,7 +552,7 @@ make_ring(Roles *r, unsigned n)
 	ring->c = &r->x->k->channel.at[n % r->x->k->channel.n];
 	for (unsigned s = 0; s < ring->c->slots; s++)
 		for (unsigned p = 0; p < ring->c->nparts; p++)
-			ring->part[s][p] = ARENA_ARRAY(r->x->scratch, float, (size_t)ring->c->part[p].rows * ring->c->part[p].terms);
+			ring->part[s][p] = unknown(r->x->scratch, (size_t)tir_accumulator_rows(&ring->c->part[p], 1) * ring->c->part[p].terms);
 }
 
 static void
@@ -553,16 +563,6 @@ find_accumulators(Roles *r)
 		r->columns[bank] = tir_bank_columns(r->x->k, bank, &registers);
 		r->rows[bank] = r->columns[bank] ? registers / (r->columns[bank] / 2) * TIR_MMA_ROWS : 0;
 	}
-}
-
-/* Of which nothing is known at first. */
-static float *
-unknown(Arena *a, size_t n)
-{
-	float *v = ARENA_ARRAY(a, float, n + 1);
-	for (size_t i = 0; i < n; i++)
-		v[i] = NAN;
-	return v;
 }
 
 static void
@@ -614,6 +614,7 @@ roles_run(Block *x, const Step *s, const Step *after)
 	r.ring = ARENA_ARRAY(x->scratch, Ring, (size_t)x->k->channel.n * tir_blocks(x->k));
 	r.strand = ARENA_ARRAY(x->scratch, Strand, r.nstrand);
 	x->group_epoch = ARENA_ARRAY(x->scratch, uint32_t, r.nstrand);
+	x->group_warp_epoch = ARENA_ARRAY(x->scratch, uint32_t, r.nstrand);
 	x->roles_epoch = x->epoch;
 	for (uint32_t c = 0; c < x->k->channel.n * tir_blocks(x->k); c++)
 		make_ring(&r, c);

@@ -45,7 +45,9 @@ touch_of_blocks(Block *x, const Access *c, int64_t byte, const Shadow *h)
 static unsigned
 group_of(uint16_t thread)
 {
-	return thread < SEVERAL_OF_GROUP ? thread / TIR_GROUP : thread - (unsigned)SEVERAL_OF_GROUP;
+	return thread < SEVERAL_OF_WARP    ? thread / TIR_GROUP
+	       : thread < SEVERAL_OF_GROUP ? (thread - (unsigned)SEVERAL_OF_WARP) / (TIR_GROUP / TIR_WARP)
+	                                   : thread - (unsigned)SEVERAL_OF_GROUP;
 }
 
 /* Of all threads of the cluster. */
@@ -55,22 +57,29 @@ warp_of(uint16_t thread)
 	return thread < SEVERAL_OF_WARP ? thread / TIR_WARP : thread - (unsigned)SEVERAL_OF_WARP;
 }
 
+static uint32_t
+later(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
 /* The last barrier that parts two threads. */
 static uint32_t
 parted_at(const Block *x, uint16_t a, uint16_t b)
 {
-	if (!x->roles_epoch)
-		return warp_of(a) == warp_of(b) && x->warp_epoch > x->block_epoch ? x->warp_epoch : x->block_epoch;
-	return group_of(a) == group_of(b) && x->group_epoch[group_of(a)] > x->roles_epoch ? x->group_epoch[group_of(a)] : x->roles_epoch;
+	unsigned group = group_of(a);
+	bool same = x->roles_epoch && group == group_of(b);
+	uint32_t at = !x->roles_epoch ? x->block_epoch : same ? later(x->group_epoch[group], x->roles_epoch) : x->roles_epoch;
+	return warp_of(a) == warp_of(b) ? later(at, same ? x->group_warp_epoch[group] : x->warp_epoch) : at;
 }
 
 /* Who stands for two readers. */
 static uint16_t
 several(const Block *x, uint16_t a, uint16_t b)
 {
-	if (x->roles_epoch)
-		return group_of(a) == group_of(b) ? (uint16_t)(SEVERAL_OF_GROUP + group_of(a)) : SEVERAL;
-	return warp_of(a) == warp_of(b) ? (uint16_t)(SEVERAL_OF_WARP + warp_of(a)) : SEVERAL;
+	if (warp_of(a) == warp_of(b))
+		return (uint16_t)(SEVERAL_OF_WARP + warp_of(a));
+	return x->roles_epoch && group_of(a) == group_of(b) ? (uint16_t)(SEVERAL_OF_GROUP + group_of(a)) : SEVERAL;
 }
 
 bool

@@ -4,7 +4,7 @@
 
 #include "ir/tir_interp.h"
 
-/* In the place of a thread: several; several of group n: SEVERAL_OF_GROUP + n; of warp n where there are no roles: SEVERAL_OF_WARP + n. */
+/* In the place of a thread: several; several of group n: SEVERAL_OF_GROUP + n; of warp n: SEVERAL_OF_WARP + n. */
 enum { SEVERAL = 0xfffe, SEVERAL_OF_GROUP = 0xff00, SEVERAL_OF_WARP = 0xf000 };
 
 /* Who has touched a byte since the last barrier, in which `epoch` began; which blocks did since the cluster's. */
@@ -52,7 +52,8 @@ typedef struct {
 	uint32_t reached_epoch;  /* in which the memory of another block was reached last */
 	unsigned from, to;       /* the threads at work: values are computed for all of them */
 	uint32_t roles_epoch;    /* not 0: the roles began then, or all groups of the cluster met, and groups have barriers of their own: */
-	uint32_t *group_epoch;   /* the last one of each */
+	uint32_t *group_epoch;   /* the last one of each, */
+	uint32_t *group_warp_epoch; /* and of its warps */
 	struct Roles *roles;     /* while they run */
 	VEC(Coming) coming;
 	uint32_t *groups;        /* by thread: how many groups of copies it has ended */

@@ -563,9 +563,9 @@ check_together(Verify *x, ValId v)
 	NEED(x->k->form == TIR_SPREAD, "outside a kernel of threads");
 	if (p->op == OP_BARRIER) {
 		NEED(p->type.dtype == DT_NONE && p->type.lanes == 0, "has a type");
-		if (p->imm.i == TIR_GROUP_BARRIER)
+		if (p->imm.i == TIR_GROUP_BARRIER || p->imm.i == TIR_WARP_BARRIER)
 			return true; /* tir_verify_roles */
-		NEED(p->imm.i == 0 || (p->imm.i == TIR_WARP_BARRIER ? !x->k->channel.n : p->imm.i > 0 && x->k->cluster), "is of no cluster, or of warps with roles");
+		NEED(p->imm.i == 0 || (p->imm.i > 0 && x->k->cluster), "is of no cluster");
 		int64_t k = TIR_HANDED_BUFFER(p->imm.i);
 		NEED(k < (int64_t)x->k->buffer.n, "is for no buffer");
 		const TirBuffer *b = k < 0 ? NULL : &x->k->buffer.at[k];

@@ -180,6 +180,16 @@ has_parts(const TirChannel *c, unsigned from, unsigned n)
 	return true;
 }
 
+/* Whether an instruction that reads TIR_MMA_ROWS of a first factor's rows reads no further than its slot. */
+static bool
+reads_in_slot(const TirChannel *c, unsigned part)
+{
+	unsigned behind = 0;
+	for (unsigned k = part + 1; k < c->nparts; k++)
+		behind += tir_part_bytes(&c->part[k]);
+	return behind >= (TIR_MMA_ROWS - c->part[part].rows) * TIR_PART_TERMS * (dtype_info[c->part[part].dtype].bits / 8u);
+}
+
 static bool
 check_product(Check *x, ValId v)
 {
@@ -198,6 +208,10 @@ check_product(Check *x, ValId v)
 	NEED(p.nb * b->rows <= TIR_MAX_PART_ROWS, "of %u columns", p.nb * b->rows);
 	NEED(!p.kept || (p.a + p.nterms) * TIR_PART_TERMS <= TIR_MAX_KEPT, "so many terms are not kept");
 	unsigned rows = p.kept ? (unsigned)TIR_MMA_ROWS * x->roles.shares : c->part[p.a].rows;
+	if (rows < TIR_MMA_ROWS) {
+		NEED(x->roles.shares == 1 && p.na == 1 && p.nterms == 1 && reads_in_slot(c, p.a), "%u rows are not shared by %u groups", rows, x->roles.shares);
+		rows = TIR_MMA_ROWS;
+	}
 	NEED(rows % (TIR_MMA_ROWS * x->roles.shares) == 0, "%u rows are not shared by %u groups", rows, x->roles.shares);
 	for (unsigned n = 0; n < (plain ? 1u : 2u); n++)
 		NEED(is_number(operand(x, v, n)), "operand %u is no i64 scalar", n);
@@ -242,7 +256,7 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	if (p->op == OP_ROLES)
 		return check_roles(x, v, f);
 	if (p->op == OP_BARRIER || p->op == OP_SHUFFLE || p->op == OP_WARP_MMA) {
-		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && p->imm.i == 1));
+		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && (p->imm.i == 1 || p->imm.i == TIR_WARP_BARRIER)));
 		NEED(p->op == OP_SHUFFLE ? x->role < 2 : group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
 	}
 	NEED(!x->role || x->role == 1 || p->op != OP_STORE, "in the loading role");

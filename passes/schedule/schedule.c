@@ -275,7 +275,7 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	case TMPL_INDEX: index_build(s->g, scratch, places, k); break;
 	case TMPL_CONTRACT:
 		if (contract_is_strips(&k->plan))
-			contract_strips_build(s->g, scratch, places, k);
+			contract_strips_build(s->g, scratch, places, k, s->cx->options);
 		else if (k->plan.halo)
 			contract_halo_build(s->g, scratch, places, s->cx->options, k);
 		else if (contract_is_warps(&k->plan))

@@ -137,6 +137,13 @@ they_are_right(void **state)
 		sums_are_right(n, 0);
 }
 
+/* Whether these sums have a kernel of the tile: one of few rows has one factor of rows. */
+static bool
+has_tile(const Sums *x, RolesTile t)
+{
+	return t.sums == x->sums && (t.rows >= TIR_MMA_ROWS || strchr(x->common, 'm'));
+}
+
 static void
 every_tile_is_right(void **state)
 {
@@ -144,12 +151,11 @@ every_tile_is_right(void **state)
 	(void)state;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++) {
 		RolesTile t = roles_tile(tile - 1);
-		if (t.sums == 2)
-			for (unsigned k = 0; k < 2; k++)
-				sums_are_right(t.side == 1 && k ? ODD : two++ % FIRST_THREE, tile);
-		else if (t.sums == 3)
-			for (unsigned k = 0; k < 2; k++)
-				sums_are_right(FIRST_THREE + three++ % (NSUMS - FIRST_THREE), tile);
+		for (unsigned k = 0; k < 2 && t.sums; k++) {
+			unsigned n = t.sums == 3 ? FIRST_THREE + three++ % (NSUMS - FIRST_THREE) : t.side == 1 && k ? ODD : two++ % FIRST_THREE;
+			if (has_tile(&sums[n], t))
+				sums_are_right(n, tile);
+		}
 	}
 }
 
@@ -191,7 +197,7 @@ any_are_right(unsigned from, unsigned n)
 		state_of = seed;
 		Sums x = any_sums();
 		unsigned tile = 1 + any(roles_tiles());
-		bool fits = roles_tile(tile - 1).sums == x.sums && (roles_tile(tile - 1).side == 1 || x.size['n' - 'a'] % 4 == 0);
+		bool fits = has_tile(&x, roles_tile(tile - 1)) && (roles_tile(tile - 1).side == 1 || x.size['n' - 'a'] % 4 == 0);
 		now = &x;
 		CaseRun r = case_try_roles(build_sums, x.split, fits ? tile : 0);
 		if (!r.roles || (r.members < x.sums && x.form != COMPUTED))

@@ -403,6 +403,15 @@ slots(const Roles *r, const TirChannel *c)
 	return (uint16_t)n;
 }
 
+/* The tile's rows or columns; rows that are turned come 64 at a time. */
+static uint16_t
+rows_of_part(const Roles *r, const RolesFactor *e, unsigned own)
+{
+	if (own != r->of.row_axis)
+		return r->tile.columns;
+	return e->turned && r->tile.rows < TIR_MMA_ROWS ? TIR_MMA_ROWS : r->tile.rows;
+}
+
 void
 contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o)
 {
@@ -423,7 +432,7 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	for (unsigned p = 0; p < c.nparts; p++) {
 		unsigned own;
 		const RolesFactor *e = roles_part(r, p, &own);
-		c.part[p] = (TirPart){e->dtype, own == r->of.row_axis ? r->tile.rows : r->tile.columns, TIR_PART_TERMS, e->turned};
+		c.part[p] = (TirPart){e->dtype, rows_of_part(r, e, own), TIR_PART_TERMS, e->turned};
 	}
 	c.slots = slots(r, &c);
 	tir_add_channel(k, &c);

@@ -121,6 +121,8 @@ unsigned roles_tile_of(const KernelPlan *p);
 /* Over dims: 1 where the output's columns let tile n be used, and it is predicted to take no longer than those behind it
  * that finish elements in the same way, else 0. `only`: 0, or 1 + the only tile that there is. */
 ExprId roles_tile_suits(Roles *r, unsigned n, unsigned only);
+/* Whether the factors are some that a kernel of this tile multiplies: those with few rows have one factor of rows. */
+bool roles_tile_fits(const Roles *r, const RolesTile *t);
 /* Over dims: cycles, about, of all tiles; the steps that one processor goes through for them, and the cycles of a step. */
 ExprId roles_cycles(Roles *r, const RolesTile *t);
 ExprId roles_steps(Roles *r, const RolesTile *t);

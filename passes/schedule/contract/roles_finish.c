@@ -351,6 +351,8 @@ own_place(Roles *r)
 	own.down = TIR_WARP / across;
 	own.end = WARP_ROWS;
 	own.row_end = point_launch_expr(&r->l, r->nrow);
+	if (r->tile.rows < TIR_MMA_ROWS)
+		own.row_end = roles_op(r, OP_MIN, own.row_end, roles_op(r, OP_ADD, r->row0, roles_int(r, r->tile.rows)));
 	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), below);
 	roles_divide(r, own.first, roles_int(r, TIR_MMA_ROWS), &rest);
 	if (!r->tile.turns)
@@ -446,8 +448,8 @@ roles_finish(Roles *r)
 	if (own.nahead)
 		read_ahead(r, &own);
 	roles_stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, roles_repeats(r) * across);
-	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
 	finish_panel(r, &own);
-	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
 	tir_end_for(k, NULL, 0);
 }

@@ -5,7 +5,7 @@
 unsigned
 roles_repeats(const Roles *r)
 {
-	return r->tile.rows / (unsigned)TIR_MMA_ROWS / (r->tile.turns ? 1 : r->tile.groups);
+	return r->tile.rows < TIR_MMA_ROWS ? 1 : r->tile.rows / (unsigned)TIR_MMA_ROWS / (r->tile.turns ? 1 : r->tile.groups);
 }
 
 /* Where a panel of sum number s begins in the accumulator, which has those of all sums: side by side, or one after another. */

@@ -127,7 +127,7 @@ contract_siblings_take(Graph *g, Arena *scratch, const Places *places, const Ten
 	bool sides = members_side_possible(g, &m, r->of.column_axis);
 	for (unsigned k = 0; k < roles_tiles(); k++) {
 		RolesTile tile = roles_tile(k);
-		if (tile.sums == m.nsum && (!o->roles_tile || o->roles_tile == k + 1) && (tile.side == 1 || sides))
+		if (tile.sums == m.nsum && (!o->roles_tile || o->roles_tile == k + 1) && (tile.side == 1 || sides) && roles_tile_fits(r, &tile))
 			plan[count++] = roles_plan(&tile, node, n);
 	}
 	return count;

@@ -28,6 +28,7 @@ enum {
 	OFF_SECTORS = 7,      /* sixteenths that products take longer where rows do not begin with sectors */
 	BEYOND = 3,           /* cycles that a step takes longer for each row or column of a tile that the output does not have: where
 	                       * there are no more, since other tiles begin before */
+	NEVER = 1 << 30,      /* cycles of a tile of few rows for an output of more: it would bring the other factor several times */
 	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
 };
 
@@ -40,6 +41,8 @@ static const RolesTile tile[] = {
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 300},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .step = 290},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 250},
+	/* few rows: an instruction multiplies 64, of which none but these are brought */
+	{.rows = 32, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 220},
 	/* few tiles: the blocks of a cluster divide the terms */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 2, .clusters = 66, .side = SIDE, .step = 545},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 3, .clusters = 39, .side = SIDE, .step = 545},
@@ -53,9 +56,11 @@ static const RolesTile tile[] = {
 	{.rows = 192, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = SIDE, .sums = 2, .step = 781},
 	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .side = SIDE, .sums = 2, .step = 554},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 3, .panel = 32, .side = SIDE, .sums = 2, .step = 330},
+	{.rows = 32, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 32, .side = SIDE, .sums = 2, .step = 300},
 	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .sums = 2, .step = 541},
 	{.rows = 128, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = SIDE, .sums = 3, .step = 768},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 32, .side = SIDE, .sums = 3, .step = 400},
+	{.rows = 32, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 6, .panel = 32, .side = SIDE, .sums = 3, .step = 380},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 32, .side = 1, .sums = 3, .step = 400},
 };
 
@@ -139,6 +144,8 @@ roles_cycles(Roles *r, const RolesTile *t)
 	ExprId waves = waves_of(r, t), each = expr_binary(g, OP_MUL, steps_of_tile(r, t), roles_step(r, t));
 	ExprId both = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, each, expr_int(g, DT_I64, finish)), expr_int(g, DT_I64, at_once));
 	ExprId all = expr_binary(g, OP_MUL, waves, expr_binary(g, OP_MAX, each, both));
+	if (t->rows < TIR_MMA_ROWS)
+		all = expr_select(g, expr_binary(g, OP_LE, r->nrow, expr_int(g, DT_I64, t->rows)), all, expr_int(g, DT_I64, (int64_t)NEVER << 10));
 	return expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + START));
 }
 
@@ -149,7 +156,7 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 	ExprId one = expr_int(g, DT_I64, 1), rest = expr_binary(g, OP_IMOD, r->ncolumn, expr_int(g, DT_I64, tile[n].side));
 	ExprId suits = expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest)), own = only ? 0 : expr_binary(g, OP_ADD, roles_cycles(r, &tile[n]), one);
 	for (unsigned k = n + 1; k < roles_tiles() && !only; k++) {
-		if (tile[k].side != tile[n].side || tile[k].sums != tile[n].sums)
+		if (tile[k].side != tile[n].side || tile[k].sums != tile[n].sums || !roles_tile_fits(r, &tile[k]))
 			continue;
 		ExprId other = expr_binary(g, OP_ADD, roles_cycles(r, &tile[k]), one);
 		suits = expr_binary(g, OP_MIN, suits, expr_binary(g, OP_IDIV, other, own));
@@ -157,12 +164,18 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 	return suits;
 }
 
+bool
+roles_tile_fits(const Roles *r, const RolesTile *t)
+{
+	return t->rows >= TIR_MMA_ROWS || !r->of.beside || r->of.columns;
+}
+
 ExprId
 roles_least_cycles(Roles *r, unsigned sums, unsigned side)
 {
 	ExprId least = 0;
 	for (unsigned n = 0; n < roles_tiles(); n++) {
-		if (tile[n].sums != sums || tile[n].side != side)
+		if (tile[n].sums != sums || tile[n].side != side || (sums && !roles_tile_fits(r, &tile[n])))
 			continue;
 		ExprId own = roles_cycles(r, &tile[n]);
 		least = least ? expr_binary(r->l.g, OP_MIN, least, own) : own;

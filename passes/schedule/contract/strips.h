@@ -14,7 +14,7 @@ ExprId contract_strips_long(const Graph *g, Arena *scratch, const bool *faulty, 
 enum { STRIPS_MOST_PLANS = 2 };
 /* How many kernels of strips compute node t, each where its sizes and memory suit; plan then has their parameters. */
 unsigned contract_strips_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);
-void contract_strips_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+void contract_strips_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o);
 static inline bool
 contract_is_strips(const KernelPlan *p)
 {

@@ -243,11 +243,11 @@ build_panel(Roles *r, Own *own, ValId warp_row, ValId panel, ValId right)
 	Point *l = &r->l;
 	TirKernel *k = l->tir;
 	roles_stage_one_of(r, own->lane, warp_row, panel, 0, roles_repeats(r) * (r->tile.columns / r->tile.panel));
-	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
 	own->column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, r->tile.panel))), own->right);
 	l->axis[r->of.column_axis] = own->column;
 	finish_panel(r, own);
-	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
 }
 
 void
