@@ -133,7 +133,7 @@ typedef struct {
 enum {
 	IMG_CUBIN, /* machine code: for its compute capability and later ones of the same major number */
 	IMG_PTX,   /* text with a NUL behind it */
-	IMG_TIR    /* the same, of the tile IR (ir/tir.h): for a runtime whose host makes code of it. Of no use elsewhere */
+	IMG_TIR    /* the same, of the tile IR (ir/tir.h), perhaps before its passes: for a runtime whose host makes code of it */
 };
 
 typedef struct {
