@@ -48,6 +48,8 @@ static void
 add_kernel(Job *j, ModuleJob *m, uint32_t p, uint32_t k)
 {
 	const Kernel *kernel = &j->program[p]->kernel.at[k];
+	if (kernel->early)
+		bug(j->arena, "code of kernel %s, whose passes are to come", j->symbol[p][k]);
 	vec_push(j->arena, &m->kernel, ((JobKernel){kernel->tir, j->symbol[p][k], kernel->serial}));
 }
 
@@ -114,7 +116,7 @@ make(Job *j, uint32_t p, uint32_t k, Made *m)
 static bool
 add_modules(Job *j, uint32_t p, uint32_t k, uint32_t number)
 {
-	PlainKernel *x = kernel_plain(j->arena, &j->plain, &j->program[p]->kernel.at[k], j->symbol[p][k]);
+	PlainKernel *x = kernel_plain(j->arena, &j->plain, &j->program[p]->kernel.at[k], j->program[p]->graph->fp, j->symbol[p][k]);
 	j->entry[p][k] = x->symbol;
 	if (j->options->late) {
 		vec_push(j->arena, &j->module, ((ImageModuleInput){number, IMG_TIR, x->tir, x->n + 1}));
@@ -202,6 +204,7 @@ codegen_cpu(Arena *a, const Program *const *program, uint32_t nprogram, const Co
 typedef struct {
 	Arena *arena;
 	const LateKernel *kernel;
+	const char *cpu;
 	const TirKernel *tir;
 	Target target;
 	Emit emit;
@@ -224,9 +227,15 @@ static CodegenStatus
 read_late(LateJob *j, const char **why)
 {
 	const LateKernel *k = j->kernel;
-	j->tir = tir_read(j->arena, names_new(j->arena), k->tir, k->n, why);
+	FpMode fp = FP_STRICT;
+	bool early;
+	j->tir = kernel_plain_read(j->arena, k->tir, k->n, &early, &fp, why);
 	if (!j->tir || !tir_verify(j->tir, j->arena, why))
 		return CODEGEN_FAILED;
+	if (early && !k->finish)
+		bug(j->arena, "code of kernel %s, whose passes are to come", k->symbol);
+	if (early) /* the passes' manager verifies what they leave */
+		j->tir = k->finish(j->cpu, fp, j->tir, j->arena);
 	return kernel_legal(j->tir, &j->target, j->arena, why) ? CODEGEN_OK : CODEGEN_ILLEGAL;
 }
 
@@ -234,7 +243,7 @@ CodegenStatus
 codegen_kernel(Arena *a, const char *cpu, const LateKernel *k, const char **ptx, size_t *n, const char **why)
 {
 	LateJob *j = ARENA_NEW(a, LateJob);
-	*j = (LateJob){.arena = a, .kernel = k};
+	*j = (LateJob){.arena = a, .kernel = k, .cpu = cpu};
 	if (!target_named(cpu, &j->target) || j->target.arch != ARCH_NVPTX) {
 		*why = arena_text(a, "'%s' is no GPU", cpu);
 		return CODEGEN_FAILED;

@@ -47,7 +47,8 @@ typedef struct {
 	const char *cpu;      /* "host", or "x86-64", "x86-64-v3", "x86-64-v4", an LLVM name such as sapphirerapids; a GPU: "sm_90a" */
 	bool want_llvm, want_asm;
 	bool no_code;         /* stop after want_llvm and want_asm */
-	bool late;            /* for GPUs: the artefact has the kernels' tile IR in place of code: see codegen_kernel */
+	bool late;            /* for GPUs: the artefact has the kernels' tile IR in place of code: see codegen_kernel. Only then may
+	                       * passes be to come (Kernel.early) */
 	int opt_level;        /* LLVM code generation level 0..3; default 2; a processor's 2 and 3 are its 1 */
 	Assemble *assemble;   /* for GPUs; NULL: the artefact has the text alone, for the driver to assemble */
 	void *user;           /* its */
@@ -70,12 +71,16 @@ typedef struct {
 CodegenStatus codegen_cpu(Arena *a, const Program *const *program, uint32_t nprogram,
                           const CodegenOptions *o, CodegenResult *out);
 
+/* Kernel.early, of graphs of that mode, after its passes for GPU `cpu`; in a. */
+typedef const TirKernel *FinishFn(const char *cpu, FpMode fp, const TirKernel *early, Arena *a);
+
 /* A kernel of an artefact that was made `late`: what stands there for its code, and its record. */
 typedef struct {
 	const char *tir, *symbol;
 	size_t n;             /* of tir, without the NUL */
 	bool serial;
 	CodegenMachines *machines; /* NULL: none are kept */
+	FinishFn *finish;     /* NULL: no passes are to come */
 } LateKernel;
 /* Its code as text for GPU `cpu`, the same that the artefact would have; *n counts the NUL. Everything is in a. */
 CodegenStatus codegen_kernel(Arena *a, const char *cpu, const LateKernel *k, const char **ptx, size_t *n, const char **why);

@@ -7,8 +7,12 @@
 
 #include "ir/image.h"
 
+static const char *const mode[] = {[FP_STRICT] = "strict\n", [FP_RELAXED] = "relaxed\n", [FP_FAST] = "fast\n"};
+
+enum { MODES = sizeof mode / sizeof *mode };
+
 static const char *
-plain_text(Arena *a, const TirKernel *k, size_t *n)
+plain_text(Arena *a, const TirKernel *k, const char *first, size_t *n)
 {
 	TirKernel plain = *k;
 	Text text;
@@ -20,17 +24,18 @@ plain_text(Arena *a, const TirKernel *k, size_t *n)
 	for (uint32_t s = 0; s < plain.scalar.n; s++)
 		plain.scalar.at[s].name = 0;
 	text_init(&text, a);
+	text_word(&text, first);
 	tir_print(&plain, &text);
 	*n = text.n;
 	return text_get(&text);
 }
 
 PlainKernel *
-kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, const char *symbol)
+kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, FpMode fp, const char *symbol)
 {
 	PlainKernel *x = ARENA_NEW(a, PlainKernel);
 	*x = (PlainKernel){.serial = k->serial, .symbol = symbol};
-	x->tir = plain_text(a, k->tir, &x->n);
+	x->tir = plain_text(a, k->early ? k->early : k->tir, k->early ? mode[fp] : "", &x->n);
 	x->digest = image_digest((const uint8_t *)x->tir, x->n);
 	for (uint32_t i = 0; i < have->n; i++) {
 		PlainKernel *o = have->at[i];
@@ -39,4 +44,17 @@ kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, const char *symbol)
 	}
 	vec_push(a, have, x);
 	return x;
+}
+
+TirKernel *
+kernel_plain_read(Arena *a, const char *tir, size_t n, bool *early, FpMode *fp, const char **why)
+{
+	size_t line = 0;
+	for (unsigned m = 0; m < MODES; m++)
+		if (n >= strlen(mode[m]) && memcmp(tir, mode[m], strlen(mode[m])) == 0) {
+			line = strlen(mode[m]);
+			*fp = (FpMode)m;
+		}
+	*early = line > 0;
+	return tir_read(a, names_new(a), tir + line, n - line, why);
 }

@@ -5,7 +5,7 @@
 #include "ir/kp.h"
 
 typedef struct {
-	const char *tir;    /* its text without names; a NUL ends it */
+	const char *tir;    /* its text without names; a NUL ends it. Of Kernel.early, behind a line that tells the mode */
 	size_t n;           /* without the NUL */
 	uint64_t digest;
 	bool serial;
@@ -16,6 +16,8 @@ typedef struct {
 typedef VEC(PlainKernel *) PlainKernels;
 
 /* The kernel of `have` that is the same but for names, or a new one behind these, whose code has this symbol. */
-PlainKernel *kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, const char *symbol);
+PlainKernel *kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, FpMode fp, const char *symbol);
+/* Reads a PlainKernel's text back. *early: passes are to come, in graphs of mode *fp. NULL: it is none, for the reason *why. */
+TirKernel *kernel_plain_read(Arena *a, const char *tir, size_t n, bool *early, FpMode *fp, const char **why);
 
 #endif

@@ -288,7 +288,7 @@ put_maps(Writer *w, const TirKernel *k, ImageKernel *to)
 	to->map0 = w->map.n;
 	to->nmap = tir_maps(k);
 	to->shared = tir_shared_at_launch(k) ? tir_shared_at(k, k->buffer.n) : 0;
-	to->resident = k->resident;
+	to->resident = to->nmap ? k->resident : 0; /* else the code says it */
 	for (ValId v = 1; v < k->inst.n; v++)
 		if (tir_makes_map(k, v))
 			vec_push(w->arena, &w->map, map_of(k, v));

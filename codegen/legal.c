@@ -141,16 +141,10 @@ refusal(const TirKernel *k, ValId v, const Target *t, Arena *a)
 	return x->op == OP_DOT ? dot_refusal(k, v, t) : NULL;
 }
 
-bool
-kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why)
+/* What it is handed. */
+static bool
+arguments_legal(const TirKernel *k, const Target *t, Arena *a, const char **why)
 {
-	for (ValId v = 1; v < k->inst.n; v++) {
-		const char *r = refusal(k, v, t, a);
-		if (r) {
-			*why = arena_text(a, "kernel %s, %%%u: %s", name_text(k->names, k->name), v, r);
-			return false;
-		}
-	}
 	if (t->arch == ARCH_NVPTX && k->buffer.n + k->scalar.n > IMAGE_CUDA_MAX_ARGUMENTS) {
 		*why = arena_text(a, "kernel %s takes %u buffers and scalars; on a GPU %d are possible",
 		                  name_text(k->names, k->name), k->buffer.n + k->scalar.n, IMAGE_CUDA_MAX_ARGUMENTS);
@@ -165,15 +159,28 @@ kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why)
 	return true;
 }
 
+bool
+kernel_legal(const TirKernel *k, const Target *t, Arena *a, const char **why)
+{
+	for (ValId v = 1; v < k->inst.n; v++) {
+		const char *r = refusal(k, v, t, a);
+		if (r) {
+			*why = arena_text(a, "kernel %s, %%%u: %s", name_text(k->names, k->name), v, r);
+			return false;
+		}
+	}
+	return arguments_legal(k, t, a, why);
+}
+
 CodegenStatus
 programs_legal(const Program *const *program, uint32_t n, const Target *t, Arena *a, const char **why)
 {
 	for (uint32_t p = 0; p < n; p++)
 		for (uint32_t k = 0; k < program[p]->kernel.n; k++) {
-			const TirKernel *tir = program[p]->kernel.at[k].tir;
-			if (!tir_verify(tir, a, why))
+			const Kernel *kernel = &program[p]->kernel.at[k];
+			if (!kernel->early && !tir_verify(kernel->tir, a, why))
 				return CODEGEN_FAILED;
-			if (!kernel_legal(tir, t, a, why))
+			if (!(kernel->early ? arguments_legal : kernel_legal)(kernel->tir, t, a, why))
 				return CODEGEN_ILLEGAL;
 		}
 	return CODEGEN_OK;

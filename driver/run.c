@@ -130,6 +130,7 @@ make_code(Run *r, DiskCache *cache, CodegenResult *code)
 	PassOptions po;
 	if (!compile_pass_options(s, &po))
 		return false;
+	po.late = true;
 	disk_cache_open(s, &r->unit, r->graph, &po, cache);
 	if (disk_cache_get(s, cache, code))
 		return true;

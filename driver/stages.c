@@ -104,6 +104,14 @@ pass_options_for(const char *cpu, const Host *host, PassOptions *out)
 	out->dot = offer.dot;
 }
 
+const TirKernel *
+late_finish(const char *cpu, FpMode fp, const TirKernel *early, Arena *a)
+{
+	PassOptions o;
+	pass_options_for(cpu, NULL, &o);
+	return compile_kernel(early, fp, &o, a);
+}
+
 const Program **
 programs_of(Arena *a, const Unit *u, const PassOptions *o, Text *log)
 {

@@ -41,6 +41,8 @@ TargetKind target_parse(Arena *a, const char *target, const char **cpu);
 void pass_options_for(const char *cpu, const Host *host, PassOptions *out);
 /* All graphs of a unit without errors, in source order; what passes say goes to log. */
 const Program **programs_of(Arena *a, const Unit *u, const PassOptions *o, Text *log);
+/* The passes that a late kernel lacks: FinishFn of codegen/codegen.h. */
+const TirKernel *late_finish(const char *cpu, FpMode fp, const TirKernel *early, Arena *a);
 
 /* The graph as Graphviz text: tensors as boxes, reads as arrows. */
 void dot_print(const Graph *g, Text *out);

@@ -99,6 +99,7 @@ run_block(OneTest *t, DiagCode *failed)
 		return true;
 	if (!compile_pass_options(s, &po))
 		return false;
+	po.late = true;
 	Program *p = compile_program(s, t->graph, &po);
 	if (!p)
 		return problem(&s->problem, EXIT_USAGE, "--stop leaves nothing to run");

@@ -157,6 +157,7 @@ tune_try(Session *s, void *trial, int to)
 	CodegenResult code;
 	if (!compile_pass_options(s, &po))
 		return false;
+	po.late = true;
 	po.choice = t->choice;
 	po.nchoice = t->nchoice;
 	Program *p = compile_program(s, t->to_compile, &po);

@@ -141,6 +141,9 @@ typedef struct {
 	/* Of an alternative that the cost model may leave out, over dims: its tasks wherever it is right. 0: ntask says that */
 	ExprId could;
 	bool tuned; /* a choice of a tuning file is in its conditions */
+	/* The kernel before the passes over tile IR, which are run when its code is wanted; tir is then what is known of it for the
+	 * tables of a launch, and not to be made code of. NULL: tir has been through all of them */
+	const TirKernel *early;
 } Kernel;
 
 /* A tensor that goes from one kernel to another, and why the two are not one. */

@@ -59,12 +59,30 @@ tir_leave(TirKernel *k)
 	k->open.n--;
 }
 
+/* Member by member, in its place: a whole one would be read again by more bytes at once than were written, for which a processor
+ * waits. That was half of the time of adding an instruction. */
+static ValId
+add_inst(TirKernel *k, Op op, TirType type, int64_t imm, uint32_t arg, unsigned narg)
+{
+	if (k->inst.n == k->inst.cap)
+		vec_room(k->arena, &k->inst, 1);
+	TirInst *p = &k->inst.at[k->inst.n];
+	p->op = (uint8_t)op;
+	p->type = type;
+	p->nregion = 0;
+	p->narg = narg;
+	p->arg = arg;
+	p->region = 0;
+	p->imm.i = imm;
+	return k->inst.n++;
+}
+
 ValId
 tir_emit(TirKernel *k, Op op, TirType type, int64_t imm, const ValId *arg, unsigned narg)
 {
 	if (!k->open.n)
 		bug(k->arena, "tir_emit %s: no region is open", op_info[op].text);
-	TirInst p = {.op = (uint8_t)op, .type = type, .narg = narg, .arg = k->arg.n, .imm.i = imm};
+	uint32_t first = k->arg.n;
 	for (unsigned n = 0; n < narg; n++)
 		if (arg[n] == 0 || arg[n] >= k->inst.n)
 			bug(k->arena, "tir_emit %s: operand %u is %%%u of %u", op_info[op].text, n, arg[n],
@@ -73,8 +91,7 @@ tir_emit(TirKernel *k, Op op, TirType type, int64_t imm, const ValId *arg, unsig
 		ValId x = arg[n]; /* arg may lie in k->arg, which moves */
 		vec_push(k->arena, &k->arg, x);
 	}
-	vec_push(k->arena, &k->inst, p);
-	ValId v = k->inst.n - 1;
+	ValId v = add_inst(k, op, type, imm, first, narg);
 	vec_push(k->arena, &k->region.at[k->open.at[k->open.n - 1]].inst, v);
 	return v;
 }

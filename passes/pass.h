@@ -58,6 +58,8 @@ typedef struct {
 	PassId stop;             /* stop after this pass; the later levels are not built */
 	PassFuel fuel[16];       /* at most this many rewrites of a pass */
 	unsigned nfuel;
+	bool late;               /* for GPUs: kernels stay before the passes over tile IR where a launch can do without (Kernel.early);
+	                          * of no effect where these are dumped, left out, rationed, timed or looked at one by one */
 	bool remarks, time;
 	bool verify_each;        /* verify after each pass (always at the end of a level) */
 	const Host *host;        /* the clock for `time`; may be NULL */
@@ -93,6 +95,9 @@ void graph_decide(Graph *g);
  * times are appended to `log` in order. NULL only after --stop (log says where), or when a verifier
  * refuses (that unwinds as a bug). */
 Program *compile_graph(Graph *g, const PassOptions *o, Text *log);
+/* Kernel.early of such a program, in graphs of this mode, after all passes that it lacks: what compile_graph without `late` has.
+ * Everything is in a. */
+const TirKernel *compile_kernel(const TirKernel *early, FpMode fp, const PassOptions *o, Arena *a);
 /* Text of the plan: kernels, their nodes, tasks; for --emit=plan. And of the kernels' TIR. */
 void program_print_plan(const Program *p, Text *out);
 void program_print_tir(const Program *p, Text *out);

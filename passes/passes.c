@@ -3,6 +3,9 @@
  *
  *     graph --tensor_pipeline--> graph --plan_schedule--> program --tile_pipeline--> program
  *
+ * A GPU's program has a kernel for each range of sizes and alignments, of which launches take few; the last pipeline is most of
+ * the work. So with PassOptions.late it is left to compile_kernel, once somebody wants a kernel's code.
+ *
  * The verifier of a level runs after each pass with verify_each and always at the level's end; what
  * it refuses is our bug. */
 #include "passes/pass_ctx.h"
@@ -55,6 +58,8 @@ typedef struct {
 	ScratchPool pool;
 	Arena scratch;
 	unsigned facts;
+	Arena *arena;     /* for what is made */
+	FpMode fp;
 	Program *program; /* once scheduled */
 	bool stopped;
 } Manager;
@@ -123,7 +128,7 @@ may_run(const Manager *m, PassId id)
 		return false;
 	if (p->needs & FACTS_OF_TARGET & ~m->facts)
 		return false;
-	switch (m->cx.graph->fp) {
+	switch (m->fp) {
 	case FP_STRICT:
 		return p->fp == FP_EXACT || BUG(contract_in_strict);
 	case FP_RELAXED:
@@ -158,8 +163,8 @@ verify_program(Manager *m, const char *where)
 	for (uint32_t k = 0; k < m->program->kernel.n; k++) {
 		const Kernel *kernel = &m->program->kernel.at[k];
 		const char *error = NULL;
-		if (!tir_verify(kernel->tir, &m->scratch, &error))
-			bug(m->cx.graph->arena, "pass %s: kernel %u: %s", where, k, error);
+		if (!kernel->early && !tir_verify(kernel->tir, &m->scratch, &error))
+			bug(m->arena, "pass %s: kernel %u: %s", where, k, error);
 		arena_free(&m->scratch);
 	}
 }
@@ -169,9 +174,13 @@ static uint32_t
 run_tile_pass(Manager *m, PassId id)
 {
 	uint32_t changed = 0;
-	for (uint32_t k = 0; k < m->program->kernel.n && spend(&m->cx); k++) {
+	for (uint32_t k = 0; k < m->program->kernel.n; k++) {
 		Kernel *kernel = &m->program->kernel.at[k];
-		TirKernel *to = pass_run[id].tile(kernel->tir, m->cx.graph->arena);
+		if (kernel->early)
+			continue;
+		if (!spend(&m->cx))
+			break;
+		TirKernel *to = pass_run[id].tile(kernel->tir, m->arena);
 		changed += to != kernel->tir;
 		kernel->tir = to;
 	}
@@ -265,23 +274,72 @@ run_pipeline(Manager *m, PassLevel level, const PassId *pipeline)
 	verify_level(m, level, last);
 }
 
+static void
+begin(Manager *m, const PassOptions *o, Arena *a, FpMode fp, Text *log)
+{
+	*m = (Manager){.cx = {.options = o, .log = log, .fuel = -1}, .arena = a, .fp = fp,
+	               .facts = (o->has_fma ? FACT_FMA : 0u) | (o->has_scale ? FACT_SCALE : 0u) |
+	                        (o->has_fp8 ? FACT_FP8 : 0u) | (o->has_ex2 ? FACT_EX2 : 0u) |
+	                        (o->has_halves ? FACT_HALVES : 0u) | (o->has_pick ? FACT_PICK : 0u) |
+	                        (o->has_masks ? FACT_MASKS : 0u)};
+	scratch_pool_init(&m->pool, a);
+	scratch_arena_init(&m->pool, &m->scratch);
+	m->cx.scratch = &m->scratch;
+}
+
+/* Whether nobody can tell when the passes over tile IR are run. */
+static bool
+may_be_late(const PassOptions *o)
+{
+	bool told = o->dump_all || o->stop != PASS_NONE || o->nfuel || o->time || o->verify_each;
+	for (int id = 1; id < PASS_COUNT; id++)
+		told |= pass_info[id].level == LEVEL_TILE && (o->dump[id] || o->skip[id]);
+	return o->late && o->blocks && !told;
+}
+
+/* What the tables of a launch say of a kernel's tile IR is in it after spread: how much memory a block shares, and what
+ * is accessed in groups. Later passes add neither. Of boxes that are copied (channels) they say more, which later passes
+ * may simplify: such kernels stay for them. */
+static void
+set_early_aside(Manager *m)
+{
+	for (uint32_t k = 0; k < m->program->kernel.n; k++) {
+		Kernel *kernel = &m->program->kernel.at[k];
+		if (kernel->tir->channel.n)
+			continue;
+		kernel->early = kernel->tir;
+		kernel->tir = tile_spread(kernel->tir, m->arena);
+	}
+}
+
 Program *
 compile_graph(Graph *g, const PassOptions *o, Text *log)
 {
-	Manager m = {.cx = {.options = o, .graph = g, .log = log, .fuel = -1},
-	             .facts = (o->has_fma ? FACT_FMA : 0u) | (o->has_scale ? FACT_SCALE : 0u) |
-	                      (o->has_fp8 ? FACT_FP8 : 0u) | (o->has_ex2 ? FACT_EX2 : 0u) |
-	                      (o->has_halves ? FACT_HALVES : 0u) | (o->has_pick ? FACT_PICK : 0u) |
-	                      (o->has_masks ? FACT_MASKS : 0u)};
-	scratch_pool_init(&m.pool, g->arena);
-	scratch_arena_init(&m.pool, &m.scratch);
-	m.cx.scratch = &m.scratch;
+	Manager m;
+	begin(&m, o, g->arena, g->fp, log);
+	m.cx.graph = g;
 	graph_mark_reports(g, &m.scratch);
 	arena_free(&m.scratch);
 	run_pipeline(&m, LEVEL_TENSOR, tensor_pipeline);
 	if (!m.stopped)
 		run_pipeline(&m, LEVEL_PLAN, plan_pipeline);
+	if (!m.stopped && may_be_late(o))
+		set_early_aside(&m);
 	if (!m.stopped)
 		run_pipeline(&m, LEVEL_TILE, tile_pipeline);
 	return m.stopped ? NULL : m.program;
+}
+
+const TirKernel *
+compile_kernel(const TirKernel *early, FpMode fp, const PassOptions *o, Arena *a)
+{
+	Manager m;
+	Text log;
+	Program one = {0};
+	text_init(&log, a);
+	begin(&m, o, a, fp, &log);
+	vec_push(a, &one.kernel, ((Kernel){.tir = (TirKernel *)(uintptr_t)early}));
+	m.program = &one;
+	run_pipeline(&m, LEVEL_TILE, tile_pipeline);
+	return one.kernel.at[0].tir;
 }

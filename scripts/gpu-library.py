@@ -79,9 +79,10 @@ def rows_that_must_be_contiguous(image):
         kind, rank = struct.unpack_from("<I4xI", data, at + 56 * k + 4)
         if kind != 2 and rank:
             struct.pack_into("<I", data, at + 56 * k + 48, 1)
-    digest = 0xcbf29ce484222325
-    for byte in data[32:]:
-        digest = (digest ^ byte) * 0x100000001b3 & 0xffffffffffffffff
+    digest, rest = 0xcbf29ce484222325, bytes(data[32:])
+    for word in (len(rest), *struct.unpack(f"<{len(rest) // 8 + 1}Q", rest.ljust(len(rest) // 8 * 8 + 8, b"\0"))):
+        digest = (digest ^ word) * 0x100000001b3 & 0xffffffffffffffff
+        digest ^= digest >> 32
     struct.pack_into("<Q", data, 24, digest)
     return bytes(data)
 

@@ -128,13 +128,14 @@ compilation_check(Compilation *c)
 }
 
 texo_status
-compilation_lower(Compilation *c)
+compilation_lower(Compilation *c, bool late)
 {
 	PassOptions po;
 	Text log;
 	text_init(&log, &c->arena);
 	pass_options_for(c->cpu, &c->ctx->host, &po);
 	fuse_named(c->request->fuse, &po.fuse); /* checked, or a worker's request of our own */
+	po.late = late;
 	po.verify_each = (c->request->flags & TEXO_VERIFY) != 0;
 	po.remarks = (c->request->flags & TEXO_REMARKS) != 0;
 	c->program = programs_of(&c->arena, c->unit.unit, &po, &log);

@@ -106,7 +106,7 @@ generate(Compilation *x)
 		x->code.image = image;
 		return s;
 	}
-	texo_status s = compilation_lower(x);
+	texo_status s = compilation_lower(x, true);
 	return s ? s : compilation_code(x, &co);
 }
 

@@ -72,7 +72,7 @@ reach(Compilation *x, FormId id, ObjectResult *object)
 	if (!s && needs >= NEEDS_GRAPHS)
 		s = compilation_check(x);
 	if (!s && needs >= NEEDS_PROGRAMS)
-		s = compilation_lower(x);
+		s = compilation_lower(x, false);
 	if (s || needs < NEEDS_CODE)
 		return s;
 	CodegenOptions co = {.cpu = x->cpu, .opt_level = 2, .want_llvm = id == FORM_llvm, .want_asm = id == FORM_asm || id == FORM_ptx,
@@ -104,7 +104,7 @@ write_tables(Compilation *x, Text *out)
 	if (!s)
 		s = compilation_check(x);
 	if (!s)
-		s = compilation_lower(x);
+		s = compilation_lower(x, true);
 	if (!s)
 		s = compilation_code(x, &co);
 	if (!s)

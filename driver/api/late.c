@@ -187,7 +187,8 @@ static texo_status
 run_for(const LateCode *l, const texo_private_kernel *k, Making *m, CompilationFn *body)
 {
 	m->late = l;
-	m->kernel = (LateKernel){.tir = k->tir, .symbol = k->symbol, .n = k->n, .serial = k->serial != 0, .machines = &l->ctx->machines};
+	m->kernel = (LateKernel){.tir = k->tir, .symbol = k->symbol, .n = k->n, .serial = k->serial != 0, .machines = &l->ctx->machines,
+	                           .finish = late_finish};
 	m->assembler = k->assembler;
 	/* what a worker is told */
 	Request r = {.target = "", .fuse = "all", .name = k->symbol, .text = k->tir, .n = k->n, .fp = FP_RELAXED};
@@ -238,7 +239,7 @@ texo_status
 late_write(Compilation *x, bool serial, Text *out)
 {
 	const Request *r = x->request;
-	LateKernel k = {.tir = r->text, .symbol = r->name, .n = r->n, .serial = serial};
+	LateKernel k = {.tir = r->text, .symbol = r->name, .n = r->n, .serial = serial, .finish = late_finish};
 	const char *ptx, *why = "";
 	size_t n;
 	texo_status s = compilation_source(x); /* for the target */

@@ -14,7 +14,7 @@ make_level(Compilation *c, const char *cpu, ObjectLevel *out)
 	if (!s)
 		s = compilation_check(c);
 	if (!s)
-		s = compilation_lower(c);
+		s = compilation_lower(c, false);
 	*out = (ObjectLevel){cpu, c->program};
 	return s;
 }

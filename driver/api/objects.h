@@ -100,7 +100,7 @@ texo_status compilation_run(Compilation *c, CompilationFn *body, Arena *owned);
 /* The steps, each once and in this order. */
 texo_status compilation_source(Compilation *c);
 texo_status compilation_check(Compilation *c);   /* TEXO_COMPILE_ERROR when the unit has failed */
-texo_status compilation_lower(Compilation *c);
+texo_status compilation_lower(Compilation *c, bool late); /* late: for code that is made late alone */
 texo_status compilation_code(Compilation *c, const CodegenOptions *o);
 
 /* All of it for what is built ahead of time, at every level that the target has. */

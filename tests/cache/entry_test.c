@@ -187,9 +187,9 @@ keys_read_back(void **state)
 static void
 keys_of_kernels(void **state)
 {
-	static const LateKernel kernel[] = {{"kernel a {}", "a_0_0", 11, false, NULL}, {"kernel a {}", "a_0_0", 11, true, NULL},
-	                                    {"kernel a {}", "a_0_1", 11, false, NULL}, {"kernel b {}", "a_0_0", 11, false, NULL},
-	                                    {"kernel a {}", "a_0_0", 10, false, NULL}};
+	static const LateKernel kernel[] = {{"kernel a {}", "a_0_0", 11, false, NULL, NULL}, {"kernel a {}", "a_0_0", 11, true, NULL, NULL},
+	                                    {"kernel a {}", "a_0_1", 11, false, NULL, NULL}, {"kernel b {}", "a_0_0", 11, false, NULL, NULL},
+	                                    {"kernel a {}", "a_0_0", 10, false, NULL, NULL}};
 	const KernelKey k[] = {{"T", "", &kernel[0]}, {"T", "", &kernel[1]}, {"T", "", &kernel[2]}, {"T", "", &kernel[3]},
 	                       {"T", "", &kernel[4]}, {"U", "", &kernel[0]}, {"T", "ptxas", &kernel[0]}, {"T", "ptxas 2", &kernel[0]}};
 	enum { KEYS = sizeof k / sizeof *k };

@@ -308,6 +308,66 @@ test_time(void **state)
 	assert_true(says("time: schedule            1.500 ms        2 rewrites\n"));
 }
 
+static const char *
+tir_text(const TirKernel *k)
+{
+	Text out;
+	text_init(&out, &arena);
+	tir_print(k, &out);
+	return text_get(&out);
+}
+
+static bool
+has_log(const TirKernel *k)
+{
+	bool found = false;
+	for (ValId v = 1; v < k->inst.n; v++)
+		found |= tir_inst(k, v)->op == OP_LOG;
+	return found;
+}
+
+/* No pass over tile IR has been run for a late program's kernels but what tables need to know; once run, they give the same. */
+static void
+test_late(void **state)
+{
+	(void)state;
+	static const FpMode modes[] = {FP_STRICT, FP_RELAXED, FP_FAST};
+	for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++) {
+		PassOptions o = {.blocks = true, .has_fma = true, .has_ex2 = true};
+		graph->fp = modes[m];
+		const Program *whole = compile(&o);
+		o.late = true;
+		const Program *late = compile(&o);
+		assert_int_equal(late->kernel.n, whole->kernel.n);
+		assert_true(has_log(late->kernel.at[0].early));
+		assert_true(has_log(late->kernel.at[0].tir));
+		for (uint32_t k = 0; k < whole->kernel.n; k++) {
+			assert_null(whole->kernel.at[k].early);
+			assert_int_not_equal(late->kernel.at[k].tir->form, TIR_BLOCK);
+			assert_string_equal(tir_text(compile_kernel(late->kernel.at[k].early, graph->fp, &o, &arena)),
+			                    tir_text(whole->kernel.at[k].tir));
+		}
+	}
+	assert_string_equal(text_get(&text), "");
+}
+
+/* What is asked about passes over tile IR is answered by the compilation; a processor's kernels all run. */
+static void
+test_late_only_where_nobody_looks(void **state)
+{
+	(void)state;
+	PassOptions o[6];
+	for (unsigned n = 0; n < 6; n++)
+		o[n] = (PassOptions){.blocks = n != 0, .late = true};
+	o[1].dump_all = true;
+	o[2].skip[PASS_fit] = true;
+	o[3].verify_each = true;
+	o[4].fuel[o[4].nfuel++] = (PassFuel){PASS_cleanup, 1};
+	o[5].dump[PASS_cleanup] = true;
+	for (unsigned n = 0; n < 6; n++)
+		assert_null(compile(&o[n])->kernel.at[0].early);
+}
+
 static void
 test_refusal(void **state)
 {
@@ -420,6 +480,8 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_fuel_enough, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remarks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_only_where_nobody_looks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusal, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_kernel_plans, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scratch, setup, teardown),

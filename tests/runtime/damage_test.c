@@ -38,12 +38,11 @@ drop(void **state)
 static void
 redigest(uint8_t *p, size_t n)
 {
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
 	size_t from = offsetof(ImageHeader, digest) + 8;
-	for (size_t i = from; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(0x100000001b3);
-	if (n >= from)
-		memcpy(p + from - 8, &h, 8);
+	if (n < from)
+		return;
+	uint64_t h = image_digest(p + from, n - from);
+	memcpy(p + from - 8, &h, 8);
 }
 
 /* Opens n bytes and asks everything that runs no code. Returns whether it was opened. */
