@@ -192,10 +192,10 @@ bind_buffer(GraphWriter *x, BufferBind b, DType dtype)
 		uint32_t kind = b.kind == BIND_SHARED ? IMG_BIND_SHARED : IMG_BIND_SCRATCH;
 		return (ImageBind){kind, b.elements ? image_expr(&x->expr, b.elements) : 0, (uint32_t)dtype, 0};
 	}
-	if (b.kind == BIND_CLEARED) {
+	if (b.kind == BIND_CLEARED || b.kind == BIND_PASSED) {
 		if (!b.elements || x->w->in->target != IMG_TARGET_CUDA)
-			refuse(x->w, "cleared memory is for kernels of CUDA, and has a size");
-		return (ImageBind){IMG_BIND_CLEARED, b.elements ? image_expr(&x->expr, b.elements) : 0, (uint32_t)dtype, 0};
+			refuse(x->w, "memory that tasks share is for kernels of CUDA, and has a size");
+		return (ImageBind){b.kind == BIND_CLEARED ? IMG_BIND_CLEARED : IMG_BIND_PASSED, b.elements ? image_expr(&x->expr, b.elements) : 0, (uint32_t)dtype, 0};
 	}
 	TensorKind kind = x->g->tensor.at[b.tensor].kind;
 	if (b.kind == BIND_DATA && x->param[b.tensor] >= 0 && kind != TENSOR_SCALAR) {

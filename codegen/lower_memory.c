@@ -399,17 +399,15 @@ hand_over(Lower *l, const MemAccess *x, Val value)
 	lower_assembly(l, NULL, code, "r,r,r,r", arg, 4);
 }
 
-/* A word says by itself that it is there, and is all that it says: no other access has to be seen in order. */
-static Val
-of_device(Lower *l, Val access)
+static unsigned
+of_device(Lower *l)
 {
-	LLVMSetOrdering(access, LLVMAtomicOrderingMonotonic);
-	LLVMSetAtomicSyncScopeID(access, LLVMGetSyncScopeID(l->ctx, "device", 6));
-	return access;
+	return LLVMGetSyncScopeID(l->ctx, "device", 6);
 }
 
 /* Looks until the word is there, by an operation that leaves it as it is: what loads bring to a multiprocessor comes in their
- * order, and one of them would wait for all that other blocks have on their way from memory. */
+ * order, and one of them would wait for all that other blocks have on their way from memory. A word says by itself that it is
+ * there, and is all that it says, but where groups hand over what they have stored: the fence and their barriers order that. */
 static Val
 load_posted(Lower *l, const MemAccess *x)
 {
@@ -418,10 +416,20 @@ load_posted(Lower *l, const MemAccess *x)
 	Val p = address(l, x->dtype, x->base, x->offset);
 	LLVMBuildBr(l->b, look);
 	LLVMPositionBuilderAtEnd(l->b, look);
-	Val word = of_device(l, LLVMBuildAtomicRMW(l->b, LLVMAtomicRMWBinOpOr, p, LLVMConstNull(type), LLVMAtomicOrderingMonotonic, false));
+	Val word = LLVMBuildAtomicRMW(l->b, LLVMAtomicRMWBinOpOr, p, LLVMConstNull(type), LLVMAtomicOrderingMonotonic, false);
+	LLVMSetAtomicSyncScopeID(word, of_device(l));
 	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, word, LLVMConstNull(type), ""), there, look);
 	LLVMPositionBuilderAtEnd(l->b, there);
+	if (l->k->channel.n)
+		LLVMBuildFenceSyncScope(l->b, LLVMAtomicOrderingAcquire, of_device(l), "");
 	return word;
+}
+
+static void
+post(Lower *l, Val store)
+{
+	LLVMSetOrdering(store, l->k->channel.n ? LLVMAtomicOrderingRelease : LLVMAtomicOrderingMonotonic);
+	LLVMSetAtomicSyncScopeID(store, of_device(l));
 }
 
 static Val
@@ -460,7 +468,7 @@ store_scalar(Lower *l, const MemAccess *x, Val value)
 	else {
 		Val store = aligned(LLVMBuildStore(l->b, value, address(l, x->dtype, x->base, x->offset)), x->dtype);
 		if (x->posted)
-			of_device(l, store);
+			post(l, store);
 	}
 	if (x->mask)
 		guard_close(l, g, NULL);

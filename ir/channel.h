@@ -4,7 +4,8 @@
  * A kernel of threads (tir.h) may end in ROLES, before which it reaches no memory. Its threads are then groups of TIR_GROUP; all but the last run the first
  * region, the multiplying role, with `registers` each, and the first thread of the last group runs the second one, the
  * loading role, whose threads have `rest`. Inside of a role the groups meet none of the others but by a channel, and the
- * threads of a group take the same way wherever one of the operations below stands, but for PIECE and PUT.
+ * threads of a group take the same way wherever one of the operations below stands, but for PIECE and PUT. Tasks may post words to
+ * later ones, and with them what groups have stored (tir.h): multiplying groups post, and wait.
  *
  * A channel is a ring of slots in the block's shared memory, which the loading role fills and each multiplying group
  * reads, one slot after the other: fill n, n = 0, 1, …, lies in slot n mod slots. A slot has parts, each the piece of a

@@ -163,6 +163,7 @@ enum {
 	IMG_BIND_SCRATCH, /* buffer: memory of the running call, `a` (launch expression) elements of dtype `b` */
 	IMG_BIND_SHARED,  /* buffer: the same where no tasks are ahead, else one memory for all calls */
 	IMG_BIND_CLEARED, /* buffer, CUDA: `a` (launch expression) elements of dtype `b`, which are 0 when the kernel begins */
+	IMG_BIND_PASSED,  /* buffer, CUDA: the same, with anything in them at first */
 	IMG_BIND_EXPR,    /* scalar i64: launch expression at word `a` */
 	IMG_BIND_SCALAR,  /* scalar: parameter `a` by value, in its dtype */
 	IMG_BIND_STRIDE   /* scalar i64: stride in elements of axis `b` of parameter or result `a` */

@@ -26,6 +26,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "pairs=%u %s", kp->pairs, kp->chained ? "chained " : "");
 	if (kp->turns)
 		text_printf(out, "turns ");
+	if (kp->pieces)
+		text_printf(out, "pieces ");
 	if (kp->halo)
 		text_printf(out, "halo ");
 	if (kp->sums)
@@ -121,6 +123,7 @@ take_blocks(Cursor *c, KernelPlan *kp)
 		return false;
 	kp->chained = pairs && take(c, " chained");
 	kp->turns = take(c, " turns");
+	kp->pieces = take(c, " pieces");
 	kp->halo = take(c, " halo");
 	if (take(c, " sums=") && !take_number(c, UINT8_MAX, &sums))
 		return false;

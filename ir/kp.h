@@ -53,6 +53,7 @@ typedef struct {
 	 * PAIRWISE: a thread has tile_rows rows of a task's block_rows, which take block_columns of a tile of block_terms elements
 	 * at a time; tile_columns: which of the short extents that it may be for */
 	bool turns;             /* CONTRACT: groups of threads take turns with a tile each */
+	bool pieces;            /* CONTRACT: tasks are pieces of the terms of tiles (contract/roles_pieces.c) */
 	bool halo;              /* CONTRACT: what a tile reads by windows is a box in shared memory (contract/halo.c) */
 	uint8_t sums;           /* CONTRACT: so many sums that share a factor, with what is made of them; 0: one */
 	uint16_t tile_rows, tile_columns, block_tasks;
@@ -64,11 +65,12 @@ typedef struct {
 /* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
  * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms), "rowred lanes=4096 unroll=1 threads=128 group=4 held
  * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; where groups of threads
- * take turns with tiles, turns; where what tiles read by windows is a box, halo; of several sums, sums=2; and back. */
+ * take turns with tiles, turns; where tasks are pieces of terms, pieces; where what tiles read by windows is a box, halo; of several
+ * sums, sums=2; and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);
 
-typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED, BIND_CLEARED } BindKind;
+typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED, BIND_CLEARED, BIND_PASSED } BindKind;
 
 /* What a kernel's buffer is.
  *   BIND_DATA   the elements of a tensor, where the tensor lives:
@@ -87,7 +89,8 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED, BIND
  *               goes for all scratch of the kernel at once: each bind has what the same call left there
  *   BIND_SHARED  where Kernel.ahead is 0, the same; else one memory for all calls of this run, which only the tasks
  *               ahead write
- *   BIND_CLEARED  of a kernel of blocks: `elements` elements whose bytes are 0 when the kernel begins
+ *   BIND_CLEARED  of a kernel of blocks: `elements` elements whose bytes are 0 when the kernel begins, one memory for all tasks
+ *   BIND_PASSED  of a kernel of blocks: the same, with anything in them at first
  * In a Program every Result.tensor is a node, and a different one for each result: scheduling adds
  * copy nodes for results that are parameters or used twice, and for inouts whose old value is still
  * read while the new one is computed. So a kernel that writes an inout in place has the same buffer
@@ -99,7 +102,7 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED, BIND
 typedef struct {
 	BindKind kind;
 	TensorId tensor;
-	ExprId elements;        /* BIND_SCRATCH, BIND_SHARED, BIND_CLEARED: over dims */
+	ExprId elements;        /* BIND_SCRATCH, BIND_SHARED, BIND_CLEARED, BIND_PASSED: over dims */
 	bool unit;              /* BIND_DATA in a parameter's or result's buffer: the code takes its last stride for 1.
 	                         * A launch whose stride there is another hands all kernels a row-major copy */
 } BufferBind;

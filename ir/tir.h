@@ -93,7 +93,9 @@
  *
  * Tasks may post words to later ones: a `posted` buffer has u64 elements that are 0 when the kernel begins. A STORE there is
  * of a scalar that is not 0, to an element that none has stored to; a LOAD waits until its elements are not 0. A task
- * waits for what tasks before it post alone, and they begin in their order. Posts order nothing else in memory.
+ * waits for what tasks before it post alone, and they begin in their order. Posts order nothing else in memory, but in kernels
+ * with channels: there who meets a BARRIER behind the load of a word sees what threads had stored before a BARRIER that they met with
+ * the one that posts it, if it did so behind that. Such a kernel loads nothing else that it has stored to a buffer that is handed over.
  *
  * Sets. A kernel may do the same with several sets of buffers and scalars (`sets` of TirKernel), of which each has tasks of its
  * own, counted from 0. A launch then hands over the buffers of all sets, one set after another, their scalars in the same

@@ -447,8 +447,13 @@ static void
 run_barrier(Roles *r, Strand *d, const Step *s)
 {
 	Block *x = r->x;
-	if (imm_of(r, s) == TIR_GROUP_BARRIER || imm_of(r, s) == TIR_WARP_BARRIER) {
-		(imm_of(r, s) == TIR_WARP_BARRIER ? x->group_warp_epoch : x->group_epoch)[d->from / TIR_GROUP] = ++x->epoch;
+	if (imm_of(r, s) == TIR_WARP_BARRIER) {
+		x->group_warp_epoch[d->from / TIR_GROUP] = ++x->epoch;
+		return;
+	}
+	if (imm_of(r, s) == TIR_GROUP_BARRIER) {
+		x->group_epoch[d->from / TIR_GROUP] = ++x->epoch;
+		threads_posts_met(x, d->from / TIR_GROUP);
 		return;
 	}
 	if (!d->came) {

@@ -92,7 +92,10 @@ threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u copies and has not waited for", h->writer));
 	if (c->shared && !c->writes && !h->filled)
 		return threads_race(x, c, byte, "nobody wrote");
-	if (h->writer != thread && h->wrote_at >= parted_at(x, thread, h->writer))
+	bool handed = x->posts && !c->shared && !c->writes;
+	if (handed && !threads_was_handed(x, thread, h))
+		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u wrote, which no post has handed over", h->writer));
+	if (!handed && h->writer != thread && h->wrote_at >= parted_at(x, thread, h->writer))
 		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u wrote since the last barrier", h->writer));
 	if (c->writes && h->reader != thread && h->read_at >= parted_at(x, thread, h->reader))
 		return threads_race(x, c, byte, "another one read since the last barrier");
@@ -165,6 +168,8 @@ is_aligned(Block *x, const Access *c, unsigned lane, unsigned lanes, int64_t ele
 static bool
 is_post(Block *x, const Access *c, const uint8_t *data, int64_t element, uint64_t value)
 {
+	const Memory *m = &x->memory[c->a->buffer];
+	threads_post(x, c->thread, c->writes, m->shadow + element * (int64_t)sizeof value);
 	bool there = slot_load((DType)c->a->dtype, data, element) != 0;
 	if (!c->writes)
 		return there || threads_violation(x, c->s, "waits for what no task has posted");
@@ -468,6 +473,7 @@ interp_threads(const TirKernel *k, Arena *scratch, TirRun *run, const StepProgra
 	for (uint32_t b = 0; b < k->buffer.n; b++)
 		x.memory[b] = memory_of(&x, b);
 	threads_handed_begin(&x);
+	threads_posts_begin(&x);
 	bool *active = ARENA_ARRAY(scratch, bool, x.threads);
 	memset(active, true, x.threads);
 	bool ok = threads_run(&x, program->step.at, program->step.at + program->step.n - 1, active) && threads_async_end(&x) && threads_handed_end(&x);

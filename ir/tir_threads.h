@@ -55,6 +55,7 @@ typedef struct {
 	uint32_t *group_epoch;   /* the last one of each, */
 	uint32_t *group_warp_epoch; /* and of its warps */
 	struct Roles *roles;     /* while they run */
+	struct Posts *posts;     /* of roles, whose tasks post; else NULL */
 	VEC(Coming) coming;
 	uint32_t *groups;        /* by thread: how many groups of copies it has ended */
 	int64_t left;
@@ -98,6 +99,12 @@ void threads_handed_begin(Block *x);
 bool threads_touch_handed(Block *x, const Access *c, int64_t byte, Shadow *h);
 bool threads_wait_handed(Block *x, const Step *s, uint32_t buffer);
 bool threads_handed_end(Block *x);
+/* tir_posts.c: of a kernel of roles whose tasks post. The thread posts this word, or has loaded it; a group meets; whether it
+ * sees what was stored to a byte. */
+void threads_posts_begin(Block *x);
+void threads_post(Block *x, unsigned thread, bool posts, Shadow *word);
+void threads_posts_met(Block *x, unsigned group);
+bool threads_was_handed(const Block *x, unsigned thread, const Shadow *h);
 /* tir_warp.c: what all threads of each warp multiply. */
 void threads_warp_mma(Block *x, const Step *s);
 /* tir_async.c */

@@ -682,7 +682,7 @@ check_header(Verify *x)
 			return fail(x, 0, "buffer %u is shared outside a kernel of a block", i);
 		else if (k->buffer.at[i].wide && (!k->buffer.at[i].shared || !k->cluster || k->form != TIR_SPREAD))
 			return fail(x, 0, "buffer %u is of no cluster", i);
-		else if (k->buffer.at[i].posted && (k->form == TIR_TASKS || k->cluster || k->channel.n || k->buffer.at[i].dtype != DT_U64 ||
+		else if (k->buffer.at[i].posted && (k->form == TIR_TASKS || k->cluster || k->buffer.at[i].dtype != DT_U64 ||
 		                                    k->buffer.at[i].shared || k->buffer.at[i].same || !k->buffer.at[i].written))
 			return fail(x, 0, "buffer %u is not for words that blocks post", i);
 	for (uint32_t i = 0; i < x->k->buffer.n; i++)

@@ -248,6 +248,13 @@ role_of(Op op)
 	}
 }
 
+/* For what a task posts. */
+static bool
+is_wait(const Check *x, ValId v)
+{
+	return tir_inst(x->k, v)->op == OP_LOAD && x->k->buffer.at[tir_inst(x->k, tir_arg(x->k, tir_arg(x->k, v, 0), 0))->imm.i].posted;
+}
+
 static bool
 check_inst(Check *x, ValId v, const WalkFrame *f)
 {
@@ -259,7 +266,7 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && (p->imm.i == 1 || p->imm.i == TIR_WARP_BARRIER)));
 		NEED(p->op == OP_SHUFFLE ? x->role < 2 : group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
 	}
-	NEED(!x->role || x->role == 1 || p->op != OP_STORE, "in the loading role");
+	NEED(x->role != 2 || (p->op != OP_STORE && !is_wait(x, v)), "in the loading role");
 	NEED(x->role || !x->k->channel.n || (p->op != OP_LOAD && p->op != OP_STORE && p->op != OP_FETCH), "reaches memory before the roles");
 	if (!role)
 		return true;

@@ -165,6 +165,7 @@ bind_ok(const GraphCheck *c, const ImageBind *b, bool buffer)
 	case IMG_BIND_SHARED:
 		return buffer && c->im->header->target == IMG_TARGET_CPU && expr_ok(c, b->a) && element_of(b->b);
 	case IMG_BIND_CLEARED:
+	case IMG_BIND_PASSED:
 		return buffer && c->im->header->target == IMG_TARGET_CUDA && expr_ok(c, b->a) && element_of(b->b);
 	case IMG_BIND_EXPR:
 		return !buffer && expr_ok(c, b->a);

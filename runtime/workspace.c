@@ -50,7 +50,7 @@ is_shared(const ExprEnv *env, const ImageKernel *kernel, const ImageBind *b)
 static bool
 is_scratch(const ImageBind *b)
 {
-	return b->kind == IMG_BIND_SCRATCH || b->kind == IMG_BIND_SHARED || b->kind == IMG_BIND_CLEARED;
+	return b->kind == IMG_BIND_SCRATCH || b->kind == IMG_BIND_SHARED || b->kind == IMG_BIND_CLEARED || b->kind == IMG_BIND_PASSED;
 }
 
 /* The bytes of a scratch bind, or of anything else 0. */
@@ -253,7 +253,8 @@ bind_scratch(const ExprEnv *env, const ImageBind *b, uint8_t *workspace, uint64_
 	if (!scratch_bytes(env, b, &bytes))
 		return p;
 	*at += (uint64_t)bytes;
-	if (bytes && p && b->kind != IMG_BIND_CLEARED && !BUG(scratch_not_cleared))
+	bool of_calls = b->kind == IMG_BIND_SCRATCH || b->kind == IMG_BIND_SHARED; /* of a GPU's tasks it is not the host's */
+	if (bytes && p && of_calls && !BUG(scratch_not_cleared))
 		memset(p, 0, SCRATCH_CLEARED);
 	return p;
 }

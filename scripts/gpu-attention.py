@@ -117,7 +117,7 @@ def main():
           f"the worst {max(ratios, default=0):.2f} times as far")
     right, wrong = absent()
     print(f"{right} of {right + wrong} leave out what is absent")
-    return 1 if failed or wrong or share < 0.9 else 0
+    return 1 if failed or wrong or (ratios and share < 0.9) else 0
 
 
 if __name__ == "__main__":

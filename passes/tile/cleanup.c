@@ -11,6 +11,13 @@
 #include "passes/tile/cleanup.h"
 #include "passes/tile/tile.h"
 
+/* A load that waits for what another task posts, whether or not the word is wanted. */
+static bool
+is_wait(const TirKernel *k, ValId v)
+{
+	return tir_inst(k, v)->op == OP_LOAD && k->buffer.at[tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i].posted;
+}
+
 /* Values that an effect needs. Operands have smaller ids, so one walk down suffices. */
 static bool *
 find_live(const TirKernel *k, Arena *a, bool *all)
@@ -20,7 +27,7 @@ find_live(const TirKernel *k, Arena *a, bool *all)
 	for (ValId v = k->inst.n; v-- > 1;) {
 		const TirInst *p = tir_inst(k, v);
 		live[v] = live[v] || (op_info[p->op].flags & F_EFFECT) || p->op == OP_BLOCKARG ||
-		          p->op == OP_RESULT;
+		          p->op == OP_RESULT || is_wait(k, v);
 		*all = *all && live[v];
 		for (unsigned n = 0; live[v] && n < p->narg; n++)
 			live[tir_arg(k, v, n)] = true;

@@ -48,6 +48,7 @@ UNITS = {
                                  ("passes/contraction_test",)),
     "passes/schedule/contract/tile.c": (("passes/contraction_test", "test_more_blocks"),),
     "passes/schedule/contract/roles": (("passes/contract_roles_test",),),
+    "passes/schedule/contract/roles_pieces": (("passes/contract_roles_test", "pieces_*"),),
     "passes/schedule/contract/members": (("passes/contract_siblings_test",),),
     "passes/schedule/contract/strips": (("passes/contract_strips_test",),),
     "passes/schedule/contract/window": (("passes/contract_window_test",),),

@@ -1,4 +1,5 @@
-/* post_ptx_test.c: words that blocks post on a GPU: stored past the first cache, and looked at there, again and again. */
+/* post_ptx_test.c: words that blocks post on a GPU: stored past the first cache, and looked at there, again and again; and what
+ * groups hand over with them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -51,6 +52,70 @@ words(Rig *r, const void *arg)
 	assert_non_null(strstr(look, "bra")); /* back to it */
 }
 
+/* The same by a group of a kernel of roles, which hands over what it has stored. */
+static void
+build_roles(Rig *r)
+{
+	TirKernel *k = r->k;
+	ValId one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, 8192), zero = tir_int(k, DT_I64, 0);
+	k->form = TIR_SPREAD;
+	k->threads = 2 * TIR_GROUP;
+	k->group = 1;
+	unsigned b = tir_add_buffer(k, name_cstr(r->names, "w"), DT_U64, true), s = tir_add_buffer(k, name_cstr(r->names, "s"), DT_F32, true);
+	unsigned z = tir_add_buffer(k, name_cstr(r->names, "z"), DT_F32, true);
+	k->buffer.at[b].posted = true;
+	ValId posted = tir_view(k, b, 1, &n, &one), handed = tir_view(k, s, 1, &n, &one), to = tir_view(k, z, 1, &n, &one);
+	TirChannel c = {.slots = 1, .nparts = 1, .part = {{DT_BF16, 64, 64, false}}};
+	tir_add_channel(k, &c);
+	ValId task = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId first = tir_binary(k, OP_EQ, thread, zero), place = tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, task, tir_int(k, DT_I64, TIR_GROUP)), thread);
+	tir_open_roles(k, TIR_ROLES(1, 240, 24));
+	tir_store(k, handed, tir_cast(k, DT_F32, thread), &place, 0, 0);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
+	tir_store(k, posted, tir_int(k, DT_U64, 1), &task, first, 0);
+	tir_load(k, posted, &zero, first, 0, 0);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
+	tir_store(k, to, tir_load(k, handed, &thread, 0, 0, 0), &place, 0, 0);
+	tir_other_role(k);
+	tir_end_roles(k);
+}
+
+/* Each of the words, behind the one before it. */
+static void
+stand_in_order(const char *text, const char *const *word, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++) {
+		const char *at = strstr(text, word[k]);
+		if (!at)
+			fail_msg("no %s in %s", word[k], text);
+		text = at + 1;
+	}
+}
+
+static void
+roles(Rig *r, const void *arg)
+{
+	(void)arg;
+	build_roles(r);
+	Program *p = rig_program(r, 8);
+	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
+	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
+		fail_msg("codegen: %s", r->out.message);
+	const char *text = r->out.assembly;
+	stand_in_order(text, (const char *const[]){"st.global", "barrier.sync", "st.release.gpu.global.b64", "atom.global.or.b64", "fence.acq_rel.gpu",
+	                                           "barrier.sync", "ld.global.b32"}, 7);
+	assert_int_equal(count(text, "atom"), 1);
+	assert_int_equal(count(text, "ld.global"), 1); /* behind the barrier, and not by the way of what nobody writes */
+	assert_int_equal(count(text, ".nc"), 0);
+}
+
+static void
+groups_post(void **state)
+{
+	(void)state;
+	rig_run("k", roles, NULL);
+}
+
 static void
 posts(void **state)
 {
@@ -61,6 +126,6 @@ posts(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(posts)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(posts), cmocka_unit_test(groups_post)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ typedef struct {
 	const char *a, *b, *out;
 	int64_t size[26]; /* by letter */
 	DType in, to;
-	enum { PLAIN, EPILOGUE, OLD, SHORTER, COMPUTED } form; /* COMPUTED: the first factor */
+	enum { PLAIN, EPILOGUE, GELU, OLD, SHORTER, COMPUTED } form; /* COMPUTED: the first factor */
 	bool split, otherwise; /* otherwise: it is for other kernels */
 } Product;
 
@@ -26,14 +26,35 @@ static const Product *now;
 static Letters by;
 
 static FpMode mode;
+static int64_t processors; /* 0: as many as usual */
+static bool whole;         /* factors are small whole numbers: sums are exact */
+
+static void
+give_whole_numbers(Case *c, TensorId t, const char *index)
+{
+	DType dtype = (DType)c->g->tensor.at[t].dtype;
+	int64_t n = 1, bytes;
+	for (const char *p = index; *p; p++)
+		n *= now->size[*p - 'a'];
+	dtype_bytes(dtype, n, &bytes);
+	uint8_t *packed = arena_alloc(c->arena, (size_t)bytes);
+	for (int64_t i = 0; i < n; i++)
+		eval_store(dtype, packed, i, (EvalValue){.re = (double)(i * 7 % 13 - 6)});
+	case_given(c, t, packed);
+}
 
 static void
 build_product(Case *c)
 {
 	ExprId e[TG_MAX_RANK];
 	c->g->fp = mode;
+	c->processors = processors;
 	by = (Letters){.out = now->out, .terms = "k", .size = now->size};
 	TensorId a = letters_operand(c, &by, now->a, "a", now->in), b = letters_operand(c, &by, now->b, "b", now->in), old = 0;
+	if (whole) {
+		give_whole_numbers(c, a, now->a);
+		give_whole_numbers(c, b, now->b);
+	}
 	unsigned rank = letters_extents(c, &by, now->out, e);
 	ExprId left = letters_element(c, &by, a, now->a);
 	if (now->form == COMPUTED)
@@ -51,6 +72,13 @@ build_product(Case *c)
 		TensorId bias = letters_operand(c, &by, last, "bias", now->in), rest = letters_operand(c, &by, now->out, "rest", DT_F32);
 		acc = BIN(MUL, BIN(MAX, BIN(ADD, acc, letters_element(c, &by, bias, last)), case_int(c, 0) ? expr_float(c->g, DT_F32, 0) : 0),
 		          letters_element(c, &by, rest, now->out));
+	}
+	if (now->form == GELU) {
+		const char *last = now->out + rank - 1;
+		TensorId bias = letters_operand(c, &by, last, "bias", DT_F32);
+		ExprId x = BIN(ADD, acc, letters_element(c, &by, bias, last)), half = expr_float(c->g, DT_F32, 0.5);
+		ExprId erf = expr_unary(c->g, OP_ERF, BIN(MUL, x, expr_float(c->g, DT_F32, (double)0.70710678f)));
+		acc = BIN(MUL, BIN(MUL, half, x), BIN(ADD, expr_float(c->g, DT_F32, 1), erf));
 	}
 	n.finish = expr_cast(c->g, now->to, acc);
 	case_result(c, "z", case_add(c, &n, "z", now->to, e), old);
@@ -104,6 +132,41 @@ every_tile_is_right(void **state)
 			product_is_right(roles_tile(tile - 1).parts ? FIRST_LONG + tile % 3 : tile % 6, tile);
 }
 
+/* Tiles whose terms are in pieces, from one up to one for each step. Sums of whole numbers have the oracle's bits. */
+static void
+pieces_are_right(void **state)
+{
+	static const struct {
+		int64_t processors;
+		Product of;
+	} all[] = {
+		{40, {"mk", "nk", "mn", {SIZE('m') = 40, SIZE('n') = 560, SIZE('k') = 300}, DT_BF16, DT_BF16, EPILOGUE, false, false}},
+		{19, {"km", "kn", "mn", {SIZE('m') = 130, SIZE('n') = 200, SIZE('k') = 390}, DT_BF16, DT_F32, PLAIN, true, false}},
+		{6, {"mk", "kn", "mn", {SIZE('m') = 72, SIZE('n') = 68, SIZE('k') = 450}, DT_F16, DT_F32, OLD, true, false}},
+		{15, {"mk", "nk", "mn", {SIZE('m') = 72, SIZE('n') = 136, SIZE('k') = 456}, DT_BF16, DT_BF16, GELU, true, false}},
+		{24, {"mk", "nk", "mn", {SIZE('m') = 200, SIZE('n') = 72, SIZE('k') = 650}, DT_BF16, DT_F32, PLAIN, true, false}},
+		{41, {"bmk", "nbk", "mbn", {SIZE('b') = 5, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 260}, DT_F16, DT_F32, EPILOGUE, true, false}},
+		{2, {"bmk", "nbk", "mbn", {SIZE('b') = 7, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 130}, DT_F16, DT_F32, PLAIN, false, false}},
+		{17, {"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 200}, DT_BF16, DT_F32, PLAIN, false, false}}, /* fewer steps than processors */
+		{33, {"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 2600}, DT_BF16, DT_F32, PLAIN, true, false}}, /* the last piece has fewer */
+	};
+	(void)state;
+	mode = FP_FAST;
+	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
+		for (unsigned n = 0; roles_tile(tile - 1).pieces && n < sizeof all / sizeof *all; n++) {
+			now = &all[n].of;
+			processors = all[n].processors;
+			whole = now->form == PLAIN;
+			CaseRun r = case_try_roles(build_product, now->split, tile);
+			if (!r.roles || !r.posts)
+				fail_msg("product %u, tile %u has no pieces: %s", n, tile, r.remarks);
+			if (whole && r.ratio > 0)
+				fail_msg("product %u, tile %u is not exact", n, tile);
+		}
+	processors = 0;
+	whole = false;
+}
+
 static void
 others_have_none(void **state)
 {
@@ -123,6 +186,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(pieces_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};
 	case_choose(argc, argv);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "graph_case.h"
+#include "ir/gpu_facts.h"
 
 /* --- building --- */
 
@@ -370,6 +371,9 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	                 .warps_tile = (uint8_t)(by.roles ? 0 : by.tile), .threads_tile = (uint8_t)by.threads, .remarks = true, .verify_each = true, .part_terms = c.part_terms, .cluster = c.cluster,
 	                 .least_tile = f->least_tile};
 	Program *p = compile_graph(c.g, &o, &log);
+	for (DimId d = 0; c.processors && d < p->graph->dim.n; d++)
+		if (gpu_fact_of(&p->graph->dim.at[d]) == GPU_PROCESSORS)
+			p->graph->dim.at[d].value = c.processors;
 	InterpOptions io = f->interp;
 	io.split += io.split ? c.splits : 0;
 	InterpRun got = interp_program(p, a, &in, c.dim, &io);

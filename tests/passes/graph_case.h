@@ -19,6 +19,7 @@ typedef struct {
 	bool any_fault;              /* of several faults any may be the first */
 	uint32_t part_terms;         /* as PassOptions has them */
 	uint16_t cluster;
+	int64_t processors;          /* of the GPU; 0: as many as usual */
 } Case;
 
 typedef void CaseFn(Case *c);

@@ -192,7 +192,7 @@ place_tensors(Interp *r)
 static Memory *
 bound_memory(Interp *r, const BufferBind *b, DType dtype)
 {
-	if (b->kind == BIND_SCRATCH || b->kind == BIND_SHARED || b->kind == BIND_CLEARED) {
+	if (b->kind == BIND_SCRATCH || b->kind == BIND_SHARED || b->kind == BIND_CLEARED || b->kind == BIND_PASSED) {
 		Memory *m = ARENA_NEW(r->a, Memory);
 		int64_t n = launch_value(r, b->elements);
 		memory_take(r, m, dtype, n > 0 ? n : 0);

@@ -192,12 +192,24 @@ carries_once(void **state)
 	        "}\n");
 }
 
+/* A load of what other tasks post waits for them, though nobody wants the word. */
+static void
+waits(void **state)
+{
+	static const char kernel[] =
+		"kernel k threads 32 by 1\nbuffer 0 w : u64 written posted\n{\n"
+		"  %1:i64 = const 1\n  %2 = buffer 0\n  %3:u64 = view %2, %1, %1\n  %4:i64 = const 0\n  %5:u64 = load %3, %4\n}\n";
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f, kernel, kernel);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(hoists), TEST(hoists_twice), TEST(computes_constants), TEST(faults_once), TEST(shares), TEST(drops),
-		TEST(splits_multiples), TEST(carries_once),
+		TEST(splits_multiples), TEST(carries_once), TEST(waits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

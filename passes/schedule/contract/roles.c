@@ -6,7 +6,7 @@
  * tile. A multiplying group keeps one product going while it waits for the next slot. Groups share a tile's rows, or take
  * turns with a tile each: then one finishes its elements (roles_finish.c) while the other multiplies. Where there
  * are fewer tiles than processors the blocks of a cluster have a tile, and each a part of its terms: they add up their sums
- * in the order of the terms, and each finishes a part of the rows.
+ * in the order of the terms, and each finishes a part of the rows. Or tasks are pieces of terms (roles_pieces.c).
  *
  * Elements outside of a factor are 0 to the copy, so only what is stored is masked. The copies want rows that begin at
  * multiples of 16 bytes, and take less of the cache where they begin with its sectors: a launch brings others to memory where
@@ -110,7 +110,7 @@ roles_plan(const RolesTile *tile, const TensorId *node, unsigned n)
 	KernelPlan plan = {.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile->groups + 1) * TIR_GROUP), .group = tile->side,
 	                   .cluster = tile->parts, .resident = tile->resident, .tile_rows = tile->rows, .tile_columns = tile->columns,
 	                   .block_terms = TIR_PART_TERMS, .block_rows = tile->rows, .block_columns = tile->columns,
-	                   .block_tasks = 1, .turns = tile->turns, .sums = tile->sums, .nnode = (uint16_t)n};
+	                   .block_tasks = 1, .turns = tile->turns, .pieces = tile->pieces > 0, .sums = tile->sums, .nnode = (uint16_t)n};
 	for (unsigned k = 0; k < n; k++)
 		plan.node[k] = node[k];
 	return plan;
@@ -181,6 +181,11 @@ count_tasks(Roles *r, Kernel *kernel, unsigned only)
 	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
 	if (r->members && !only)
 		worth = expr_binary(g, OP_MUL, worth, roles_together_suits(r));
+	if (r->tile.pieces) {
+		RolesPieces x;
+		roles_count_pieces(r, &r->tile, &x);
+		count = expr_binary(g, OP_MUL, count, x.pieces);
+	}
 	kernel->ntask = expr_binary(g, OP_MUL, count, worth);
 	kernel->pitch = roles_pitch(r);
 	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, r->tile.rows));
@@ -314,6 +319,8 @@ load(Roles *r)
 	TirKernel *k = r->l.tir;
 	ValId fill, one = roles_int(r, 1);
 	r->task = roles_open_tasks(r, &fill, false);
+	if (r->tile.pieces)
+		roles_enter_piece(r);
 	enter_tile(r);
 	ValId step = tir_for(k, r->step0, r->step_end, one, &fill, 1);
 	ValId term = roles_op(r, OP_MUL, step, roles_int(r, r->plan->block_terms));
@@ -392,6 +399,21 @@ declare_nodes(Roles *r, const Places *places)
 		bug(l->g->arena, "%%%u is no contraction for roles", t);
 }
 
+/* The multiplying role's part of a task. */
+static void
+multiply(Roles *r, ValId *fill)
+{
+	if (r->tile.pieces)
+		roles_enter_piece(r);
+	roles_multiply(r, fill);
+	if (r->tile.pieces)
+		roles_open_finish(r);
+	enter_tile(r);
+	roles_finish(r);
+	if (r->tile.pieces)
+		roles_end_finish(r);
+}
+
 /* As many as the tile has, where there is memory for them: several factors of rows take more of a slot than several of columns. */
 static uint16_t
 slots(const Roles *r, const TirChannel *c)
@@ -446,15 +468,15 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	}
 	r->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
 	roles_divide_terms(r);
+	if (r->tile.pieces)
+		roles_bind_pieces(r, kernel);
 	point_say_same_memory(l);
 	roles_bind_staged(r);
 	tir_open_roles(k, TIR_ROLES(r->tile.groups, r->tile.registers, r->tile.rest) | (r->tile.turns ? TIR_ROLES_TURNS : 0));
 	ValId fill, rest;
 	r->group = roles_divide(r, r->thread, roles_int(r, TIR_GROUP), &rest);
 	r->task = roles_open_tasks(r, &fill, true);
-	roles_multiply(r, &fill);
-	enter_tile(r);
-	roles_finish(r);
+	multiply(r, &fill);
 	tir_end_for(k, &fill, 1);
 	tir_other_role(k);
 	load(r);

@@ -34,11 +34,23 @@ typedef struct {
 	bool turns;
 	uint8_t panel;    /* columns that are finished at a time, at most: a multiple of 32 */
 	uint8_t parts;    /* 0: one */
+	uint8_t pieces;   /* of a tile's terms, at most, which are a task each (roles_pieces.c); 0: tasks are tiles */
 	uint8_t clusters; /* of so many blocks that there are at a time on an H200, where each has its own processor */
 	uint8_t side;     /* elements side by side that a lane finishes: it accesses them at once */
 	uint8_t sums;     /* so many have rows and columns like these each; 0: one */
 	uint16_t step;    /* cycles of a processor for TIR_PART_TERMS of the terms, where blocks have all that they need */
 } RolesTile;
+
+/* Over dims, of tiles whose pieces are tasks: how many tiles, pieces of each, and steps of all terms. */
+typedef struct {
+	ExprId tiles, pieces, steps, less; /* so many steps less has the last piece */
+} RolesPieces;
+
+typedef struct {
+	ValId tiles, pieces, less;
+	ValId sums, posted;   /* views */
+	ValId task;           /* of the launch */
+} PieceValues;
 
 typedef struct {
 	Point l;
@@ -51,6 +63,7 @@ typedef struct {
 	ValId rows, columns, steps;   /* of tiles; of terms */
 	ValId step0, step_end;        /* the block's of them */
 	ValId rank;                   /* of the block, with parts */
+	PieceValues pieces;           /* where those of tiles are tasks */
 	ValId view[1 + MEMBERS_MOST_SUMS], staged;
 	ValId flat;                   /* with a window, and several elements at once: the output, by offset and column */
 	ValId task, thread, group;
@@ -138,6 +151,17 @@ ExprId roles_together_suits(Roles *r);
 ExprId roles_pitch(Roles *r);
 /* How many tiles of this kind the output has. */
 ExprId roles_tile_count(Roles *r, const RolesTile *t);
+
+/* --- tasks that are pieces of terms (roles_pieces.c) --- */
+void roles_count_pieces(Roles *r, const RolesTile *t, RolesPieces *to);
+/* Before roles are opened: what is handed over, and what is known at the launch. */
+void roles_bind_pieces(Roles *r, Kernel *kernel);
+/* Of task r->task: sets task, of the tile, and the steps. */
+void roles_enter_piece(Roles *r);
+/* Around what finishes a tile, where the piece, whose sums are there, is the last one: those of the others are added. Else they
+ * are posted. */
+void roles_open_finish(Roles *r);
+void roles_end_finish(Roles *r);
 
 /* --- panels of sums in shared memory (roles_panel.c) --- */
 /* How many times 64 rows of a sum a group has. */

@@ -3,9 +3,11 @@
  *
  * Tiles come in waves of one on each processor. A tile's step takes what was measured on an H200, in cycles of 1.4 GHz, to
  * which large products bring it: the largest is at the rate of the multipliers, the others are at that of the L2 cache, or
- * wait. On other GPUs it takes longer by what that one's cache, or its multipliers, are slower (gpu_time.c). Elements are finished at the instructions of a group's four warps, which wait more than they compute; other sums
- * go on meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how
- * long memory takes to answer: the rings that are as long as there is memory for ask for most at once.
+ * wait. On other GPUs it takes longer by what that one's cache, or its multipliers, are slower (gpu_time.c). Elements are
+ * finished at the instructions of a group's four warps, which wait more than they compute; other sums go on
+ * meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how long memory takes
+ * to answer: the rings that are as long as there is memory for ask for most at once. What pieces of terms take beside their
+ * steps (roles_pieces.c) is from the same GPU: 60 us of 512 x 512 x 65536, 8.8 and 14.7 of 256 x 256 x 4096 without and with them.
  *
  * Several sums that share a factor are one product of a wider tile. Of two, the steps of tiles of 128 rows and more were measured
  * on an H100, beside each other and the kernels of one sum; the other ones are those of one sum's tiles of that width. What
@@ -28,7 +30,10 @@ enum {
 	OFF_SECTORS = 7,      /* sixteenths that products take longer where rows do not begin with sectors */
 	BEYOND = 3,           /* cycles that a step takes longer for each row or column of a tile that the output does not have: where
 	                       * there are no more, since other tiles begin before */
-	NEVER = 1 << 30,      /* cycles of a tile of few rows for an output of more: it would bring the other factor several times */
+	HAND_OVER = 8000,     /* cycles until tasks know of each other's pieces, beside the launch that clears what they post */
+	HANDED_BYTES = 40,    /* in a cycle, of a piece that a processor adds */
+	LEAST_STEPS = 4,      /* that are worth a task */
+	NEVER = 1 << 30,      /* cycles */
 	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
 };
 
@@ -48,6 +53,9 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 3, .clusters = 39, .side = SIDE, .step = 545},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 4, .clusters = 30, .side = SIDE, .step = 545},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 6, .clusters = 17, .side = SIDE, .step = 545},
+	/* tasks are pieces of terms */
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 5, .panel = 64, .pieces = 16, .side = SIDE, .step = 541},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 32, .side = SIDE, .step = 250},
 	/* where the output's rows do not begin at multiples of 16 bytes */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .step = 541},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = 1, .step = 290},
@@ -81,7 +89,7 @@ roles_tile_of(const KernelPlan *p)
 {
 	unsigned n = 0;
 	while (tile[n].rows != p->tile_rows || tile[n].columns != p->tile_columns || tile[n].side != p->group ||
-	       tile[n].turns != p->turns || tile[n].parts != p->cluster || tile[n].resident != p->resident || tile[n].sums != p->sums)
+	       tile[n].turns != p->turns || (tile[n].pieces > 0) != p->pieces || tile[n].parts != p->cluster || tile[n].resident != p->resident || tile[n].sums != p->sums)
 		n++;
 	return n;
 }
@@ -126,10 +134,50 @@ steps_of_tile(Roles *r, const RolesTile *t)
 	return launch_ceil_div(r->l.g, r->nterm, (int64_t)(t->parts ? t->parts : 1) * TIR_PART_TERMS);
 }
 
+/* Of a task that has a piece of a tile. */
+static ExprId
+steps_of_piece(Roles *r, const RolesPieces *x)
+{
+	Graph *g = r->l.g;
+	ExprId more = expr_binary(g, OP_SUB, x->pieces, expr_int(g, DT_I64, 1));
+	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, expr_binary(g, OP_ADD, x->steps, x->less), more), x->pieces);
+}
+
 ExprId
 roles_steps(Roles *r, const RolesTile *t)
 {
-	return expr_binary(r->l.g, OP_MUL, waves_of(r, t), steps_of_tile(r, t));
+	RolesPieces x;
+	if (!t->pieces)
+		return expr_binary(r->l.g, OP_MUL, waves_of(r, t), steps_of_tile(r, t));
+	roles_count_pieces(r, t, &x);
+	return steps_of_piece(r, &x);
+}
+
+/* What a task computes, and what one has left to do that adds the other pieces of its tile. */
+static ExprId
+cycles_of_pieces(Roles *r, const RolesTile *t, unsigned finish)
+{
+	Graph *g = r->l.g;
+	RolesPieces x;
+	roles_count_pieces(r, t, &x);
+	ExprId piece = expr_int(g, DT_I64, (int64_t)t->rows * t->columns * (int64_t)sizeof(float) / HANDED_BYTES);
+	ExprId steps = steps_of_piece(r, &x), all = expr_binary(g, OP_MUL, steps, roles_step(r, t));
+	ExprId adding = expr_binary(g, OP_MUL, piece, x.pieces), saved = expr_binary(g, OP_MUL, x.less, roles_step(r, t));
+	all = expr_binary(g, OP_ADD, all, expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, adding, saved), piece));
+	all = expr_binary(g, OP_ADD, all, expr_binary(g, OP_ADD, gpu_launch(g), expr_int(g, DT_I64, finish + START + HAND_OVER)));
+	ExprId worth = expr_binary(g, OP_LE, expr_int(g, DT_I64, LEAST_STEPS), steps);
+	worth = expr_binary(g, OP_AND, worth, expr_binary(g, OP_LE, expr_int(g, DT_I64, 2), x.pieces));
+	return expr_select(g, worth, all, expr_int(g, DT_I64, NEVER));
+}
+
+/* One of few rows would bring the other factor several times for an output of more. */
+static ExprId
+unless_many_rows(Roles *r, const RolesTile *t, ExprId cycles)
+{
+	Graph *g = r->l.g;
+	if (t->rows >= TIR_MMA_ROWS)
+		return cycles;
+	return expr_select(g, expr_binary(g, OP_LE, r->nrow, expr_int(g, DT_I64, t->rows)), cycles, expr_int(g, DT_I64, NEVER));
 }
 
 ExprId
@@ -139,14 +187,14 @@ roles_cycles(Roles *r, const RolesTile *t)
 	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
 	unsigned wait = t->side == 1 ? ALONE_WAIT : t->parts || t->panel >= WIDE_PANEL ? WAIT : LONG_WAIT;
 	unsigned finish = lane * ((r->members ? members_cost(&r->l, r->members) : side_cost(&r->l)) + wait);
+	if (t->pieces)
+		return cycles_of_pieces(r, t, finish);
 	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
 	finish = t->parts ? finish / parts + MEET : finish;
 	ExprId waves = waves_of(r, t), each = expr_binary(g, OP_MUL, steps_of_tile(r, t), roles_step(r, t));
 	ExprId both = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, each, expr_int(g, DT_I64, finish)), expr_int(g, DT_I64, at_once));
 	ExprId all = expr_binary(g, OP_MUL, waves, expr_binary(g, OP_MAX, each, both));
-	if (t->rows < TIR_MMA_ROWS)
-		all = expr_select(g, expr_binary(g, OP_LE, r->nrow, expr_int(g, DT_I64, t->rows)), all, expr_int(g, DT_I64, (int64_t)NEVER << 10));
-	return expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + START));
+	return unless_many_rows(r, t, expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + START)));
 }
 
 ExprId
@@ -155,10 +203,11 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 	Graph *g = r->l.g;
 	ExprId one = expr_int(g, DT_I64, 1), rest = expr_binary(g, OP_IMOD, r->ncolumn, expr_int(g, DT_I64, tile[n].side));
 	ExprId suits = expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest)), own = only ? 0 : expr_binary(g, OP_ADD, roles_cycles(r, &tile[n]), one);
-	for (unsigned k = n + 1; k < roles_tiles() && !only; k++) {
-		if (tile[k].side != tile[n].side || tile[k].sums != tile[n].sums || !roles_tile_fits(r, &tile[k]))
+	/* pieces want memory wherever they suit: they are compared with those before too */
+	for (unsigned k = tile[n].pieces ? 0 : n + 1; k < roles_tiles() && !only; k++) {
+		if (k == n || tile[k].side != tile[n].side || tile[k].sums != tile[n].sums || !roles_tile_fits(r, &tile[k]))
 			continue;
-		ExprId other = expr_binary(g, OP_ADD, roles_cycles(r, &tile[k]), one);
+		ExprId other = expr_binary(g, OP_ADD, roles_cycles(r, &tile[k]), expr_int(g, DT_I64, k > n));
 		suits = expr_binary(g, OP_MIN, suits, expr_binary(g, OP_IDIV, other, own));
 	}
 	return suits;
