@@ -18,6 +18,7 @@ With target="cuda" a kernel takes torch tensors of the GPU, and what it does is 
 
 libtexo is looked for in the variable TEXO_LIBRARY, beside this file, in the lib of the prefix or bundle that this
 file is in, and where the system's loader looks."""
+import builtins
 import ctypes
 import ctypes.util
 import json
@@ -55,7 +56,7 @@ class _ManagedVersioned(ctypes.Structure):
 
 
 class _Arg(ctypes.Structure):
-    _fields_ = [("tensor", POINTER(DLTensor)), ("scalar", c_void_p)]
+    _fields_ = [("tensor", c_void_p), ("scalar", c_void_p)]
 
 
 class _CtxOptions(ctypes.Structure):
@@ -263,54 +264,55 @@ _capsule_valid.restype, _capsule_valid.argtypes = c_int, [ctypes.py_object, c_ch
 
 
 class _View:
-    """A DLTensor of somebody's array. The capsule is kept and not consumed: its owner frees it when it goes."""
+    """A DLTensor of somebody's array, in `tensor`. The capsule is kept and not consumed: its owner frees it when it goes."""
+    __slots__ = ("capsule", "owner", "tensor", "shape")
 
     def __init__(self, array, name, dtype, written):
         try:
             # a GPU's tensor is used on the stream that the launch is put on: nobody need wait for another
             stream = {"stream": -1} if array.__dlpack_device__()[0] == _CUDA else {}
             try:
-                self.capsule = array.__dlpack__(max_version=(1, 0), **stream)
+                capsule = array.__dlpack__(max_version=(1, 0), **stream)
             except TypeError:  # a producer from before versions
-                self.capsule = array.__dlpack__(**stream)
+                capsule = array.__dlpack__(**stream)
         except AttributeError:
             raise TypeError(f"{name}: {type(array).__name__} does not speak DLPack") from None
         except BufferError as e:  # a dtype or a layout that DLPack has no word for
             raise BufferError(f"{name}: {e}") from None
-        self.owner = array
-        if _capsule_valid(self.capsule, b"dltensor_versioned"):
-            m = _ManagedVersioned.from_address(_capsule_pointer(self.capsule, b"dltensor_versioned"))
+        self.capsule, self.owner = capsule, array
+        if _capsule_valid(capsule, b"dltensor_versioned"):
+            m = _ManagedVersioned.from_address(_capsule_pointer(capsule, b"dltensor_versioned"))
             if m.major != 1:
                 raise TypeError(f"{name}: DLPack {m.major}.{m.minor} is not understood")
             if written and m.flags & _READ_ONLY:
                 raise ValueError(f"{name} is written, and the array is read-only")
-        elif _capsule_valid(self.capsule, b"dltensor"):
-            m = _Managed.from_address(_capsule_pointer(self.capsule, b"dltensor"))
+        elif _capsule_valid(capsule, b"dltensor"):
+            m = _Managed.from_address(_capsule_pointer(capsule, b"dltensor"))
         else:
             raise TypeError(f"{name}: what {type(array).__name__} gives is no DLPack tensor")
-        self.tensor = DLTensor.from_buffer_copy(m.dl_tensor)  # shape and strides stay the capsule's
-        if dtype == "bf16" and (self.tensor.dtype.code, self.tensor.dtype.bits) == (_UINT, 16):
+        self.tensor = t = m.dl_tensor  # the capsule's
+        self.shape = t.shape[:t.ndim] if t.ndim else []
+        if dtype == "bf16" and t.dtype.code == _UINT and t.dtype.bits == 16:
+            self.tensor = DLTensor.from_buffer_copy(t)
             self.tensor.dtype.code = _BF16
-
-    @property
-    def shape(self):
-        return tuple(self.tensor.shape[k] for k in range(self.tensor.ndim))
 
 
 _AXIS = re.compile(r"[\w\s()+\-*,]*")
 
 
-def _extent(axis, dims, name):
-    """A signature's axis, a number or a text over the dims, for these dims."""
+def _extent(axis):
+    """A signature's axis, a number or a text over the dims, as a function of these dims; None: it can't be computed here."""
     if isinstance(axis, int):
-        return axis
-    text = axis.replace(" div ", " // ")
+        return lambda dims: axis
+    if axis.isidentifier():
+        return lambda dims: int(dims[axis])
     if not _AXIS.fullmatch(axis.replace(" div ", " ").replace(" mod ", " ")) or "__" in axis:
-        raise ValueError(f"{name}: the extent {axis} can't be computed here; give out=")
+        return None
     try:
-        return int(eval(text.replace(" mod ", " % "), {"__builtins__": {}, "min": min, "max": max}, dims))
-    except (NameError, ArithmeticError, TypeError, SyntaxError):
-        raise ValueError(f"{name}: the extent {axis} does not follow from the shapes; give out=") from None
+        code = builtins.compile(axis.replace(" div ", " // ").replace(" mod ", " % ").strip(), axis, "eval")
+    except SyntaxError:
+        return None
+    return lambda dims: int(eval(code, {"__builtins__": {}, "min": min, "max": max}, dims))
 
 
 _LARGE_PAGE = 2 << 20
@@ -346,18 +348,20 @@ class Launch:
     """Checked arguments, ready to launch; `results` are the arrays that a launch writes. On a GPU a launch is put on
     `stream` (a cudaStream_t as a number; None: torch's current one) and is not waited for."""
 
-    def __init__(self, kernel, views, scalars, results):
+    def __init__(self, kernel, views, scalars, results, prepare):
         self._kernel, self._views, self._scalars, self.results = kernel, views, scalars, results
-        self._args = (_Arg * len(views))()
-        for arg, view, scalar in zip(self._args, views, scalars):
+        self._args, self._gpu = (_Arg * len(views))(), None
+        for n, view in enumerate(views):
             if view:
-                arg.tensor = ctypes.pointer(view.tensor)
+                self._args[n].tensor = ctypes.addressof(view.tensor)
+                device = view.tensor.device
+                if self._gpu is None and device.device_type == _CUDA:
+                    self._gpu = device.device_id
             else:
-                arg.scalar = ctypes.cast(scalar, c_void_p)
-        on_gpu = [v.tensor.device.device_id for v in views if v and v.tensor.device.device_type == _CUDA]
-        self._gpu = on_gpu[0] if on_gpu else None
+                self._args[n].scalar = ctypes.addressof(scalars[n])
         need, self._n = c_size_t(), len(views)
-        _check(_lib.texo_kernel_prepare(kernel._handle, self._args, self._n))
+        if prepare:
+            _check(_lib.texo_kernel_prepare(kernel._handle, self._args, self._n))
         _check(_lib.texo_kernel_workspace(kernel._handle, self._args, self._n, byref(need)))
         self._room, self._workspace = _workspace(need.value, self._gpu) if need.value else (None, None)
         self._call = _lib.texo_kernel_launch
@@ -388,69 +392,86 @@ class Kernel:
         text = c_char_p()
         _check(_lib.texo_kernel_get_signature(handle, byref(text)))
         self.signature = json.loads(text.value)
+        self._params = [(p["name"], p["dtype"], p["kind"], len(p.get("shape", ())),
+                         [(n, axis) for n, axis in enumerate(p.get("shape", ())) if isinstance(axis, str)])
+                        for p in self.signature["params"]]
+        self._made = [(r["name"], r["dtype"], [(axis, _extent(axis)) for axis in r["shape"]]) for r in self.signature["results"]]
 
     @property
     def name(self):
         return self.signature["graph"]
 
     def _inputs(self, values):
-        params = self.signature["params"]
-        if len(values) != len(params):
-            raise TypeError(f"{self.name} takes {len(params)} inputs ({', '.join(p['name'] for p in params)}), not {len(values)}")
+        if len(values) != len(self._params):
+            names = ", ".join(p[0] for p in self._params)
+            raise TypeError(f"{self.name} takes {len(self._params)} inputs ({names}), not {len(values)}")
         views, scalars, dims = [], [], {}
-        for p, value in zip(params, values):
-            if p["kind"] == "scalar":
+        for (name, dtype, kind, rank, axes), value in zip(self._params, values):
+            if kind == "scalar":
                 if getattr(value, "size", 2) == 1 or hasattr(value, "numel"):
                     value = value.item()
                 views.append(None)
-                scalars.append(ctypes.create_string_buffer(_scalar(value, p["dtype"], p["name"]), 16))
-                dims[p["name"]] = value
+                scalars.append(ctypes.create_string_buffer(_scalar(value, dtype, name), 16))
+                dims[name] = value
                 continue
-            view = _View(value, p["name"], p["dtype"], p["kind"] == "inout")
+            view = _View(value, name, dtype, kind == "inout")
             views.append(view)
             scalars.append(None)
-            if len(view.shape) != len(p["shape"]):
-                raise TypeError(f"{p['name']} has rank {len(p['shape'])}, and the array {len(view.shape)}")
-            for axis, n in zip(p["shape"], view.shape):
-                if isinstance(axis, str):
-                    dims.setdefault(axis, n)
+            shape = view.shape
+            if len(shape) != rank:
+                raise TypeError(f"{name} has rank {rank}, and the array {len(shape)}")
+            for n, axis in axes:
+                dims.setdefault(axis, shape[n])
         return views, scalars, dims
 
+    def _shape(self, name, axes, dims):
+        shape = []
+        for axis, extent in axes:
+            if extent is None:
+                raise ValueError(f"{name}: the extent {axis} can't be computed here; give out=")
+            try:
+                shape.append(extent(dims))
+            except (KeyError, NameError, ArithmeticError, TypeError):
+                raise ValueError(f"{name}: the extent {axis} does not follow from the shapes; give out=") from None
+        return shape
+
     def _results(self, values, dims, out):
-        results = self.signature["results"]
         if out is not None:
             out = tuple(out) if isinstance(out, (tuple, list)) else (out,)
-            if len(out) != len(results):
-                raise TypeError(f"{self.name} has {len(results)} results, not {len(out)}")
+            if len(out) != len(self._made):
+                raise TypeError(f"{self.name} has {len(self._made)} results, not {len(out)}")
             return out
         torch = sys.modules.get("torch")
         is_torch = torch is not None and any(isinstance(v, torch.Tensor) for v in values)
         device = next((v.device for v in values if is_torch and isinstance(v, torch.Tensor)), None)
         made = []
-        for r in results:
-            shape = [_extent(axis, dims, r["name"]) for axis in r["shape"]]
-            names = _TORCH if is_torch else _NUMPY
-            if r["dtype"] not in names:
-                raise TypeError(f"{r['name']}: neither NumPy nor torch has dtype {r['dtype']}; give out=")
+        names = _TORCH if is_torch else _NUMPY
+        for name, dtype, axes in self._made:
+            shape = self._shape(name, axes, dims)
+            if dtype not in names:
+                raise TypeError(f"{name}: neither NumPy nor torch has dtype {dtype}; give out=")
             if is_torch:
-                made.append(torch.empty(shape, dtype=getattr(torch, names[r["dtype"]]), device=device))
+                made.append(torch.empty(shape, dtype=getattr(torch, names[dtype]), device=device))
             else:
                 import numpy
-                made.append(numpy.empty(shape, dtype=names[r["dtype"]]))
+                made.append(numpy.empty(shape, dtype=names[dtype]))
         return tuple(made)
+
+    def _launch(self, inputs, out, prepare):
+        views, scalars, dims = self._inputs(inputs)
+        results = self._results(inputs, dims, out)
+        for (name, dtype, _), array in zip(self._made, results):
+            views.append(_View(array, name, dtype, True))
+            scalars.append(None)
+        return Launch(self, views, scalars, results, prepare)
 
     def bind(self, *inputs, out=None):
         """Checks arguments once and gives a Launch. The arrays must stay as they are while it is used."""
-        views, scalars, dims = self._inputs(inputs)
-        results = self._results(inputs, dims, out)
-        for r, array in zip(self.signature["results"], results):
-            views.append(_View(array, r["name"], r["dtype"], True))
-            scalars.append(None)
-        return Launch(self, views, scalars, results)
+        return self._launch(inputs, out, True)
 
     def __call__(self, *inputs, out=None):
         """Runs the graph: its result, or a tuple of several; None when it writes inouts alone."""
-        launch = self.bind(*inputs, out=out)
+        launch = self._launch(inputs, out, False)
         launch()
         if len(launch.results) == 1:
             return launch.results[0]
