@@ -264,8 +264,9 @@ _capsule_valid.restype, _capsule_valid.argtypes = c_int, [ctypes.py_object, c_ch
 
 
 class _View:
-    """A DLTensor of somebody's array, in `tensor`. The capsule is kept and not consumed: its owner frees it when it goes."""
-    __slots__ = ("capsule", "owner", "tensor", "shape")
+    """A DLTensor of somebody's array: its address, its shape, and the number of its GPU or None. The capsule is kept and not
+    consumed: its owner frees it when it goes."""
+    __slots__ = ("capsule", "owner", "tensor", "address", "shape", "gpu")
 
     def __init__(self, array, name, dtype, written):
         try:
@@ -295,6 +296,43 @@ class _View:
         if dtype == "bf16" and t.dtype.code == _UINT and t.dtype.bits == 16:
             self.tensor = DLTensor.from_buffer_copy(t)
             self.tensor.dtype.code = _BF16
+        self.address, self.gpu = ctypes.addressof(self.tensor), t.device.device_id if t.device.device_type == _CUDA else None
+
+
+# DLPack's code and bits of torch's dtypes
+_TORCH_CODES = {"float64": (2, 64), "float32": (2, 32), "float16": (2, 16), "bfloat16": (_BF16, 16), "int64": (0, 64), "int32": (0, 32),
+                "int16": (0, 16), "int8": (0, 8), "uint8": (_UINT, 8), "bool": (6, 8), "complex64": (5, 64)}
+_torch_codes = {}
+_WORDS = ctypes.sizeof(DLTensor) // 8
+
+
+class _TorchView:
+    """The same of a torch tensor, of what it says of itself: to make a capsule takes torch longer than all else of a call."""
+    __slots__ = ("owner", "words", "address", "shape", "gpu")
+
+    def __init__(self, tensor, kind):
+        self.owner, self.shape, self.gpu = tensor, tensor.shape, tensor.get_device() if kind == _CUDA else None
+        n, (code, bits) = len(self.shape), _torch_codes[tensor.dtype]
+        # a DLTensor in words of 64 bits, with what it points to behind it
+        self.words = (c_int64 * (_WORDS + 2 * n))(tensor.data_ptr(), kind | (self.gpu or 0) << 32, n | code << 32 | bits << 40 | 1 << 48,
+                                                  0, 0, 0, *self.shape, *tensor.stride())
+        self.address = ctypes.addressof(self.words)
+        self.words[3], self.words[4] = self.address + 8 * _WORDS, self.address + 8 * (_WORDS + n)
+
+
+def _says_all(torch, tensor):
+    """Whether what a torch tensor says of itself is all of it: else DLPack says what it is, or why it can't."""
+    if not _torch_codes and not torch.version.hip:
+        _torch_codes.update({getattr(torch, name): code for name, code in _TORCH_CODES.items()})
+    return (type(tensor) is torch.Tensor and tensor.dtype in _torch_codes and tensor.layout is torch.strided and
+            not (tensor.requires_grad or tensor.is_conj() or tensor.is_neg()) and sys.byteorder == "little")
+
+
+def _view(array, name, dtype, written):
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(array, torch.Tensor) and array.is_cuda and _says_all(torch, array):
+        return _TorchView(array, _CUDA)
+    return _View(array, name, dtype, written)
 
 
 _AXIS = re.compile(r"[\w\s()+\-*,]*")
@@ -353,10 +391,9 @@ class Launch:
         self._args, self._gpu = (_Arg * len(views))(), None
         for n, view in enumerate(views):
             if view:
-                self._args[n].tensor = ctypes.addressof(view.tensor)
-                device = view.tensor.device
-                if self._gpu is None and device.device_type == _CUDA:
-                    self._gpu = device.device_id
+                self._args[n].tensor = view.address
+                if self._gpu is None:
+                    self._gpu = view.gpu
             else:
                 self._args[n].scalar = ctypes.addressof(scalars[n])
         need, self._n = c_size_t(), len(views)
@@ -414,7 +451,7 @@ class Kernel:
                 scalars.append(ctypes.create_string_buffer(_scalar(value, dtype, name), 16))
                 dims[name] = value
                 continue
-            view = _View(value, name, dtype, kind == "inout")
+            view = _view(value, name, dtype, kind == "inout")
             views.append(view)
             scalars.append(None)
             shape = view.shape
@@ -461,7 +498,7 @@ class Kernel:
         views, scalars, dims = self._inputs(inputs)
         results = self._results(inputs, dims, out)
         for (name, dtype, _), array in zip(self._made, results):
-            views.append(_View(array, name, dtype, True))
+            views.append(_view(array, name, dtype, True))
             scalars.append(None)
         return Launch(self, views, scalars, results, prepare)
 
