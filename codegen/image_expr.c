@@ -1,10 +1,35 @@
 /* image_expr.c: launch expressions as postfix words. Integers of every width are held in i64, wrapped
  * to their type after each operation that can leave it (also to u64, which changes nothing and says that
  * it may); && || and select may evaluate everything,
- * since all operations are total. Shared parts are written out each time, so the size is limited. */
+ * since all operations are total. What stands in several places is written once, and its value shared: a launch of new sizes
+ * evaluates each once. */
 #include "codegen/image_write.h"
 
-enum { MAX_WORDS = 1 << 20 };
+enum {
+	MAX_WORDS = 1 << 20,  /* of an expression */
+	LEAST_SHARED = 4,     /* operations that are worth it */
+	MAX_SIZE = 1 << 20
+};
+
+ExprWriter
+image_expr_writer(Arena *a, const Graph *g, Words *words, const int32_t *param, uint32_t *deepest)
+{
+	uint32_t n = g->expr.n;
+	ExprWriter w = {.arena = a, .graph = g, .words = words, .param = param, .deepest = deepest};
+	uint32_t **const by_expr[] = {&w.at, &w.apart, &w.uses, &w.size, &w.slot};
+	for (unsigned k = 0; k < sizeof by_expr / sizeof *by_expr; k++)
+		*by_expr[k] = ARENA_ARRAY(a, uint32_t, n);
+	for (ExprId e = 1; e < n; e++) { /* operands are made before what has them */
+		uint64_t size = 1;
+		for (unsigned k = 0; k < expr_get(g, e)->narg; k++) {
+			ExprId arg = expr_arg(g, e, k);
+			w.uses[arg]++;
+			size += w.size[arg];
+		}
+		w.size[e] = size < MAX_SIZE ? (uint32_t)size : MAX_SIZE;
+	}
+	return w;
+}
 
 static void
 put(ExprWriter *w, uint32_t op, uint32_t operand)
@@ -103,6 +128,7 @@ typedef struct {
 	uint32_t next; /* operand to visit */
 } Visit;
 
+/* All of root, but for what is shared already. */
 static void
 put_expr(ExprWriter *w, ExprId root)
 {
@@ -118,6 +144,8 @@ put_expr(ExprWriter *w, ExprId root)
 			                    dtype_info[e->dtype].text);
 		else if (w->words->n - first > MAX_WORDS)
 			w->why = "a launch expression is too large";
+		else if (w->shares && w->slot[top->e])
+			put(w, IMG_SHARED, w->slot[top->e] - 1), stack.n--;
 		else if (e->narg == 0)
 			put_leaf(w, e), stack.n--;
 		else if (top->next == e->narg)
@@ -129,18 +157,66 @@ put_expr(ExprWriter *w, ExprId root)
 	}
 }
 
-uint32_t
-image_expr(ExprWriter *w, ExprId e)
+static void
+share(ExprWriter *w, ExprId e)
 {
-	if (w->at[e])
-		return w->at[e] - 1;
+	uint32_t first = w->words->n;
+	put_expr(w, e);
+	put(w, IMG_END, 0);
+	vec_push(w->arena, &w->shared, first);
+	w->slot[e] = w->shared.n;
+}
+
+/* What is worth it of root, its operands before it: before a word of what shares it is written. */
+static void
+share_parts(ExprWriter *w, ExprId root)
+{
+	const Graph *g = w->graph;
+	VEC(Visit) stack = {0};
+	if (w->size[root] > LEAST_SHARED)
+		vec_push(w->arena, &stack, ((Visit){root, 0}));
+	while (stack.n && !w->why && w->shares) {
+		Visit *top = &stack.at[stack.n - 1];
+		ExprId e = top->e;
+		if (w->slot[e] || top->next == expr_get(g, e)->narg) {
+			if (!w->slot[e] && w->uses[e] > 1)
+				share(w, e);
+			stack.n--;
+			continue;
+		}
+		ExprId child = expr_arg(g, e, top->next++);
+		if (w->size[child] > LEAST_SHARED && !w->slot[child])
+			vec_push(w->arena, &stack, ((Visit){child, 0}));
+	}
+}
+
+static uint32_t
+write_expr(ExprWriter *w, ExprId e, bool shares)
+{
+	uint32_t *at = shares ? w->at : w->apart;
+	if (at[e])
+		return at[e] - 1;
+	w->shares = shares;
+	share_parts(w, e);
 	uint32_t first = w->words->n;
 	put_expr(w, e);
 	put(w, IMG_END, 0);
 	if (w->why)
 		return 0;
-	w->at[e] = first + 1;
+	at[e] = first + 1;
 	return first;
+}
+
+uint32_t
+image_expr(ExprWriter *w, ExprId e)
+{
+	return write_expr(w, e, true);
+}
+
+uint32_t
+image_expr_apart(ExprWriter *w, ExprId e)
+{
+	return write_expr(w, e, false);
 }
 
 uint32_t
@@ -155,6 +231,9 @@ image_number(ExprWriter *w, int64_t v)
 uint32_t
 image_product(ExprWriter *w, const ExprId *e, unsigned n)
 {
+	w->shares = true;
+	for (unsigned k = 0; k < n; k++)
+		share_parts(w, e[k]);
 	uint32_t first = w->words->n;
 	put_const(w, 1);
 	for (unsigned k = 0; k < n; k++) {

@@ -75,7 +75,7 @@ put_param(GraphWriter *x, Name name, uint32_t kind, const Tensor *t)
 	ImageParam p = {.kind = kind, .dtype = t->dtype, .rank = t->rank};
 	p.name = put_text(w, name_text(x->g->names, name));
 	for (unsigned k = 0; k < t->rank; k++)
-		p.extent[k] = image_expr(&x->expr, t->extent[k]);
+		p.extent[k] = image_expr_apart(&x->expr, t->extent[k]);
 	vec_push(w->arena, &w->param, p);
 }
 
@@ -140,7 +140,7 @@ put_checks(GraphWriter *x)
 	x->out->check0 = w->check.n;
 	for (uint32_t k = 0; k < x->g->check.n; k++) {
 		const Check *c = &x->g->check.at[k];
-		ImageCheck to = {image_expr(&x->expr, c->cond), put_text(w, c->text), c->at.line, c->at.col};
+		ImageCheck to = {image_expr_apart(&x->expr, c->cond), put_text(w, c->text), c->at.line, c->at.col};
 		vec_push(w->arena, &w->check, to);
 	}
 	x->out->ncheck = w->check.n - x->out->check0;
@@ -343,8 +343,7 @@ put_graph(Writer *w, const Program *p, const char *const *symbol)
 	GraphWriter x = {w, p, g, &out, {0}, no_slots(w, g), no_slots(w, g), no_slots(w, g), w->tensor.n, 0};
 	for (uint32_t k = 0; k < g->param.n; k++)
 		x.param[g->param.at[k]] = (int32_t)k;
-	x.expr = (ExprWriter){w->arena, g, &w->words, ARENA_ARRAY(w->arena, uint32_t, g->expr.n), x.param,
-	                      0, &w->header.stack, NULL};
+	x.expr = image_expr_writer(w->arena, g, &w->words, x.param, &w->header.stack);
 	place_results(&x);
 	out.name = put_text(w, name_text(g->names, g->name));
 	out.signature = put_text(w, signature_json(w->arena, g));
@@ -355,6 +354,10 @@ put_graph(Writer *w, const Program *p, const char *const *symbol)
 		put_kernel(&x, &p->kernel.at[k], program_covers(p, k), symbol[k]);
 	out.ntensor = w->tensor.n - out.tensor0;
 	out.nkernel = w->kernel.n - out.kernel0;
+	out.shared0 = w->words.n;
+	out.nshared = x.expr.shared.n;
+	for (uint32_t n = 0; n < out.nshared; n++)
+		vec_push(w->arena, &w->words, x.expr.shared.at[n]);
 	vec_push(w->arena, &w->graph, out);
 	if (x.expr.why)
 		refuse(w, arena_text(w->arena, "graph %s: %s", name_text(g->names, g->name), x.expr.why));

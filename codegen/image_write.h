@@ -38,14 +38,22 @@ typedef struct {
 	Arena *arena;
 	const Graph *graph;
 	Words *words;
-	uint32_t *at;          /* by ExprId: 1 + first word, 0 when not written yet */
+	uint32_t *at, *apart;  /* by ExprId: 1 + first word, 0 when not written yet; apart: of those that share nothing */
+	uint32_t *uses, *size; /* by ExprId: in how many places of other expressions it stands; operations, up to a limit */
+	uint32_t *slot;        /* by ExprId: 1 + its number among those that are shared, 0 when it is not one yet */
+	Words shared;          /* their first words */
+	bool shares;           /* what is written now may share */
 	const int32_t *param;  /* by TensorId: index into Graph.param, -1 */
 	uint32_t depth, *deepest; /* values on the stack now; the most in any expression */
 	const char *why;       /* set when an expression can't be a launch expression */
 } ExprWriter;
 
+/* For the expressions of g; deepest: of all graphs. */
+ExprWriter image_expr_writer(Arena *a, const Graph *g, Words *words, const int32_t *param, uint32_t *deepest);
 /* The first word of e as a postfix program; 0 with why set if it can't be one. */
 uint32_t image_expr(ExprWriter *w, ExprId e);
+/* The same of one that is evaluated before the graph's shared expressions are. */
+uint32_t image_expr_apart(ExprWriter *w, ExprId e);
 /* The first word of the number v. */
 uint32_t image_number(ExprWriter *w, int64_t v);
 /* The first word of the product of e[0..n) (1 for n = 0). */

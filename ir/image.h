@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 16, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 17, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -71,6 +71,8 @@ typedef struct { /* one per entry point */
 	uint32_t tensor0, ntensor;        /* intermediates and fault planes, in the workspace */
 	uint32_t access0, naccess;        /* access id a (1-based) is access0 + a - 1 */
 	uint32_t kernel0, nkernel;        /* in launch order */
+	uint32_t shared0, nshared;        /* words, each the first one of an expression whose value others share: of later ones of these,
+	                                   * and of what tensors, kernels and binds have, but not of parameters and checks */
 } ImageGraph;
 
 /* When a kernel of CUDA runs, if it has tasks. Of kernels with IMG_ALIGNED and the one with IMG_ELSE behind them

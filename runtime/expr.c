@@ -27,6 +27,8 @@ operand_ok(uint32_t op, uint32_t operand, const ExprScope *s)
 		       is_integer(s->param[operand].dtype);
 	if (op == IMG_WRAP)
 		return is_integer(operand);
+	if (op == IMG_SHARED)
+		return operand < s->nshared;
 	return operand == 0;
 }
 
@@ -199,6 +201,10 @@ evaluate(const ExprEnv *env, uint32_t first, bool *exact)
 			break;
 		case IMG_PARAM:
 			*top++ = env->param[operand];
+			break;
+		case IMG_SHARED:
+			*exact &= env->shared[operand].exact;
+			*top++ = env->shared[operand].value;
 			break;
 		case IMG_SELECT:
 			top -= 2;

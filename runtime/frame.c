@@ -39,6 +39,7 @@ frame_place(Frame *f, const Image *im, const ImageGraph *g, uint32_t calls, void
 	f->param = piece(&b, g->nparam, sizeof *f->param);
 	f->dim = piece(&b, g->ndim, sizeof *f->dim);
 	f->stack = piece(&b, im->stack, sizeof *f->stack);
+	f->shared = piece(&b, g->nshared, sizeof *f->shared);
 	f->piece = piece(&b, g->ntensor, sizeof *f->piece);
 	f->buffer = piece(&b, (size_t)f->nbuffer * calls, sizeof *f->buffer);
 	f->scalar = piece(&b, most(im, g, false), sizeof *f->scalar);

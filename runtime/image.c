@@ -124,15 +124,34 @@ dim_ok(const GraphCheck *c, const ImageDim *d)
 }
 
 static bool
+checks_ok(const GraphCheck *c)
+{
+	const ImageCheck *check = c->im->check + c->g->check0;
+	for (uint32_t k = 0; k < c->g->ncheck; k++)
+		if (!expr_ok(c, check[k].cond) || !text_ok(c, check[k].text))
+			return false;
+	return true;
+}
+
+/* Each shares those before it alone; then what is left may share them all. */
+static bool
+shared_ok(GraphCheck *c)
+{
+	if (!range_ok(c->g->shared0, c->g->nshared, c->im->header->words.n))
+		return false;
+	for (; c->scope.nshared < c->g->nshared; c->scope.nshared++)
+		if (!expr_ok(c, c->im->words[c->g->shared0 + c->scope.nshared]))
+			return false;
+	return true;
+}
+
+static bool
 lists_ok(const GraphCheck *c)
 {
 	const Image *im = c->im;
 	const ImageGraph *g = c->g;
 	for (uint32_t k = 0; k < g->ndim; k++)
 		if (!dim_ok(c, &im->dim[g->dim0 + k]))
-			return false;
-	for (uint32_t k = 0; k < g->ncheck; k++)
-		if (!expr_ok(c, im->check[g->check0 + k].cond) || !text_ok(c, im->check[g->check0 + k].text))
 			return false;
 	for (uint32_t k = 0; k < g->ntensor; k++) {
 		const ImageTensor *t = &im->tensor[g->tensor0 + k];
@@ -233,8 +252,8 @@ graph_ok(Image *im, const ImageGraph *g)
 	    !range_ok(g->check0, g->ncheck, h->check.n) || !range_ok(g->tensor0, g->ntensor, h->tensor.n) ||
 	    !range_ok(g->access0, g->naccess, h->access.n) || !range_ok(g->kernel0, g->nkernel, h->kernel.n))
 		return false;
-	GraphCheck c = {im, g, {im->param + g->param0, g->nparam, g->ndim}};
-	if (!text_ok(&c, g->name) || !text_ok(&c, g->signature) || !params_ok(&c) || !lists_ok(&c))
+	GraphCheck c = {im, g, {im->param + g->param0, g->nparam, g->ndim, 0}};
+	if (!text_ok(&c, g->name) || !text_ok(&c, g->signature) || !params_ok(&c) || !checks_ok(&c) || !shared_ok(&c) || !lists_ok(&c))
 		return false;
 	for (uint32_t k = 0; k < g->nkernel; k++)
 		if (!kernel_ok(&c, &im->kernel[g->kernel0 + k]) || im->kernel[g->kernel0 + k].covers >= g->nkernel - k)

@@ -85,11 +85,17 @@ texo_status image_open(Image *im, size_t n);
 texo_status image_open_cuda(Image *im, size_t n);
 
 /* --- expr.c --- */
+/* Of an expression of ImageGraph.shared0. */
+typedef struct {
+	int64_t value;
+	bool exact; /* no arithmetic of i64 wrapped on the way */
+} SharedValue;
 typedef struct {
 	const uint32_t *words;
 	const int64_t *dim;
 	const int64_t *param; /* the values of integer scalar parameters, by parameter */
 	int64_t *stack;       /* Image.stack values */
+	const SharedValue *shared; /* by number; NULL: none is known */
 } ExprEnv;
 int64_t expr_value(const ExprEnv *env, uint32_t first);
 /* The same; false when arithmetic of i64 wrapped on the way. */
@@ -97,7 +103,7 @@ bool expr_exact(const ExprEnv *env, uint32_t first, int64_t *value);
 /* How expr_check judges an expression's operands. */
 typedef struct {
 	const ImageParam *param; /* of the graph */
-	uint32_t nparam, ndim;
+	uint32_t nparam, ndim, nshared;
 } ExprScope;
 /* Whether the words at first are an expression that expr_value can evaluate; raises *stack to its depth. */
 bool expr_check(const uint32_t *words, uint64_t n, uint32_t first, const ExprScope *s, uint32_t *stack);
@@ -190,6 +196,7 @@ typedef struct {
 	int64_t *param;   /* by parameter: an integer scalar's value */
 	int64_t *dim;
 	int64_t *stack;
+	SharedValue *shared; /* of the dims and params that are there */
 	uint64_t *piece;  /* by workspace tensor: its offset */
 	uint64_t scratch; /* where the scratch of call 0 begins */
 	uint64_t workspace;

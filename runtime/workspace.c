@@ -27,7 +27,19 @@ row_major(const int64_t *extent, uint32_t rank, int64_t *stride, int64_t *count)
 static ExprEnv
 environment(texo_kernel *k)
 {
-	return (ExprEnv){k->program->image.words, k->frame.dim, k->frame.param, k->frame.stack};
+	return (ExprEnv){k->program->image.words, k->frame.dim, k->frame.param, k->frame.stack, k->frame.shared};
+}
+
+/* The graph's shared expressions, of the dims as they are. */
+static void
+share(texo_kernel *k)
+{
+	const Image *im = &k->program->image;
+	ExprEnv env = environment(k);
+	for (uint32_t n = 0; n < k->graph->nshared; n++) {
+		SharedValue *to = &k->frame.shared[n];
+		to->exact = expr_exact(&env, im->words[k->graph->shared0 + n], &to->value);
+	}
 }
 
 /* The bytes of count elements, up to the next multiple of 64. */
@@ -197,6 +209,7 @@ static texo_status
 lay_out_pieces(texo_kernel *k)
 {
 	int64_t end;
+	share(k);
 	if (!lay_out(k, &end))
 		return rt_fail(TEXO_LIMIT, "graph %s needs more workspace than there are addresses",
 		               k->program->image.text + k->graph->name);

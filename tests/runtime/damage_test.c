@@ -112,6 +112,32 @@ every_truncation_is_seen(void **state)
 	}
 }
 
+/* An expression shares those before it: not itself, none that there isn't. */
+static void
+shared_values_have_an_order(void **state)
+{
+	(void)state;
+	uint8_t *p = malloc(bytes);
+	assert_non_null(p);
+	memcpy(p, image, bytes);
+	const ImageHeader *h = (const void *)p;
+	ImageGraph *g = (void *)(p + h->graph.at);
+	uint32_t *words = (void *)(p + h->words.at);
+	assert_true(g->nshared > 0);
+	uint32_t first = words[g->shared0], had = words[first];
+	words[first] = IMG_SHARED;
+	redigest(p, bytes);
+	assert_false(explore(p, bytes));
+	words[first] = had;
+	g->nshared--;
+	redigest(p, bytes);
+	assert_false(explore(p, bytes));
+	g->nshared++;
+	redigest(p, bytes);
+	assert_true(explore(p, bytes));
+	free(p);
+}
+
 /* With the digest right: each byte, and each word of four and eight bytes, set to telling values. */
 static void
 the_validator_holds(void **state)
@@ -245,6 +271,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_flip_is_seen),
 		cmocka_unit_test(every_truncation_is_seen),
+		cmocka_unit_test(shared_values_have_an_order),
 		cmocka_unit_test(the_validator_holds),
 		cmocka_unit_test(random_edits),
 		cmocka_unit_test(code_is_refused),

@@ -216,11 +216,13 @@ first_program(Arena *a)
 	add_check(g, expr_binary(g, OP_EQ, expr_binary(g, OP_IMOD, n, two), constant(g, 0)), "N mod 2 == 0", 4);
 	add_check(g, expr_binary(g, OP_LT, expr_int(g, DT_I32, 0), k), "k > 0", 5);
 	vec_push(a, &g->access, ((Access){ACCESS_GATHER, {.line = 7, .col = 5}, "table[ids[i]]"}));
-	Kernel *scale = kernel(p, scale_text, n);
+	/* N in two ways, of one value that launches compute once */
+	ExprId half = expr_binary(g, OP_IDIV, expr_binary(g, OP_SUB, odd, constant(g, 1)), two);
+	Kernel *scale = kernel(p, scale_text, expr_binary(g, OP_MIN, n, odd));
 	buffer(p, scale, BIND_DATA, x), buffer(p, scale, BIND_DATA, t);
 	value(p, scale, n), value(p, scale, m), stride(p, scale, x, 0), stride(p, scale, x, 1);
 	stride(p, scale, t, 0), stride(p, scale, t, 1), value(p, scale, alpha_value);
-	Kernel *gather = kernel(p, gather_text, n);
+	Kernel *gather = kernel(p, gather_text, half);
 	buffer(p, gather, BIND_DATA, t), buffer(p, gather, BIND_DATA, ids), buffer(p, gather, BIND_DATA, table);
 	buffer(p, gather, BIND_DATA, y), buffer(p, gather, BIND_FAULT, y);
 	value(p, gather, n), value(p, gather, m), value(p, gather, v), stride(p, gather, y, 0);
