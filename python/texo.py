@@ -315,7 +315,7 @@ class _TorchView:
         n, (code, bits) = len(self.shape), _torch_codes[tensor.dtype]
         # a DLTensor in words of 64 bits, with what it points to behind it
         self.words = (c_int64 * (_WORDS + 2 * n))(tensor.data_ptr(), kind | (self.gpu or 0) << 32, n | code << 32 | bits << 40 | 1 << 48,
-                                                  0, 0, 0, *self.shape, *tensor.stride())
+                                                  0, 0, 0, *self.shape, *(s if k > 1 else 1 for k, s in zip(self.shape, tensor.stride())))
         self.address = ctypes.addressof(self.words)
         self.words[3], self.words[4] = self.address + 8 * _WORDS, self.address + 8 * (_WORDS + n)
 
