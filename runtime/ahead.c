@@ -130,8 +130,7 @@ make_tensor(Call *c, uint32_t p, void *data)
 {
 	const Image *im = &c->program.image;
 	const ImageParam *x = &im->param[c->kernel.graph->param0 + p];
-	Frame *f = &c->kernel.frame;
-	ExprEnv env = {im->words, f->dim, f->param, f->stack, NULL};
+	ExprEnv env = frame_env(&c->kernel);
 	int64_t *shape = c->shape + (size_t)p * IMAGE_MAX_RANK;
 	for (uint32_t k = 0; k < x->rank; k++) {
 		if (!expr_exact(&env, x->extent[k], &shape[k]))

@@ -379,8 +379,7 @@ texo_status
 frame_fill(texo_kernel *k, const texo_arg *args, size_t n, bool data)
 {
 	const Image *im = &k->program->image;
-	Fill x = {k, im, k->graph, im->param + k->graph->param0, &k->frame,
-	          {im->words, k->frame.dim, k->frame.param, k->frame.stack, NULL}};
+	Fill x = {k, im, k->graph, im->param + k->graph->param0, &k->frame, frame_env(k)};
 	texo_status s = take_arguments(&x, args, n);
 	if (!s && !k->frame.solved)
 		s = solve(&x);

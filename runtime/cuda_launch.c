@@ -125,7 +125,7 @@ choose(texo_kernel *k, uint8_t *workspace)
 	const Image *im = &k->program->image;
 	const ImageKernel *kernel = &im->kernel[k->graph->kernel0];
 	CudaKernel *x = k->cuda;
-	ExprEnv env = {im->words, k->frame.dim, k->frame.param, k->frame.stack, k->frame.shared};
+	ExprEnv env = frame_env(k);
 	bool ran = false, copies;
 	uint32_t covered = 0; /* before which none runs */
 	count_tasks(k, &env);

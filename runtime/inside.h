@@ -95,7 +95,7 @@ typedef struct {
 	const int64_t *dim;
 	const int64_t *param; /* the values of integer scalar parameters, by parameter */
 	int64_t *stack;       /* Image.stack values */
-	const SharedValue *shared; /* by number; NULL: none is known */
+	const SharedValue *shared; /* by number; known when the workspace is laid out */
 } ExprEnv;
 int64_t expr_value(const ExprEnv *env, uint32_t first);
 /* The same; false when arithmetic of i64 wrapped on the way. */
@@ -231,6 +231,14 @@ static inline int64_t
 dim_fixed(const ImageDim *d, const int64_t *fact)
 {
 	return fact && d->axis <= GPU_FACT_AXIS ? fact[GPU_FACT_AXIS - d->axis] : d->value;
+}
+
+/* The launch expressions' of a kernel's frame. */
+static inline ExprEnv
+frame_env(const texo_kernel *k)
+{
+	const Frame *f = &k->frame;
+	return (ExprEnv){k->program->image.words, f->dim, f->param, f->stack, f->shared};
 }
 
 /* --- frame.c --- */

@@ -37,7 +37,7 @@ split_tasks(texo_kernel *k, uint32_t n)
 {
 	const ImageKernel *kernel = &k->program->image.kernel[k->graph->kernel0 + n];
 	Frame *f = &k->frame;
-	ExprEnv env = {k->program->image.words, f->dim, f->param, f->stack, f->shared};
+	ExprEnv env = frame_env(k);
 	KernelRun x = {.entry = k->entry[n], .frame = f, .ntask = expr_value(&env, kernel->ntask), .places = 1};
 	x.grain = x.ntask; /* one call, if there is nobody to share with */
 	uint32_t places = k->program->rt->calls;

@@ -24,18 +24,12 @@ row_major(const int64_t *extent, uint32_t rank, int64_t *stride, int64_t *count)
 	return true;
 }
 
-static ExprEnv
-environment(texo_kernel *k)
-{
-	return (ExprEnv){k->program->image.words, k->frame.dim, k->frame.param, k->frame.stack, k->frame.shared};
-}
-
 /* The graph's shared expressions, of the dims as they are. */
 static void
 share(texo_kernel *k)
 {
 	const Image *im = &k->program->image;
-	ExprEnv env = environment(k);
+	ExprEnv env = frame_env(k);
 	for (uint32_t n = 0; n < k->graph->nshared; n++) {
 		SharedValue *to = &k->frame.shared[n];
 		to->exact = expr_exact(&env, im->words[k->graph->shared0 + n], &to->value);
@@ -170,7 +164,7 @@ lay_out(texo_kernel *k, int64_t *end)
 {
 	const Image *im = &k->program->image;
 	const ImageGraph *g = k->graph;
-	ExprEnv env = environment(k);
+	ExprEnv env = frame_env(k);
 	int64_t extent[IMAGE_MAX_RANK], stride[IMAGE_MAX_RANK], count, bytes, most = 0;
 	*end = 0;
 	find_pieces(k, &env);
@@ -315,14 +309,14 @@ bind_scalars(texo_kernel *k, const ImageKernel *kernel, const ExprEnv *env)
 void
 frame_scalars(texo_kernel *k, const ImageKernel *kernel)
 {
-	ExprEnv env = environment(k);
+	ExprEnv env = frame_env(k);
 	bind_scalars(k, kernel, &env);
 }
 
 uint64_t
 frame_cleared(texo_kernel *k, const ImageBind *b)
 {
-	ExprEnv env = environment(k);
+	ExprEnv env = frame_env(k);
 	int64_t bytes;
 	return b->kind == IMG_BIND_CLEARED && scratch_bytes(&env, b, &bytes) ? (uint64_t)bytes : 0;
 }
@@ -331,7 +325,7 @@ void
 frame_arguments(texo_kernel *k, const ImageKernel *kernel, uint8_t *workspace, uint32_t calls)
 {
 	Frame *f = &k->frame;
-	ExprEnv env = environment(k);
+	ExprEnv env = frame_env(k);
 	uint64_t scratch = f->scratch;
 	void **other = NULL;
 	for (uint32_t c = 0; c < calls; c++) {

@@ -35,16 +35,22 @@ count(const char *text, const char *word)
 	return n;
 }
 
+static const char *
+assembly(Rig *r)
+{
+	Program *p = rig_program(r, 8);
+	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
+	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
+		fail_msg("codegen: %s", r->out.message);
+	return r->out.assembly;
+}
+
 static void
 words(Rig *r, const void *arg)
 {
 	(void)arg;
 	build(r);
-	Program *p = rig_program(r, 8);
-	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
-	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
-		fail_msg("codegen: %s", r->out.message);
-	const char *text = r->out.assembly, *store = strstr(text, "st.relaxed.gpu.global.b64"), *look = strstr(text, "atom.global.or.b64");
+	const char *text = assembly(r), *store = strstr(text, "st.relaxed.gpu.global.b64"), *look = strstr(text, "atom.global.or.b64");
 	if (!store || !look || look < store)
 		fail_msg("%s", text);
 	assert_int_equal(count(text, "atom"), 1); /* relaxed, of the device, where it says nothing */
@@ -97,11 +103,7 @@ roles(Rig *r, const void *arg)
 {
 	(void)arg;
 	build_roles(r);
-	Program *p = rig_program(r, 8);
-	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
-	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
-		fail_msg("codegen: %s", r->out.message);
-	const char *text = r->out.assembly;
+	const char *text = assembly(r);
 	stand_in_order(text, (const char *const[]){"st.global", "barrier.sync", "st.release.gpu.global.b64", "atom.global.or.b64", "fence.acq_rel.gpu",
 	                                           "barrier.sync", "ld.global.b32"}, 7);
 	assert_int_equal(count(text, "atom"), 1);

@@ -147,15 +147,19 @@ has_tile(const Sums *x, RolesTile t)
 static void
 every_tile_is_right(void **state)
 {
-	unsigned two = 0, three = 0;
+	unsigned two = 0, three = 0, run = 0;
 	(void)state;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++) {
 		RolesTile t = roles_tile(tile - 1);
 		for (unsigned k = 0; k < 2 && t.sums; k++) {
 			unsigned n = t.sums == 3 ? FIRST_THREE + three++ % (NSUMS - FIRST_THREE) : t.side == 1 && k ? ODD : two++ % FIRST_THREE;
-			if (has_tile(&sums[n], t))
+			if (has_tile(&sums[n], t)) {
 				sums_are_right(n, tile);
+				run |= 1u << tile;
+			}
 		}
+		if (t.sums && !(run >> tile & 1))
+			fail_msg("none of the sums has tile %u", tile);
 	}
 }
 

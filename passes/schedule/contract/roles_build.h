@@ -132,7 +132,7 @@ RolesTile roles_tile(unsigned n);
 /* The number of the plan's. */
 unsigned roles_tile_of(const KernelPlan *p);
 /* Over dims: 1 where the output's columns let tile n be used, and it is predicted to take no longer than those behind it
- * that finish elements in the same way, else 0. `only`: 0, or 1 + the only tile that there is. */
+ * that finish elements in the same way, with pieces less than any of those, else 0. `only`: 0, or 1 + the only tile that there is. */
 ExprId roles_tile_suits(Roles *r, unsigned n, unsigned only);
 /* Whether the factors are some that a kernel of this tile multiplies: those with few rows have one factor of rows. */
 bool roles_tile_fits(const Roles *r, const RolesTile *t);

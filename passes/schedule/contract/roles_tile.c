@@ -72,6 +72,8 @@ static const RolesTile tile[] = {
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 32, .side = 1, .sums = 3, .step = 400},
 };
 
+_Static_assert(sizeof tile / sizeof *tile <= ROLES_MOST_PLANS, "each may be a plan");
+
 unsigned
 roles_tiles(void)
 {

@@ -140,6 +140,13 @@ note_overlap(void *user, ExprId e)
 	o->found |= p->op == OP_READ && places_memory(o->g, o->places, p->ref) == o->out;
 }
 
+/* Whether there are kernels of roles for the same, with the few as rows. */
+static bool
+roles_would(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o, const Product *p)
+{
+	return !p->few_columns && contract_roles_could(g, scratch, faulty, t, o);
+}
+
 unsigned
 contract_strips_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan)
 {
@@ -155,6 +162,8 @@ contract_strips_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 		unsigned threads = few == most || !o->roles ? FEW_THREADS : THREADS, terms = lane_terms(g, p);
 		if (few == MORE && 2 * terms <= STRIPS_MOST_TERMS)
 			terms *= 2; /* so that fewer threads ask for as much */
+		if (few == MORE && p->side[0].along_terms && terms % SECTOR == 0 && roles_would(g, scratch, places->faulty, t, o, p))
+			break; /* whatever sizes it takes, roles do (count_tasks) */
 		plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = WARP_MMA_C, .unroll = 1, .pairs = WARP_MMA_TERMS / 2, .threads = (uint16_t)threads,
 		                         .group = (uint16_t)terms, .resident = 1,
 		                         .tile_rows = (uint16_t)(p->few_columns ? STRIP : few), .tile_columns = (uint16_t)(p->few_columns ? few : STRIP),
@@ -375,7 +384,7 @@ contract_strips_build(Graph *g, Arena *scratch, const Places *places, Kernel *ke
 		bug(g->arena, "%%%u is no contraction for strips", t);
 	s->term_axis = l->node->npar;
 	bind_sides(s, p, s->plan);
-	count_tasks(s, kernel, !p->few_columns && contract_roles_could(g, scratch, places->faulty, t, o));
+	count_tasks(s, kernel, roles_would(g, scratch, places->faulty, t, o, p));
 	for (unsigned a = 0; a < l->node->npar; a++) /* before the first region that wants one */
 		point_launch_expr(l, g->tensor.at[t].extent[a]);
 	point_launch_expr(l, s->nterm);
