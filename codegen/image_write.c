@@ -275,7 +275,7 @@ map_of(const TirKernel *k, ValId v)
 		m.extent[a] = map_number(k, tir_arg(k, view, m.rank - a));
 		m.stride[a] = map_number(k, tir_arg(k, view, 2 * m.rank - a));
 		ValId count = tir_box_count(k, v, m.rank - 1 - a), step = tir_box_step(k, v, m.rank - 1 - a);
-		int64_t otherwise = a == 0 ? TIR_PART_TERMS : a > 1 ? 1 : p->turned ? p->terms : p->rows;
+		int64_t otherwise = a == 0 ? TIR_PART_TERMS : a > 1 ? 1 : p->turned ? tir_brought_terms(p, tir_blocks(k)) : tir_brought_rows(p, tir_blocks(k));
 		m.box[a] = count ? map_number(k, count) : otherwise;
 		m.step[a] = step ? map_number(k, step) : 1;
 	}
@@ -288,7 +288,7 @@ put_maps(Writer *w, const TirKernel *k, ImageKernel *to)
 	to->map0 = w->map.n;
 	to->nmap = tir_maps(k);
 	to->shared = tir_shared_at_launch(k) ? tir_shared_at(k, k->buffer.n) : 0;
-	to->resident = to->nmap ? k->resident : 0; /* else the code says it */
+	to->resident = to->nmap && (!k->cluster || tir_has_joint(k)) ? k->resident : 0; /* else the code says it */
 	for (ValId v = 1; v < k->inst.n; v++)
 		if (tir_makes_map(k, v))
 			vec_push(w->arena, &w->map, map_of(k, v));

@@ -6,6 +6,11 @@
  * them are two words a slot, `full` and `empty`, and the kernel's shared buffers. Fill n waits for the phase n / slots of either; the empty ones are at
  * first as if they had been released.
  *
+ * What blocks of a cluster have in common each brings a share of, which the copy writes to all of them at the same place of their
+ * memory, and counts there. A group that releases tells the words of all blocks. So blocks must know each other's words before, and
+ * none may end while others may still tell it something. What it tells orders nothing but the block's own accesses: with the
+ * scope of the cluster each release of an H200 takes half a microsecond.
+ *
  * A group's turn is a barrier of the hardware that both groups come to: one waits there for the other, which does not.
  *
  * A kernel may begin before the one that was launched before it has ended, as the next one may before it has: it makes its
@@ -202,7 +207,16 @@ close_if(Lower *l, LLVMBasicBlockRef after)
 static unsigned
 releases(const Lower *l, unsigned channel)
 {
-	return l->roles->shares * (tir_is_held(l->k, channel) ? GROUP_WARPS : 1u);
+	unsigned blocks = tir_is_joint(&l->k->channel.at[channel]) ? tir_blocks(l->k) : 1;
+	return blocks * l->roles->shares * (tir_is_held(l->k, channel) ? GROUP_WARPS : 1u);
+}
+
+/* Of those that have parts in common: threads of a warp may come one by one. */
+static void
+meet_cluster(Lower *l)
+{
+	lower_assembly(l, NULL, "barrier.cluster.arrive.release;", "", NULL, 0);
+	lower_assembly(l, NULL, "barrier.cluster.wait.acquire;", "", NULL, 0);
 }
 
 /* The first thread makes the words; then all know them. */
@@ -219,7 +233,10 @@ make_words(Lower *l, Val thread)
 		}
 	lower_assembly(l, NULL, "fence.mbarrier_init.release.cluster;", "", NULL, 0);
 	close_if(l, after);
-	lower_barrier(l, 0);
+	if (tir_has_joint(k))
+		meet_cluster(l);
+	else
+		lower_barrier(l, 0);
 }
 
 /* Barriers of two groups, one for each that waits for its turn: another one gives it. */
@@ -295,11 +312,15 @@ lower_roles(Lower *l, ValId v)
 	if (roles.turns || roles.order)
 		first_turn(l);
 	lower_role(l, lower_inst(l, v)->region);
+	if (tir_has_joint(l->k))
+		meet_cluster(l);
 	LLVMBuildRetVoid(l->b);
 	LLVMPositionBuilderAtEnd(l->b, load);
 	lower_assembly(l, NULL, arena_text(l->arena, "setmaxnreg.dec.sync.aligned.u32 %u;", roles.rest), "", NULL, 0);
 	LLVMBasicBlockRef after = open_if(l, r->first);
 	lower_role(l, lower_inst(l, v)->region + 1);
+	if (tir_has_joint(l->k))
+		meet_cluster(l);
 	close_if(l, after);
 }
 
@@ -357,8 +378,15 @@ lower_release(Lower *l, ValId v)
 {
 	Val first = speaks(l, TIR_CHANNEL_OF(lower_inst(l, v)->imm.i));
 	Val cond = LLVMBuildAnd(l->b, LLVMBuildZExt(l->b, lower_arg(l, v, 1), i32(l), ""), first, "");
-	lower_assembly(l, NULL, "{ .reg .pred p; setp.ne.b32 p, $1, 0; @p mbarrier.arrive.shared::cta.b64 _, [$0]; }", "r,r",
-	         (Val[]){empty_word(l, v, lower_arg(l, v, 0)), cond}, 2);
+	Text code;
+	text_init(&code, l->arena);
+	text_printf(&code, "{ .reg .pred p; .reg .b32 at; setp.ne.b32 p, $1, 0; ");
+	if (!tir_is_joint(channel_of(l, v)))
+		text_printf(&code, "@p mbarrier.arrive.shared::cta.b64 _, [$0]; ");
+	for (unsigned b = 0; tir_is_joint(channel_of(l, v)) && b < tir_blocks(l->k); b++)
+		text_printf(&code, "mapa.shared::cluster.u32 at, $0, %u; @p mbarrier.arrive.shared::cluster.b64 _, [at]; ", b);
+	text_printf(&code, "}");
+	lower_assembly(l, NULL, text_get(&code), "r,r", (Val[]){empty_word(l, v, lower_arg(l, v, 0)), cond}, 2);
 }
 
 /* The tensor map of a COPY. */
@@ -368,21 +396,23 @@ map_of(Lower *l, ValId copy)
 	return LLVMGetParam(l->fn, l->roles->first_map + tir_map_of(l->k, copy));
 }
 
+/* to: of all blocks, where they have the part in common. */
 static void
-copy_box(Lower *l, Val to, Val map, Val word, const Val *at, unsigned rank)
+copy_box(Lower *l, Val to, Val map, Val word, const Val *at, unsigned rank, bool joint)
 {
 	Val arg[8] = {to, map, word};
 	Text code, constraints;
 	text_init(&code, l->arena);
 	text_init(&constraints, l->arena);
-	text_printf(&code, "cp.async.bulk.tensor.%ud.shared::cluster.global.mbarrier::complete_tx::bytes [$0], [$1, {", rank);
+	text_printf(&code, "cp.async.bulk.tensor.%ud.shared::cluster.global.mbarrier::complete_tx::bytes%s [$0], [$1, {", rank,
+	            joint ? ".multicast::cluster" : "");
 	text_printf(&constraints, "r,l,r");
 	for (unsigned n = 0; n < rank; n++) {
 		text_printf(&code, "%s$%u", n ? ", " : "", 3 + n);
 		text_printf(&constraints, ",r");
 		arg[3 + n] = at[n];
 	}
-	text_printf(&code, "}], [$2];");
+	text_printf(&code, "}], [$2]%s;", joint ? arena_text(l->arena, ", %u", (1u << tir_blocks(l->k)) - 1) : "");
 	lower_assembly(l, NULL, text_get(&code), text_get(&constraints), arg, 3 + rank);
 }
 
@@ -398,11 +428,17 @@ lower_copy(Lower *l, ValId v)
 	Val to = at_slot(l, c, n, base, tir_slot_bytes(c));
 	for (unsigned k = 0; k < rank; k++)
 		at[k] = LLVMBuildTrunc(l->b, lower_arg(l, v, 1 + rank - k), i32(l), "");
+	if (p->joint) {
+		unsigned share = p->turned ? tir_brought_terms(p, tir_blocks(l->k)) : tir_brought_rows(p, tir_blocks(l->k));
+		Val own = LLVMBuildMul(l->b, LLVMBuildTrunc(l->b, lower_rank(l), i32(l), ""), number(l, share), "");
+		at[1] = LLVMBuildAdd(l->b, at[1], own, "");
+		to = LLVMBuildAdd(l->b, to, LLVMBuildMul(l->b, own, number(l, SPAN), ""), "");
+	}
 	unsigned panels = p->turned ? p->rows / TIR_PART_TERMS : 1;
 	Val first = at[0];
 	for (unsigned k = 0; k < panels; k++) {
 		at[0] = LLVMBuildAdd(l->b, first, number(l, k * TIR_PART_TERMS), "");
-		copy_box(l, LLVMBuildAdd(l->b, to, number(l, k * SPAN * p->terms), ""), map, word, at, rank);
+		copy_box(l, LLVMBuildAdd(l->b, to, number(l, k * SPAN * p->terms), ""), map, word, at, rank, p->joint);
 	}
 }
 

@@ -254,7 +254,8 @@ own_tasks(Lower *l, Val ntask)
 	LLVMPositionBuilderAtEnd(l->b, exit);
 }
 
-/* The kernel's own loops: from the block's number on, or that of the cluster alone. */
+/* The kernel's own loops: from the block's number on, or that of the cluster, which has one task where its blocks have nothing
+ * in common. */
 static void
 task_loops(Lower *l, Val ntask)
 {
@@ -262,9 +263,11 @@ task_loops(Lower *l, Val ntask)
 	l->task_hi = ntask;
 	l->task_step = special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x");
 	if (l->k->cluster) {
-		l->task_step = lower_int(l, lower_i64(l), 1);
-		l->task_lo = LLVMBuildUDiv(l->b, l->task_lo, lower_int(l, lower_i64(l), l->k->cluster), "");
-		l->task_hi = LLVMBuildAdd(l->b, l->task_lo, l->task_step, "");
+		Val blocks = lower_int(l, lower_i64(l), l->k->cluster);
+		bool all = tir_has_joint(l->k);
+		l->task_lo = LLVMBuildUDiv(l->b, l->task_lo, blocks, "");
+		l->task_step = all ? LLVMBuildUDiv(l->b, l->task_step, blocks, "") : lower_int(l, lower_i64(l), 1);
+		l->task_hi = all ? ntask : LLVMBuildAdd(l->b, l->task_lo, l->task_step, "");
 	}
 	l->task = l->task_lo;
 	lower_body(l);

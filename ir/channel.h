@@ -18,6 +18,11 @@
  * Blocks of a cluster (tir.h) have channels and accumulators of their own, and take no turns. They meet where their
  * multiplying groups do; their loading roles have then ended, so that a call of such a kernel has one task.
  *
+ * Or they have parts in common, which are `joint`: what a COPY brings to such a part is the block's share of it, by its rank, for all blocks, of its
+ * rows or, where it is turned, of its terms; the indices are those of the whole. A fill is there when all have brought their
+ * shares, and a slot is released when the groups of all have. So each block goes through as many fills as the others; they take
+ * turns if they like, meet nowhere else, and a call has any number of tasks, the same of all blocks.
+ *
  *   ROLES    imm = TIR_ROLES(groups, registers, rest), with turns | TIR_ROLES_TURNS; two regions, which yield nothing; ends the
  *            kernel's body
  *   TASK_STEP  i64: the tasks of a call are TASK_LO, TASK_LO + TASK_STEP, … below TASK_HI
@@ -88,7 +93,7 @@ enum {
 typedef struct {
 	DType dtype;
 	uint16_t rows, terms;
-	bool turned;
+	bool turned, joint; /* joint: to the blocks of the cluster */
 } TirPart;
 
 typedef struct {
@@ -163,6 +168,26 @@ static inline unsigned
 tir_accumulator_rows(const TirPart *p, unsigned shares)
 {
 	return p->rows < TIR_MMA_ROWS ? TIR_MMA_ROWS : p->rows / shares;
+}
+
+/* What one of so many blocks brings of a part: rows and terms. */
+static inline unsigned
+tir_brought_rows(const TirPart *p, unsigned blocks)
+{
+	return p->joint && !p->turned ? p->rows / blocks : p->rows;
+}
+static inline unsigned
+tir_brought_terms(const TirPart *p, unsigned blocks)
+{
+	return p->joint && p->turned ? p->terms / blocks : p->terms;
+}
+static inline bool
+tir_is_joint(const TirChannel *c)
+{
+	for (unsigned n = 0; n < c->nparts; n++)
+		if (c->part[n].joint)
+			return true;
+	return false;
 }
 
 /* Bytes of a part, and of a slot. */

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 17, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 18, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -129,8 +129,9 @@ typedef struct {
 	uint32_t threads;                 /* CUDA: those of a block, which take a task together; 0: one a task */
 	uint32_t when;                    /* CUDA: IMG_ALWAYS, … */
 	uint32_t cluster;                 /* CUDA: blocks that take a task together; 0: one */
-	uint32_t map0, nmap;              /* CUDA: tensor maps. With any, blocks go from task to task themselves */
-	uint32_t shared, resident;        /* CUDA: bytes of shared memory that a launch asks for; with maps: blocks on each processor */
+	uint32_t map0, nmap;              /* CUDA: tensor maps */
+	uint32_t shared, resident;        /* CUDA: bytes of shared memory that a launch asks for; with maps, where blocks, or
+	                                   * clusters, go from task to task themselves: how many blocks each processor has */
 	uint32_t covers;                  /* CUDA: where it runs, so many of the kernels behind it do not, since it does what they do */
 	uint32_t pitch;                   /* CUDA, with maps: launch expression. Where a factor has rows that begin at no multiples of so many
 	                                   * bytes, a launch makes a copy in rows that do, if memory has its last axis side by side.

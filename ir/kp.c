@@ -28,6 +28,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "turns ");
 	if (kp->pieces)
 		text_printf(out, "pieces ");
+	if (kp->joint)
+		text_printf(out, "joint ");
 	if (kp->halo)
 		text_printf(out, "halo ");
 	if (kp->sums)
@@ -124,6 +126,7 @@ take_blocks(Cursor *c, KernelPlan *kp)
 	kp->chained = pairs && take(c, " chained");
 	kp->turns = take(c, " turns");
 	kp->pieces = take(c, " pieces");
+	kp->joint = take(c, " joint");
 	kp->halo = take(c, " halo");
 	if (take(c, " sums=") && !take_number(c, UINT8_MAX, &sums))
 		return false;

@@ -54,6 +54,7 @@ typedef struct {
 	 * at a time; tile_columns: which of the short extents that it may be for */
 	bool turns;             /* CONTRACT: groups of threads take turns with a tile each */
 	bool pieces;            /* CONTRACT: tasks are pieces of the terms of tiles (contract/roles_pieces.c) */
+	bool joint;            /* CONTRACT: blocks of a cluster have a tile each, and one factor in common */
 	bool halo;              /* CONTRACT: what a tile reads by windows is a box in shared memory (contract/halo.c) */
 	uint8_t sums;           /* CONTRACT: so many sums that share a factor, with what is made of them; 0: one */
 	uint16_t tile_rows, tile_columns, block_tasks;
@@ -65,7 +66,8 @@ typedef struct {
 /* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
  * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms), "rowred lanes=4096 unroll=1 threads=128 group=4 held
  * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; where groups of threads
- * take turns with tiles, turns; where tasks are pieces of terms, pieces; where what tiles read by windows is a box, halo; of several
+ * take turns with tiles, turns; where tasks are pieces of terms, pieces; where a cluster's blocks have a tile
+ * each and one factor in common, joint; where what tiles read by windows is a box, halo; of several
  * sums, sums=2; and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);

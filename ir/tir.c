@@ -541,7 +541,8 @@ same_map(const TirKernel *k, ValId v, ValId w)
 {
 	int64_t a = tir_inst(k, v)->imm.i, b = tir_inst(k, w)->imm.i;
 	const TirPart *p = &k->channel.at[TIR_CHANNEL_OF(a)].part[TIR_PART_OF(a)], *q = &k->channel.at[TIR_CHANNEL_OF(b)].part[TIR_PART_OF(b)];
-	bool same = tir_arg(k, v, 0) == tir_arg(k, w, 0) && p->rows == q->rows && p->terms == q->terms && p->turned == q->turned;
+	bool same = tir_arg(k, v, 0) == tir_arg(k, w, 0) && p->rows == q->rows && p->terms == q->terms && p->turned == q->turned &&
+	            p->joint == q->joint;
 	for (unsigned n = 0; same && n < view_rank(k, tir_arg(k, v, 0)); n++)
 		same = tir_box_count(k, v, n) == tir_box_count(k, w, n) && tir_box_step(k, v, n) == tir_box_step(k, w, n);
 	return same;
@@ -580,6 +581,15 @@ tir_maps(const TirKernel *k)
 	for (ValId v = 1; v < k->inst.n; v++)
 		n += tir_makes_map(k, v);
 	return n;
+}
+
+bool
+tir_has_joint(const TirKernel *k)
+{
+	for (uint32_t c = 0; c < k->channel.n; c++)
+		if (tir_is_joint(&k->channel.at[c]))
+			return true;
+	return false;
 }
 
 uint32_t

@@ -297,6 +297,8 @@ unsigned tir_add_channel(TirKernel *k, const TirChannel *c);
 void tir_open_roles(TirKernel *k, int64_t roles); /* opens the multiplying one; ROLES ends the body */
 void tir_other_role(TirKernel *k);                /* opens the loading one */
 void tir_end_roles(TirKernel *k);
+/* Whether blocks of a cluster have parts of channels in common. */
+bool tir_has_joint(const TirKernel *k);
 /* How many tensor maps COPYs take; bytes of all slots and of what says who has them; where shared buffer b lies behind
  * these, or for the number of buffers where the last one ends. */
 unsigned tir_maps(const TirKernel *k);

@@ -395,5 +395,5 @@ tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **erro
 {
 	if (!tir_verify(k, scratch, error))
 		return false;
-	return k->cluster && k->channel.n ? interpret_tasks(k, scratch, run, error) : interpret_call(k, scratch, run, error);
+	return k->cluster && k->channel.n && !tir_has_joint(k) ? interpret_tasks(k, scratch, run, error) : interpret_call(k, scratch, run, error);
 }

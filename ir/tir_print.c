@@ -73,8 +73,8 @@ print_header(const TirKernel *k, Text *out)
 		const TirChannel *c = &k->channel.at[i];
 		text_printf(out, "\nchannel %" PRIu32 " slots %u", i, c->slots);
 		for (unsigned n = 0; n < c->nparts && n < TIR_MAX_PARTS; n++)
-			text_printf(out, " part %s %u by %u%s", dtype_info[c->part[n].dtype].text, c->part[n].rows, c->part[n].terms,
-			            c->part[n].turned ? " turned" : "");
+			text_printf(out, " part %s %u by %u%s%s", dtype_info[c->part[n].dtype].text, c->part[n].rows, c->part[n].terms,
+			            c->part[n].turned ? " turned" : "", c->part[n].joint ? " joint" : "");
 	}
 	text_printf(out, "\n{\n");
 }

@@ -550,6 +550,7 @@ read_channel(Reader *r)
 		p.rows = (uint16_t)rows;
 		p.terms = (uint16_t)terms;
 		p.turned = take_this_word(r, "turned");
+		p.joint = take_this_word(r, "joint");
 		c.part[c.nparts++] = p;
 	}
 	tir_add_channel(r->k, &c);

@@ -6,7 +6,8 @@
  * once. Fills are taken and released in turn, so no one is more than a ring ahead. Where groups take turns, a fill is the
  * group's that waits for it, and nobody waits for one before the one before it: what says that a fill is there would be
  * taken for another fill's. Strands that all wait do so for ever.
- * Copies and products are complete as soon as they are begun: nothing may look at what they touch before it may. */
+ * Copies and products are complete as soon as they are begun: nothing may look at what they touch before it may. What a block
+ * brings for others too may come to one before it has acquired the fill itself. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -23,7 +24,8 @@ typedef struct {
 	int64_t acquired, filled; /* fills begun; and complete */
 	int64_t waited;           /* with turns: fills that are some group's */
 	unsigned left[TIR_MAX_SLOTS]; /* how many groups have yet to release what a slot has */
-	unsigned copied;          /* parts of the last one, as bits */
+	unsigned copied;          /* parts of the last one that the block has brought, as bits */
+	unsigned came[TIR_MAX_SLOTS]; /* how many parts, or shares of some, a slot has of the fill that is not complete */
 } Ring;
 
 typedef struct {
@@ -54,8 +56,8 @@ typedef struct Roles {
 	Strand *strand;
 	Strand *parted; /* of which some threads take a way of their own */
 	unsigned groups, shares, nstrand;
-	bool turns;
-	unsigned now;     /* whose turn it is */
+	bool turns, joint; /* joint: blocks have parts in common */
+	unsigned now[TIR_MAX_CLUSTER]; /* whose turn it is, of each block */
 	unsigned came, met; /* groups that have come to the cluster's next barrier; barriers that all have met */
 	unsigned columns[TIR_MAX_BANKS]; /* of an accumulator */
 	unsigned rows[TIR_MAX_BANKS];
@@ -81,6 +83,27 @@ ring_of(const Roles *r, const Strand *d, unsigned channel)
 
 /* --- the loading role --- */
 
+/* How many parts a fill has, with the shares of each block. */
+static unsigned
+pieces_of(const Roles *r, const TirChannel *c)
+{
+	unsigned n = 0;
+	for (unsigned p = 0; p < c->nparts; p++)
+		n += c->part[p].joint ? tir_blocks(r->x->k) : 1;
+	return n;
+}
+
+/* Fills become complete in turn. */
+static void
+complete(const Roles *r, Ring *ring)
+{
+	unsigned slot = (unsigned)(ring->filled % ring->c->slots);
+	if (ring->acquired == ring->filled || ring->came[slot] < pieces_of(r, ring->c))
+		return;
+	ring->came[slot] = 0;
+	ring->filled++;
+}
+
 /* Waits where a group has not released what the slot had. */
 static bool
 run_acquire(Roles *r, Strand *d, const Step *s)
@@ -90,14 +113,15 @@ run_acquire(Roles *r, Strand *d, const Step *s)
 	int64_t n = value(r, d, s->src[0]);
 	if (n != ring->acquired)
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "fill %" PRId64 " where %" PRId64 " is next", n, ring->acquired));
-	if (ring->acquired > ring->filled)
+	if (ring->acquired > 0 && ring->copied + 1 != 1u << ring->c->nparts)
 		return threads_violation(r->x, s, "the fill before lacks a part");
 	d->waits = ring->left[n % ring->c->slots] > 0;
 	if (d->waits)
 		return true;
-	ring->left[n % ring->c->slots] = r->shares;
+	ring->left[n % ring->c->slots] = r->shares * (r->joint ? tir_blocks(r->x->k) : 1);
 	ring->acquired++;
 	ring->copied = 0;
+	complete(r, ring);
 	return true;
 }
 
@@ -153,11 +177,31 @@ box_element(Roles *r, const Strand *d, const Step *s, const int64_t *offset, flo
 	return true;
 }
 
+/* To one block's slot, what the strand's brings of a part. */
+static bool
+run_box_for(Roles *r, Strand *d, const Step *s, Ring *ring, int64_t n)
+{
+	unsigned number = TIR_PART_OF(imm_of(r, s));
+	const TirPart *p = &ring->c->part[number];
+	float *to = ring->part[n % ring->c->slots][number];
+	unsigned rows = tir_brought_rows(p, tir_blocks(r->x->k)), terms = tir_brought_terms(p, tir_blocks(r->x->k));
+	unsigned row0 = rows < p->rows ? d->block * rows : 0, term0 = terms < p->terms ? d->block * terms : 0;
+	for (unsigned i = 0; i < rows * terms; i++) {
+		int64_t offset[TIR_MAX_RANK], row = row0 + i / terms, term = term0 + i % terms;
+		box_offsets(r, d, &r->x->program->access.at[s->access], p, row, term, offset);
+		if (!box_element(r, d, s, offset, &to[row * p->terms + term]))
+			return false;
+	}
+	ring->came[n % ring->c->slots]++;
+	complete(r, ring);
+	return true;
+}
+
 static bool
 run_box(Roles *r, Strand *d, const Step *s)
 {
-	Ring *ring = ring_of(r, d, TIR_CHANNEL_OF(imm_of(r, s)));
-	unsigned number = TIR_PART_OF(imm_of(r, s));
+	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s)), number = TIR_PART_OF(imm_of(r, s));
+	Ring *ring = ring_of(r, d, channel);
 	const TirPart *p = &ring->c->part[number];
 	int64_t n = value(r, d, s->src[0]);
 	if (n != ring->acquired - 1)
@@ -167,16 +211,12 @@ run_box(Roles *r, Strand *d, const Step *s)
 	const StepAccess *a = &r->x->program->access.at[s->access];
 	if (!box_fits(r, d, a, p))
 		return threads_violation(r->x, s, "the box is not what its part has");
-	float *to = ring->part[n % ring->c->slots][number];
-	for (unsigned i = 0; i < (unsigned)p->rows * p->terms; i++) {
-		int64_t offset[TIR_MAX_RANK];
-		box_offsets(r, d, a, p, i / p->terms, i % p->terms, offset);
-		if (!box_element(r, d, s, offset, &to[i]))
-			return false;
-	}
 	ring->copied |= 1u << number;
-	if (ring->copied + 1 == 1u << ring->c->nparts)
-		ring->filled = ring->acquired;
+	if (!p->joint)
+		return run_box_for(r, d, s, ring, n);
+	for (unsigned b = 0; b < tir_blocks(r->x->k); b++)
+		if (!run_box_for(r, d, s, &r->ring[b * r->x->k->channel.n + channel], n))
+			return false;
 	return true;
 }
 
@@ -191,7 +231,7 @@ run_wait(Roles *r, Strand *d, const Step *s)
 	int64_t n = value(r, d, s->src[0]);
 	if (r->turns && held->released == held->waited)
 		held->released = held->waited = ring->waited;
-	if (n != held->waited || (r->turns && (r->now != d->group || n != ring->waited)))
+	if (n != held->waited || (r->turns && (r->now[d->block] != d->group || n != ring->waited)))
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "for fill %" PRId64 " where %" PRId64 " is next", n,
 		                                             r->turns ? ring->waited : held->waited));
 	d->waits = ring->filled <= n;
@@ -204,12 +244,12 @@ static bool
 run_turn(Roles *r, Strand *d, const Step *s)
 {
 	if (imm_of(r, s) == 0) {
-		d->waits = r->now != d->group;
+		d->waits = r->now[d->block] != d->group;
 		return true;
 	}
-	if (r->now != d->group)
+	if (r->now[d->block] != d->group)
 		return threads_violation(r->x, s, "of another group's");
-	r->now = (r->now + 1) % r->groups;
+	r->now[d->block] = (r->now[d->block] + 1) % r->groups;
 	return true;
 }
 
@@ -226,8 +266,9 @@ run_release(Roles *r, Strand *d, const Step *s)
 		if ((d->flying[k].channel[0] == channel && d->flying[k].n[0] == n) || (d->flying[k].channel[1] == channel && d->flying[k].n[1] == n))
 			return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which a product reads", n));
 	d->held[channel].released++;
-	Ring *ring = ring_of(r, d, channel);
-	ring->left[n % ring->c->slots]--;
+	for (unsigned b = 0; b < tir_blocks(r->x->k); b++)
+		if (r->joint || b == d->block)
+			r->ring[b * r->x->k->channel.n + channel].left[n % r->x->k->channel.at[channel].slots]--;
 	return true;
 }
 
@@ -532,6 +573,8 @@ all_is_read(Roles *r, const Step *s)
 		if (d->nflying)
 			return threads_violation(r->x, s, "a role ends while its products go on");
 		const Ring *ring = ring_of(r, d, 0);
+		if (r->joint && ring->acquired != r->ring->acquired)
+			return threads_violation(r->x, s, "blocks that have parts in common go through different fills");
 		for (uint32_t c = 0; c < r->x->k->channel.n; c++)
 			if (d->held[c].released != d->held[c].waited || (r->turns ? ring[c].waited : d->held[c].waited) != ring[c].acquired ||
 			    ring[c].filled != ring[c].acquired)
@@ -614,7 +657,7 @@ bool
 roles_run(Block *x, const Step *s, const Step *after)
 {
 	TirRoles roles = tir_roles(tir_inst(x->k, s->inst)->imm.i);
-	Roles r = {.x = x, .groups = roles.groups, .shares = roles.shares, .turns = roles.turns};
+	Roles r = {.x = x, .groups = roles.groups, .shares = roles.shares, .turns = roles.turns, .joint = tir_has_joint(x->k)};
 	r.nstrand = (r.groups + 1) * tir_blocks(x->k);
 	r.ring = ARENA_ARRAY(x->scratch, Ring, (size_t)x->k->channel.n * tir_blocks(x->k));
 	r.strand = ARENA_ARRAY(x->scratch, Strand, r.nstrand);

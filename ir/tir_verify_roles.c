@@ -29,11 +29,14 @@ fail(Check *x, ValId v, const char *fmt, ...)
 
 /* --- the header --- */
 
+/* Where it is common, blocks bring whole rows of the swizzle's pattern, of 8. */
 static bool
-part_fits(const TirPart *p)
+part_fits(const TirKernel *k, const TirPart *p)
 {
+	unsigned divided = p->turned ? p->terms : p->rows;
 	return (p->dtype == DT_BF16 || p->dtype == DT_F16) && p->terms == TIR_PART_TERMS && p->rows && p->rows % 8 == 0 &&
-	       p->rows <= TIR_MAX_PART_ROWS && (!p->turned || p->rows % TIR_MMA_ROWS == 0);
+	       p->rows <= TIR_MAX_PART_ROWS && (!p->turned || p->rows % TIR_MMA_ROWS == 0) &&
+	       (!p->joint || (k->cluster && divided % (8 * k->cluster) == 0));
 }
 
 static bool
@@ -45,8 +48,10 @@ check_channels(Check *x)
 			return fail(x, 0, "channel %u has %u slots", i, c->slots);
 		if (!c->nparts || c->nparts > TIR_MAX_PARTS)
 			return fail(x, 0, "channel %u has %u parts", i, c->nparts);
+		if (tir_is_joint(c) != tir_has_joint(x->k))
+			return fail(x, 0, "channel %u has nothing in common where another has", i);
 		for (unsigned n = 0; n < c->nparts; n++)
-			if (!part_fits(&c->part[n]))
+			if (!part_fits(x->k, &c->part[n]))
 				return fail(x, 0, "part %u of channel %u is none that products take", n, i);
 	}
 	return true;
@@ -93,7 +98,7 @@ check_roles(Check *x, ValId v, const WalkFrame *f)
 	     "%u and %u registers can't be asked for", r.registers, r.rest);
 	unsigned share = TIR_BLOCK_REGISTERS / (k->threads * (k->resident ? k->resident : 1u)) / 8 * 8;
 	NEED(r.groups * r.registers + r.rest <= (r.groups + 1) * share, "there are %u registers for each thread", share);
-	NEED(!r.turns || (r.groups == 2 && !k->cluster && !r.order), "%u groups take no turns", r.groups);
+	NEED(!r.turns || (r.groups == 2 && (!k->cluster || tir_has_joint(k)) && !r.order), "%u groups take no turns", r.groups);
 	NEED(!r.order || (r.groups > 1 && r.groups <= TIR_MAX_ORDER && !k->cluster), "%u groups have no order", r.groups);
 	x->roles = r;
 	x->owner = v;
@@ -113,6 +118,7 @@ check_box(Check *x, ValId v, unsigned rank)
 	int64_t imm = tir_inst(x->k, v)->imm.i;
 	const TirPart *part = &x->k->channel.at[TIR_CHANNEL_OF(imm)].part[TIR_PART_OF(imm)];
 	NEED(!part->turned, "a box with counts, of a part that is turned");
+	NEED(!part->joint, "a box with counts, of a part that is joint");
 	for (unsigned a = 0; a < rank; a++) {
 		const TirInst *count = operand(x, v, 2 + rank + a), *step = operand(x, v, 2 + 2 * rank + a);
 		NEED(is_at_launch(count) && is_at_launch(step), "axis %u of the box is not known at launch", a);
@@ -263,7 +269,8 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	if (p->op == OP_ROLES)
 		return check_roles(x, v, f);
 	if (p->op == OP_BARRIER || p->op == OP_SHUFFLE || p->op == OP_WARP_MMA) {
-		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && (p->imm.i == 1 || p->imm.i == TIR_WARP_BARRIER)));
+		bool all = p->imm.i == 1 && !tir_has_joint(x->k);
+		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && (all || p->imm.i == TIR_WARP_BARRIER)));
 		NEED(p->op == OP_SHUFFLE ? x->role < 2 : group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
 	}
 	NEED(x->role != 2 || (p->op != OP_STORE && !is_wait(x, v)), "in the loading role");

@@ -24,12 +24,12 @@ grid_for(const Cuda *c, const ImageKernel *kernel, int64_t ntask)
 	Grid g = {1, 1};
 	if (kernel->serial)
 		return g;
-	if (kernel->nmap && !kernel->cluster) {
-		int64_t most = (c->processors > 0 ? c->processors : 1) * (int64_t)kernel->resident;
-		return (Grid){(unsigned)(ntask < most ? ntask : most), kernel->threads};
+	unsigned each = kernel->cluster ? kernel->cluster : 1;
+	if (kernel->resident) {
+		int64_t blocks = (c->processors > 0 ? c->processors : 1) * (int64_t)kernel->resident, most = blocks > each ? blocks / each : 1;
+		return (Grid){(unsigned)(ntask < most ? ntask : most) * each, kernel->threads};
 	}
 	if (kernel->threads) {
-		unsigned each = kernel->cluster ? kernel->cluster : 1;
 		return (Grid){(unsigned)(ntask < MOST_BLOCKS / each ? ntask : MOST_BLOCKS / each) * each, kernel->threads};
 	}
 	int64_t processors = c->processors > 0 ? c->processors : 1;

@@ -217,7 +217,7 @@ maps_ok(const GraphCheck *c, const ImageKernel *k)
 {
 	if (!range_ok(k->map0, k->nmap, c->im->header->map.n) || k->nmap > IMAGE_CUDA_MAX_MAPS || k->shared > IMAGE_CUDA_MAX_SHARED)
 		return false;
-	if (k->nmap && (k->resident == 0 || k->resident > IMAGE_CUDA_MAX_RESIDENT))
+	if (k->resident > IMAGE_CUDA_MAX_RESIDENT || (k->nmap && !k->cluster && k->resident == 0))
 		return false;
 	for (uint32_t n = 0; n < k->nmap; n++)
 		if (!map_ok(k, &c->im->map[k->map0 + n]))

@@ -132,6 +132,26 @@ every_tile_is_right(void **state)
 			product_is_right(roles_tile(tile - 1).parts ? FIRST_LONG + tile % 3 : tile % 6, tile);
 }
 
+/* Tiles of blocks that have columns in common: several tasks, tiles of rows of an odd number, columns along either axis. */
+static void
+columns_in_common_are_right(void **state)
+{
+	static const Product all[] = {
+		{"mk", "kn", "mn", {SIZE('m') = 300, SIZE('n') = 200, SIZE('k') = 200}, DT_BF16, DT_BF16, EPILOGUE, true, false},
+		{"km", "nk", "mn", {SIZE('m') = 140, SIZE('n') = 72, SIZE('k') = 390}, DT_F16, DT_F32, OLD, false, false},
+		{"bmk", "nbk", "mbn", {SIZE('b') = 3, SIZE('m') = 66, SIZE('n') = 264, SIZE('k') = 136}, DT_BF16, DT_F32, PLAIN, true, false},
+	};
+	(void)state;
+	mode = FP_FAST;
+	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
+		for (unsigned n = 0; roles_tile(tile - 1).joint && n < sizeof all / sizeof *all; n++) {
+			now = &all[n];
+			CaseRun r = case_try_roles(build_product, now->split, tile);
+			if (!r.roles)
+				fail_msg("product %u, tile %u has no roles: %s", n, tile, r.remarks);
+		}
+}
+
 /* Tiles whose terms are in pieces, from one up to one for each step. Sums of whole numbers have the oracle's bits. */
 static void
 pieces_are_right(void **state)
@@ -186,6 +206,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(columns_in_common_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(pieces_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};

@@ -4,7 +4,9 @@
  * A task is a tile of the output; there are kernels of several tiles, of which a launch takes one (roles_tile.c).
  * The block goes from one tile to the next; the loading role runs ahead, as far as the ring has room, also into the next
  * tile. A multiplying group keeps one product going while it waits for the next slot. Groups share a tile's rows, or take
- * turns with a tile each: then one finishes its elements (roles_finish.c) while the other multiplies. Where there
+ * turns with a tile each: then one finishes its elements (roles_finish.c) while the other multiplies. Where rows of factors
+ * begin at places that copies are slow to bring, two blocks bring the factor of columns for both of their tiles, which lie
+ * below each other: a task is both. Where there
  * are fewer tiles than processors the blocks of a cluster have a tile, and each a part of its terms: they add up their sums
  * in the order of the terms, and each finishes a part of the rows. Or tasks are pieces of terms (roles_pieces.c).
  *
@@ -108,9 +110,9 @@ KernelPlan
 roles_plan(const RolesTile *tile, const TensorId *node, unsigned n)
 {
 	KernelPlan plan = {.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile->groups + 1) * TIR_GROUP), .group = tile->side,
-	                   .cluster = tile->parts, .resident = tile->resident, .tile_rows = tile->rows, .tile_columns = tile->columns,
+	                   .cluster = tile->parts ? tile->parts : tile->joint, .resident = tile->resident, .tile_rows = tile->rows, .tile_columns = tile->columns,
 	                   .block_terms = TIR_PART_TERMS, .block_rows = tile->rows, .block_columns = tile->columns,
-	                   .block_tasks = 1, .turns = tile->turns, .pieces = tile->pieces > 0, .sums = tile->sums, .nnode = (uint16_t)n};
+	                   .block_tasks = 1, .turns = tile->turns, .pieces = tile->pieces > 0, .joint = tile->joint > 0, .sums = tile->sums, .nnode = (uint16_t)n};
 	for (unsigned k = 0; k < n; k++)
 		plan.node[k] = node[k];
 	return plan;
@@ -188,7 +190,7 @@ count_tasks(Roles *r, Kernel *kernel, unsigned only)
 	}
 	kernel->ntask = expr_binary(g, OP_MUL, count, worth);
 	kernel->pitch = roles_pitch(r);
-	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, r->tile.rows));
+	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, roles_task_rows(&r->tile)));
 	r->columns = point_launch_expr(&r->l, launch_ceil_div(g, r->ncolumn, r->tile.columns));
 	r->steps = point_launch_expr(&r->l, launch_ceil_div(g, r->nterm, r->plan->block_terms));
 	if (begins_inside(&r->tile)) { /* so that both roles see them */
@@ -210,10 +212,11 @@ roles_divide_terms(Roles *r)
 {
 	r->step0 = roles_int(r, 0);
 	r->step_end = r->steps;
+	if (r->tile.parts || r->tile.joint)
+		r->rank = tir_emit(r->l.tir, OP_RANK, tir_scalar(DT_I64), 0, NULL, 0);
 	if (!r->tile.parts)
 		return;
 	ValId parts = roles_int(r, r->tile.parts), rest;
-	r->rank = tir_emit(r->l.tir, OP_RANK, tir_scalar(DT_I64), 0, NULL, 0);
 	r->step0 = roles_divide(r, roles_op(r, OP_MUL, r->steps, r->rank), parts, &rest);
 	r->step_end = roles_divide(r, roles_op(r, OP_MUL, r->steps, roles_op(r, OP_ADD, r->rank, roles_int(r, 1))), parts, &rest);
 }
@@ -282,6 +285,8 @@ enter_tile(Roles *r)
 {
 	const Node *n = r->l.node;
 	RasterTile tile = raster_tile(r->l.tir, r->task, r->rows, r->columns);
+	if (r->tile.joint)
+		tile.row = roles_op(r, OP_ADD, roles_op(r, OP_MUL, tile.row, roles_int(r, r->tile.joint)), r->rank);
 	ValId row0 = roles_op(r, OP_MUL, tile.row, roles_int(r, r->tile.rows)), column0 = roles_op(r, OP_MUL, tile.column, roles_int(r, r->tile.columns));
 	r->row0 = begin_inside(r, row0, r->nrow, r->tile.rows, &r->skip_rows);
 	r->column0 = begin_inside(r, column0, r->ncolumn, r->tile.columns, &r->skip_columns);
@@ -454,7 +459,8 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	for (unsigned p = 0; p < c.nparts; p++) {
 		unsigned own;
 		const RolesFactor *e = roles_part(r, p, &own);
-		c.part[p] = (TirPart){e->dtype, rows_of_part(r, e, own), TIR_PART_TERMS, e->turned};
+		bool joint = r->tile.joint && own == r->of.column_axis;
+		c.part[p] = (TirPart){.dtype = e->dtype, .rows = rows_of_part(r, e, own), .terms = TIR_PART_TERMS, .turned = e->turned, .joint = joint};
 	}
 	c.slots = slots(r, &c);
 	tir_add_channel(k, &c);

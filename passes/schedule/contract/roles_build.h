@@ -27,13 +27,15 @@ typedef struct {
 } RolesProduct;
 
 /* What a block has of the output at a time: one tile that its groups share, or with `turns` each group one of its own.
- * With `parts` the blocks of a cluster have one tile, and each a part of its terms. */
+ * With `parts` the blocks of a cluster have one tile, and each a part of its terms. With `joint` they have a tile each, of rows
+ * that follow one another, and the factor of columns in common. */
 typedef struct {
 	uint16_t rows, columns, groups, registers, rest, resident;
 	uint8_t slots;    /* of the ring: as many as there is memory for, so that copies are begun early */
 	bool turns;
 	uint8_t panel;    /* columns that are finished at a time, at most: a multiple of 32 */
 	uint8_t parts;    /* 0: one */
+	uint8_t joint;   /* blocks of such a cluster; 0: none */
 	uint8_t pieces;   /* of a tile's terms, at most, which are a task each (roles_pieces.c); 0: tasks are tiles */
 	uint8_t clusters; /* of so many blocks that there are at a time on an H200, where each has its own processor */
 	uint8_t side;     /* elements side by side that a lane finishes: it accesses them at once */
@@ -62,7 +64,7 @@ typedef struct {
 	ExprId nrow, ncolumn, nterm;  /* extents */
 	ValId rows, columns, steps;   /* of tiles; of terms */
 	ValId step0, step_end;        /* the block's of them */
-	ValId rank;                   /* of the block, with parts */
+	ValId rank;                   /* of the block, in a cluster */
 	PieceValues pieces;           /* where those of tiles are tasks */
 	ValId view[1 + MEMBERS_MOST_SUMS], staged;
 	ValId flat;                   /* with a window, and several elements at once: the output, by offset and column */
@@ -136,10 +138,11 @@ unsigned roles_tile_of(const KernelPlan *p);
 ExprId roles_tile_suits(Roles *r, unsigned n, unsigned only);
 /* Whether the factors are some that a kernel of this tile multiplies: those with few rows have one factor of rows. */
 bool roles_tile_fits(const Roles *r, const RolesTile *t);
-/* Over dims: cycles, about, of all tiles; the steps that one processor goes through for them, and the cycles of a step. */
+/* Over dims: cycles, about, of all tiles; the steps that one processor goes through for them, and the cycles
+ * of a step, with `copied` of factors whose rows begin with the cache's sectors. */
 ExprId roles_cycles(Roles *r, const RolesTile *t);
 ExprId roles_steps(Roles *r, const RolesTile *t);
-ExprId roles_step(Roles *r, const RolesTile *t);
+ExprId roles_step(Roles *r, const RolesTile *t, bool copied);
 /* Over dims: cycles, about, of the tile that takes fewest of those for so many sums (0: one) that finish as many elements side
  * by side. */
 ExprId roles_least_cycles(Roles *r, unsigned sums, unsigned side);
@@ -149,8 +152,9 @@ ExprId roles_apart_cycles(Roles *r, unsigned side);
 ExprId roles_together_suits(Roles *r);
 /* Over dims: Kernel.pitch. */
 ExprId roles_pitch(Roles *r);
-/* How many tiles of this kind the output has. */
+/* How many tasks of such tiles the output has, and the rows of one. */
 ExprId roles_tile_count(Roles *r, const RolesTile *t);
+unsigned roles_task_rows(const RolesTile *t);
 
 /* --- tasks that are pieces of terms (roles_pieces.c) --- */
 void roles_count_pieces(Roles *r, const RolesTile *t, RolesPieces *to);

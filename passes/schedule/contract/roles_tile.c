@@ -14,8 +14,11 @@
  * lies between the kernels of one sum is taken to be at the rate of memory.
  *
  * Rows of factors that begin at no multiples of 16 bytes are copied to where they do, whatever the sizes: any other kernel
- * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are, and are copied
- * where that is predicted to take less than what is lost by reading two sectors for one. */
+ * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are: then a processor
+ * brings half as many in the same time, and what it brings may bound a step. Tiles of two blocks that have columns in common
+ * bring less (load alone of 5000 cubed on an H200, tiles of 128 x 256: 459 us, in common 328; of rows that begin with lines 239
+ * and 249). Those of 128 x 128 are faster in common where rows begin with lines, too: 4096 cubed 209 us, and 200, where those of
+ * 128 x 192 took 227. Or they are copied, where that is predicted to take less than what is lost. */
 #include "passes/schedule/contract/gpu_time.h"
 #include "passes/schedule/contract/roles_build.h"
 
@@ -24,10 +27,12 @@ enum {
 	WIDE_PANEL = 64,
 	WAIT = 17, LONG_WAIT = 36, ALONE_WAIT = 48, /* cycles that those of an element wait: in wide panels, in others, one by one */
 	START = 1500,         /* cycles until the first products go on, and for what is left behind the last */
+	MEET_FIRST = 1400,    /* cycles until blocks that have columns in common know each other, and until both may end */
 	SIDE = 4,
 	SECTOR_BYTES = 32,    /* of the cache */
 	LEAST_BYTES = 16,     /* at multiples of which rows have to begin */
-	OFF_SECTORS = 7,      /* sixteenths that products take longer where rows do not begin with sectors */
+	BRING = 26, BRING_OFF = 50, /* sixteenths of a cycle that a processor takes to bring 128 bytes of a row, where rows begin with
+	                       * sectors, and where they do not: 112 and 59 bytes in a nanosecond on an H200 */
 	BEYOND = 3,           /* cycles that a step takes longer for each row or column of a tile that the output does not have: where
 	                       * there are no more, since other tiles begin before */
 	HAND_OVER = 8000,     /* cycles until tasks know of each other's pieces, beside the launch that clears what they post */
@@ -56,6 +61,10 @@ static const RolesTile tile[] = {
 	/* tasks are pieces of terms */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 5, .panel = 64, .pieces = 16, .side = SIDE, .step = 541},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 32, .side = SIDE, .step = 250},
+	/* two blocks have columns in common */
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .joint = 2, .side = SIDE, .step = 795},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .joint = 2, .side = SIDE, .step = 310},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .turns = true, .joint = 2, .side = SIDE, .step = 520},
 	/* where the output's rows do not begin at multiples of 16 bytes */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .step = 541},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = 1, .step = 290},
@@ -91,9 +100,17 @@ roles_tile_of(const KernelPlan *p)
 {
 	unsigned n = 0;
 	while (tile[n].rows != p->tile_rows || tile[n].columns != p->tile_columns || tile[n].side != p->group ||
-	       tile[n].turns != p->turns || (tile[n].pieces > 0) != p->pieces || tile[n].parts != p->cluster || tile[n].resident != p->resident || tile[n].sums != p->sums)
+	       tile[n].turns != p->turns || (tile[n].pieces > 0) != p->pieces || (tile[n].joint > 0) != p->joint ||
+	       (tile[n].joint ? tile[n].joint : tile[n].parts) != p->cluster ||
+	       tile[n].resident != p->resident || tile[n].sums != p->sums)
 		n++;
 	return n;
+}
+
+unsigned
+roles_task_rows(const RolesTile *t)
+{
+	return (unsigned)t->rows * (t->joint ? t->joint : 1u);
 }
 
 ExprId
@@ -101,7 +118,7 @@ roles_tile_count(Roles *r, const RolesTile *t)
 {
 	Graph *g = r->l.g;
 	const Node *n = r->l.node;
-	ExprId count = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nrow, t->rows), launch_ceil_div(g, r->ncolumn, t->columns));
+	ExprId count = expr_binary(g, OP_MUL, launch_ceil_div(g, r->nrow, roles_task_rows(t)), launch_ceil_div(g, r->ncolumn, t->columns));
 	for (unsigned a = 0; a < n->npar; a++)
 		if (a != r->of.row_axis && a != r->of.column_axis)
 			count = expr_binary(g, OP_MUL, count, g->tensor.at[n->out].extent[a]);
@@ -115,19 +132,49 @@ beyond(Graph *g, unsigned size, ExprId end)
 	return expr_binary(g, OP_SUB, expr_int(g, DT_I64, size), expr_binary(g, OP_MIN, end, expr_int(g, DT_I64, size)));
 }
 
+/* Over dims: 1 where the factor's rows, in memory without gaps, are taken as they are and do not all begin with sectors, else 0. */
+static ExprId
+is_off(Roles *r, const RolesFactor *e)
+{
+	Graph *g = r->l.g;
+	ExprId one = expr_int(g, DT_I64, 1), least = expr_int(g, DT_I64, LEAST_BYTES / 2), inner = roles_extent(r, e->axis[e->naxis - 1]);
+	ExprId odd = expr_binary(g, OP_IDIV, expr_binary(g, OP_IMOD, inner, expr_int(g, DT_I64, SECTOR_BYTES / 2)), least);
+	ExprId copied = expr_binary(g, OP_MIN, one, expr_binary(g, OP_IMOD, inner, least));
+	return expr_binary(g, OP_MUL, odd, expr_binary(g, OP_SUB, one, copied));
+}
+
+/* What a step takes longer than `step` where rows that are not copied have to be brought. */
+static ExprId
+bring_off(Roles *r, const RolesTile *t, ExprId step)
+{
+	Graph *g = r->l.g;
+	ExprId all = expr_int(g, DT_I64, 0), any = all;
+	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
+		unsigned own;
+		const RolesFactor *e = roles_part(r, p, &own);
+		int64_t rows = own == r->of.row_axis ? t->rows : t->columns / (t->joint ? t->joint : 1);
+		ExprId off = is_off(r, e), more = expr_binary(g, OP_MUL, off, expr_int(g, DT_I64, rows * (BRING_OFF - BRING)));
+		any = expr_binary(g, OP_MAX, any, off);
+		all = expr_binary(g, OP_ADD, all, expr_binary(g, OP_ADD, more, expr_int(g, DT_I64, rows * BRING)));
+	}
+	all = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, all, any), expr_int(g, DT_I64, 16));
+	return expr_binary(g, OP_MAX, step, all);
+}
+
 ExprId
-roles_step(Roles *r, const RolesTile *t)
+roles_step(Roles *r, const RolesTile *t, bool copied)
 {
 	Graph *g = r->l.g;
 	ExprId all = expr_binary(g, OP_ADD, beyond(g, t->rows, r->nrow), beyond(g, t->columns, r->ncolumn));
 	all = expr_binary(g, OP_MUL, all, expr_int(g, DT_I64, BEYOND));
-	return expr_binary(g, OP_ADD, all, gpu_step(g, t->rows, (unsigned)t->columns * (t->sums ? t->sums : 1u), t->step));
+	ExprId step = gpu_step(g, t->rows, (unsigned)t->columns * (t->sums ? t->sums : 1u), t->step);
+	return expr_binary(g, OP_ADD, all, copied ? step : bring_off(r, t, step));
 }
 
 static ExprId
 waves_of(Roles *r, const RolesTile *t)
 {
-	return gpu_waves(r->l.g, roles_tile_count(r, t), t->parts ? t->clusters : GPU_ALL);
+	return gpu_waves(r->l.g, roles_tile_count(r, t), t->parts ? t->clusters : t->joint ? GPU_ALL / t->joint : GPU_ALL);
 }
 
 static ExprId
@@ -157,14 +204,14 @@ roles_steps(Roles *r, const RolesTile *t)
 
 /* What a task computes, and what one has left to do that adds the other pieces of its tile. */
 static ExprId
-cycles_of_pieces(Roles *r, const RolesTile *t, unsigned finish)
+cycles_of_pieces(Roles *r, const RolesTile *t, unsigned finish, ExprId step)
 {
 	Graph *g = r->l.g;
 	RolesPieces x;
 	roles_count_pieces(r, t, &x);
 	ExprId piece = expr_int(g, DT_I64, (int64_t)t->rows * t->columns * (int64_t)sizeof(float) / HANDED_BYTES);
-	ExprId steps = steps_of_piece(r, &x), all = expr_binary(g, OP_MUL, steps, roles_step(r, t));
-	ExprId adding = expr_binary(g, OP_MUL, piece, x.pieces), saved = expr_binary(g, OP_MUL, x.less, roles_step(r, t));
+	ExprId steps = steps_of_piece(r, &x), all = expr_binary(g, OP_MUL, steps, step);
+	ExprId adding = expr_binary(g, OP_MUL, piece, x.pieces), saved = expr_binary(g, OP_MUL, x.less, step);
 	all = expr_binary(g, OP_ADD, all, expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, adding, saved), piece));
 	all = expr_binary(g, OP_ADD, all, expr_binary(g, OP_ADD, gpu_launch(g), expr_int(g, DT_I64, finish + START + HAND_OVER)));
 	ExprId worth = expr_binary(g, OP_LE, expr_int(g, DT_I64, LEAST_STEPS), steps);
@@ -182,21 +229,49 @@ unless_many_rows(Roles *r, const RolesTile *t, ExprId cycles)
 	return expr_select(g, expr_binary(g, OP_LE, r->nrow, expr_int(g, DT_I64, t->rows)), cycles, expr_int(g, DT_I64, NEVER));
 }
 
-ExprId
-roles_cycles(Roles *r, const RolesTile *t)
+/* With `copied` of factors whose rows begin with sectors. */
+static ExprId
+cycles_of(Roles *r, const RolesTile *t, bool copied)
 {
 	Graph *g = r->l.g;
+	ExprId step = roles_step(r, t, copied);
 	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
 	unsigned wait = t->side == 1 ? ALONE_WAIT : t->parts || t->panel >= WIDE_PANEL ? WAIT : LONG_WAIT;
 	unsigned finish = lane * ((r->members ? members_cost(&r->l, r->members) : side_cost(&r->l)) + wait);
 	if (t->pieces)
-		return cycles_of_pieces(r, t, finish);
+		return cycles_of_pieces(r, t, finish, step);
 	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
 	finish = t->parts ? finish / parts + MEET : finish;
-	ExprId waves = waves_of(r, t), each = expr_binary(g, OP_MUL, steps_of_tile(r, t), roles_step(r, t));
+	ExprId waves = waves_of(r, t), each = expr_binary(g, OP_MUL, steps_of_tile(r, t), step);
 	ExprId both = expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, each, expr_int(g, DT_I64, finish)), expr_int(g, DT_I64, at_once));
 	ExprId all = expr_binary(g, OP_MUL, waves, expr_binary(g, OP_MAX, each, both));
-	return unless_many_rows(r, t, expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + START)));
+	unsigned start = START + (t->joint ? MEET_FIRST : 0);
+	return unless_many_rows(r, t, expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + start)));
+}
+
+/* What it takes to copy the factors whose rows do not all begin with sectors. */
+static ExprId
+copying(Roles *r)
+{
+	Graph *g = r->l.g;
+	ExprId all = expr_int(g, DT_I64, 0);
+	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
+		unsigned own;
+		const RolesFactor *e = roles_part(r, p, &own);
+		ExprId count = is_off(r, e);
+		for (unsigned n = 0; n < e->naxis; n++)
+			count = expr_binary(g, OP_MUL, count, roles_extent(r, e->axis[n]));
+		all = expr_binary(g, OP_ADD, all, count);
+	}
+	ExprId bytes = expr_binary(g, OP_MUL, all, expr_int(g, DT_I64, 2 * 2)); /* each read and written */
+	return expr_binary(g, OP_ADD, gpu_moving(g, bytes), gpu_launch(g));
+}
+
+ExprId
+roles_cycles(Roles *r, const RolesTile *t)
+{
+	Graph *g = r->l.g;
+	return expr_binary(g, OP_MIN, cycles_of(r, t, false), expr_binary(g, OP_ADD, cycles_of(r, t, true), copying(r)));
 }
 
 ExprId
@@ -265,27 +340,10 @@ roles_together_suits(Roles *r)
 
 /* --- rows that begin where copies want none: what a launch does about them, over dims --- */
 
-/* The factor's elements where its rows, in memory without gaps, do not all begin with sectors, else 0. */
-static ExprId
-elements_off(Roles *r, const RolesFactor *e)
-{
-	Graph *g = r->l.g;
-	ExprId one = expr_int(g, DT_I64, 1), inner = roles_extent(r, e->axis[e->naxis - 1]);
-	ExprId count = expr_binary(g, OP_MIN, one, expr_binary(g, OP_IMOD, inner, expr_int(g, DT_I64, SECTOR_BYTES / 2)));
-	for (unsigned n = 0; n < e->naxis; n++)
-		count = expr_binary(g, OP_MUL, count, roles_extent(r, e->axis[n]));
-	return count;
-}
-
 ExprId
 roles_pitch(Roles *r)
 {
 	Graph *g = r->l.g;
-	ExprId lost = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, roles_cycles(r, &r->tile), expr_int(g, DT_I64, OFF_SECTORS)), expr_int(g, DT_I64, 16));
-	ExprId off = expr_binary(g, OP_ADD, elements_off(r, &r->of.row), elements_off(r, &r->of.column));
-	for (unsigned k = 0; k < r->of.beside; k++)
-		off = expr_binary(g, OP_ADD, off, elements_off(r, &r->of.own[k]));
-	ExprId bytes = expr_binary(g, OP_MUL, off, expr_int(g, DT_I64, 2 * 2)); /* each read and written */
-	ExprId copy = expr_binary(g, OP_ADD, gpu_moving(g, bytes), gpu_launch(g));
-	return expr_select(g, expr_binary(g, OP_LT, copy, lost), expr_int(g, DT_I64, SECTOR_BYTES), expr_int(g, DT_I64, LEAST_BYTES));
+	ExprId lost = expr_binary(g, OP_SUB, cycles_of(r, &r->tile, false), cycles_of(r, &r->tile, true));
+	return expr_select(g, expr_binary(g, OP_LT, copying(r), lost), expr_int(g, DT_I64, SECTOR_BYTES), expr_int(g, DT_I64, LEAST_BYTES));
 }

@@ -372,8 +372,8 @@ static void
 add_channel(Roles *r)
 {
 	TirChannel c = {.slots = r->tile.slots, .nparts = 2};
-	c.part[0] = (TirPart){r->window->dtype, r->tile.rows, TIR_PART_TERMS, false};
-	c.part[1] = (TirPart){r->window->dtype, r->tile.columns, TIR_PART_TERMS, r->of.column.turned};
+	c.part[0] = (TirPart){.dtype = r->window->dtype, .rows = r->tile.rows, .terms = TIR_PART_TERMS};
+	c.part[1] = (TirPart){.dtype = r->window->dtype, .rows = r->tile.columns, .terms = TIR_PART_TERMS, .turned = r->of.column.turned};
 	tir_add_channel(r->l.tir, &c);
 }
 

@@ -266,11 +266,11 @@ add_channels(StreamRoles *x)
 	}
 	TirChannel c[3] = {{.slots = 1}, {.slots = SLOTS}, {.slots = SLOTS}};
 	for (unsigned n = 0; n < x->terms; n += TIR_PART_TERMS) {
-		c[QUERIES].part[c[QUERIES].nparts++] = (TirPart){t, x->rows, TIR_PART_TERMS, x->of[OF_QUERY].turned};
-		c[KEYS].part[c[KEYS].nparts++] = (TirPart){t, (uint16_t)x->elements, TIR_PART_TERMS, x->of[OF_KEY].turned};
+		c[QUERIES].part[c[QUERIES].nparts++] = (TirPart){.dtype = t, .rows = x->rows, .terms = TIR_PART_TERMS, .turned = x->of[OF_QUERY].turned};
+		c[KEYS].part[c[KEYS].nparts++] = (TirPart){.dtype = t, .rows = (uint16_t)x->elements, .terms = TIR_PART_TERMS, .turned = x->of[OF_KEY].turned};
 	}
 	for (unsigned n = 0; n < x->elements && x->columns; n += TIR_PART_TERMS)
-		c[VALUES].part[c[VALUES].nparts++] = (TirPart){t, (uint16_t)x->columns, TIR_PART_TERMS, x->of[OF_VALUE].turned};
+		c[VALUES].part[c[VALUES].nparts++] = (TirPart){.dtype = t, .rows = (uint16_t)x->columns, .terms = TIR_PART_TERMS, .turned = x->of[OF_VALUE].turned};
 	for (unsigned n = 0; n < (x->columns ? 3u : 2u); n++)
 		tir_add_channel(k, &c[n]);
 }

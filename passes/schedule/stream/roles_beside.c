@@ -68,7 +68,7 @@ sr_add_beside(StreamRoles *x, Stream *s, ExprId read)
 	uint32_t used = tir_shared_at(k, k->buffer.n);
 	TirChannel c = {.nparts = (uint16_t)(x->elements / TIR_PART_TERMS)};
 	for (unsigned n = 0; n < c.nparts; n++)
-		c.part[n] = (TirPart){x->of[OF_BESIDE].dtype, (uint16_t)x->rows, TIR_PART_TERMS, false};
+		c.part[n] = (TirPart){.dtype = x->of[OF_BESIDE].dtype, .rows = (uint16_t)x->rows, .terms = TIR_PART_TERMS};
 	while (c.slots < SLOTS && used + (c.slots + 1u) * (tir_slot_bytes(&c) + SLOT_WORDS) <= (uint32_t)IMAGE_CUDA_MAX_SHARED)
 		c.slots++;
 	if (!c.slots)

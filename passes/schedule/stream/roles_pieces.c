@@ -13,8 +13,8 @@ sr_add_piece_channel(StreamRoles *x)
 {
 	const StreamElement *query = &x->of[OF_QUERY], *key = &x->of[OF_KEY];
 	TirChannel c = {.slots = SLOTS, .nparts = 2};
-	c.part[0] = (TirPart){query->dtype, x->rows, TIR_PART_TERMS, query->turned};
-	c.part[1] = (TirPart){key->dtype, (uint16_t)x->elements, TIR_PART_TERMS, key->turned};
+	c.part[0] = (TirPart){.dtype = query->dtype, .rows = x->rows, .terms = TIR_PART_TERMS, .turned = query->turned};
+	c.part[1] = (TirPart){.dtype = key->dtype, .rows = (uint16_t)x->elements, .terms = TIR_PART_TERMS, .turned = key->turned};
 	tir_add_channel(x->s.b.l.tir, &c);
 	x->steps = point_launch_expr(&x->s.b.l, launch_ceil_div(x->s.b.l.g, x->s.b.terms[0], TIR_PART_TERMS));
 }

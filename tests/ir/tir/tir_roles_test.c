@@ -164,6 +164,26 @@ turning(Fixture *f, const char *what, const char *by)
 	return replaced(f, all, what, by);
 }
 
+/* The same, or with `turns` that by two groups, by two blocks with a tile of rows each that bring b's columns for both, with
+ * `what` replaced by `by`. */
+static const char *
+jointly(Fixture *f, bool turns, const char *what, const char *by)
+{
+	static const char *const change[][2] = {
+		{" by 1\n", " by 1 cluster 2\n"},
+		{"part bf16 16 by 64\n", "part bf16 16 by 64 joint\n"},
+		{"%27:i64 = const 8\n", "%27:i64 = const 8\n  %28:i64 = rank\n"},
+		{"%100:i64 = div %64, %19", "%99:i64 = div %64, %19\n      %100:i64 = + %99, %99\n      %101:i64 = + %100, %28"},
+		{"%104:i64 = * %100, %12", "%104:i64 = * %101, %12"},
+		{"%208:i64 = div %204, %19", "%207:i64 = div %204, %19\n      %208:i64 = + %207, %207\n      %209:i64 = + %208, %28"},
+		{"%212:i64 = * %208, %12", "%212:i64 = * %209, %12"},
+	};
+	const char *all = turns ? turning(f, "", "") : arena_text(&f->arena, "%s%s%s", header, spaced(f, multiplies), spaced(f, loads));
+	for (unsigned n = 0; n < sizeof change / sizeof *change; n++)
+		all = replaced(f, all, change[n][0], change[n][1]);
+	return replaced(f, all, what, by);
+}
+
 /* The same where rows come by pairs, as boxes with counts and steps, with `what` replaced by `by`. */
 static const char *
 by_pairs(Fixture *f, const char *what, const char *by)
@@ -205,7 +225,7 @@ the_text_is_read_back(void **state)
 	GUARD(f);
 	const char *in_order = replaced(f, turning(f, "rest 24 turns", "rest 24 order"), "64 by 64 part", "128 by 64 part");
 	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, by_pairs(f, "", ""), in_parts(f, false, "", ""),
-	                      in_parts(f, true, "", ""), with_held(f, "", "")};
+	                      in_parts(f, true, "", ""), with_held(f, "", ""), jointly(f, false, "", ""), jointly(f, true, "", "")};
 	for (unsigned n = 0; n < sizeof text / sizeof *text; n++) {
 		TirKernel *k = fixture_read(f, text[n]);
 		fixture_verify(f, k);
@@ -219,6 +239,7 @@ static const struct {
 	{"slots 2", "slots 0", "channel 0 has 0 slots"},
 	{"64 by 64 part", "64 by 32 part", "part 0 of channel 0 is none that products take"},
 	{"bf16 16 by 64", "bf16 16 by 64 turned", "part 1 of channel 0 is none that products take"},
+	{"bf16 16 by 64", "bf16 16 by 64 joint", "part 1 of channel 0 is none that products take"}, /* no cluster has it */
 	{"buffer 1 b : bf16", "buffer 1 b : f16", "%8 view: has not the buffer's type"},
 	{"bf16 16 by 64", "f16 16 by 64", "%39 mma: of two types"},
 	{"threads 256", "threads 384", "%30 roles: 1 groups and one that loads are not 384 threads"},
@@ -273,6 +294,30 @@ boxes_are_refused(void **state)
 		TirKernel *k = fixture_read(f, by_pairs(f, refused_boxes[i].what, refused_boxes[i].by));
 		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
 			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused_boxes[i].what, refused_boxes[i].by, error, want);
+	}
+}
+
+static const struct {
+	bool turns;
+	const char *what, *by, *error;
+} refused_joint[] = {
+	{false, "16 by 64 joint", "24 by 64 joint", "part 1 of channel 0 is none that products take"},
+	{false, "cluster 2", "cluster 3", "part 1 of channel 0 is none that products take"},
+	{false, "joint\n", "joint\nchannel 1 slots 1 part bf16 64 by 64\n", "channel 1 has nothing in common where another has"},
+	{false, "%92 = settle 0", "%92 = barrier 1", "%92 barrier: is met by other threads than those of its role"},
+	{true, " joint", "", "%60 roles: 2 groups take no turns"},
+};
+
+static void
+joint_ones_are_refused(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof refused_joint / sizeof refused_joint[0]; i++) {
+		const char *error = "accepted", *want = arena_text(&f->arena, "kernel k: %s", refused_joint[i].error);
+		TirKernel *k = fixture_read(f, jointly(f, refused_joint[i].turns, refused_joint[i].what, refused_joint[i].by));
+		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused_joint[i].what, refused_joint[i].by, error, want);
 	}
 }
 
@@ -404,6 +449,44 @@ parts_are_one_factor(void **state)
 	}
 }
 
+/* Of an odd number of tiles of rows too: one block's last one is beyond the output. */
+static void
+blocks_have_a_part_in_common(void **state)
+{
+	static const int64_t size[][4] = {{128, 16, 64, 1}, {64, 16, 320, 1}, {150, 33, 136, 2}, {150, 40, 160, 1}, {65, 17, 8, 3}};
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < 2 * sizeof size / sizeof size[0]; i++) {
+		const int64_t *s = size[i / 2];
+		const char *error = run(f, fixture_read(f, jointly(f, i % 2, "", "")), s[0], s[1], s[2], s[3]);
+		if (error)
+			fail_msg("case %u, %u groups: %s", i / 2, 1 + i % 2, error);
+	}
+}
+
+static const struct {
+	bool turns;
+	const char *what, *by, *error;
+} wrong_joint[] = {
+	{false, "%96:bool = const true", "%96:bool = == %28, %11", "%60 roles: all roles wait for one another"},   /* one releases its last fill */
+	{false, "%202 = for %20,", "%202 = for %28,", "%60 roles: all roles wait for one another"},                 /* one brings a tile less */
+	{false, "%212:i64 = * %209, %12", "%212:i64 = * %208, %12", "[64, 0] is"},                                  /* both bring the same rows */
+	{true, "%67 = turn 0", "%67 = settle 3", "%74 wait: for fill 3 where 0 is next"},
+};
+
+static void
+wrong_joint_ones_are_found(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof wrong_joint / sizeof wrong_joint[0]; i++) {
+		TirKernel *k = fixture_read(f, jointly(f, wrong_joint[i].turns, wrong_joint[i].what, wrong_joint[i].by));
+		const char *error = run(f, k, 150, 33, 136, 1);
+		if (!error || !strstr(error, wrong_joint[i].error))
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", wrong_joint[i].what, wrong_joint[i].by, error ? error : "nothing", wrong_joint[i].error);
+	}
+}
+
 /* A row of the last pair that is not there is 0. */
 static void
 boxes_are_copied(void **state)
@@ -519,9 +602,12 @@ main(void)
 		TEST(refusals),
 		TEST(boxes_are_refused),
 		TEST(parts_are_refused),
+		TEST(joint_ones_are_refused),
 		TEST(held_are_refused),
 		TEST(it_multiplies),
 		TEST(parts_are_one_factor),
+		TEST(blocks_have_a_part_in_common),
+		TEST(wrong_joint_ones_are_found),
 		TEST(boxes_are_copied),
 		TEST(held_elements_are_read),
 		TEST(wrong_ones_are_found),
