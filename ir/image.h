@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 17, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 18, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -139,7 +139,7 @@ typedef struct {
 } ImageKernel;
 
 /* For CUDA: what a kernel copies boxes of, for the driver to make a CUtensorMap of: the innermost axis first, whose stride is
- * 1; swizzled by 128 bytes, with zeros outside. A number below 0 is the kernel's scalar -1 - number. */
+ * 1; swizzled by the bytes of the box along it, 128 or 64, with zeros outside. A number below 0 is the kernel's scalar -1 - number. */
 typedef struct {
 	uint32_t buffer, dtype, rank, pad;
 	int64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK]; /* elements */

@@ -33,7 +33,7 @@ static bool
 part_fits(const TirPart *p)
 {
 	return (p->dtype == DT_BF16 || p->dtype == DT_F16) && p->terms == TIR_PART_TERMS && p->rows && p->rows % 8 == 0 &&
-	       p->rows <= TIR_MAX_PART_ROWS && (!p->turned || p->rows % TIR_MMA_ROWS == 0);
+	       p->rows <= TIR_MAX_PART_ROWS && (!p->turned || p->rows % tir_part_along(p) == 0);
 }
 
 static bool
