@@ -275,7 +275,7 @@ map_of(const TirKernel *k, ValId v)
 		m.extent[a] = map_number(k, tir_arg(k, view, m.rank - a));
 		m.stride[a] = map_number(k, tir_arg(k, view, 2 * m.rank - a));
 		ValId count = tir_box_count(k, v, m.rank - 1 - a), step = tir_box_step(k, v, m.rank - 1 - a);
-		int64_t otherwise = a == 0 ? TIR_PART_TERMS : a > 1 ? 1 : p->turned ? tir_brought_terms(p, tir_blocks(k)) : tir_brought_rows(p, tir_blocks(k));
+		int64_t otherwise = a == 0 ? (int64_t)tir_part_along(p) : a > 1 ? 1 : p->turned ? tir_brought_terms(p, tir_blocks(k)) : tir_brought_rows(p, tir_blocks(k));
 		m.box[a] = count ? map_number(k, count) : otherwise;
 		m.step[a] = step ? map_number(k, step) : 1;
 	}

@@ -2,9 +2,10 @@
  * assembly, since LLVM has no wgmma and its other intrinsics ask for later versions of PTX.
  *
  * In the block's dynamic shared memory lie the slots of all channels, 1024-byte aligned, each part as TMA writes it and
- * wgmma reads it with the 128-byte swizzle: rows of 128 bytes, or panels of 64 x 64 elements where it is turned. Behind
- * them are two words a slot, `full` and `empty`, and the kernel's shared buffers. Fill n waits for the phase n / slots of either; the empty ones are at
- * first as if they had been released.
+ * wgmma reads it with the 128-byte swizzle: rows of 128 bytes, or panels of 64 x 64 elements where it is turned, of which
+ * those with 32 of the part's rows have the 64-byte swizzle (tir_part_along). Behind them are two words a slot, `full` and
+ * `empty`, and the kernel's shared buffers. Fill n waits for the phase n / slots of either; the empty ones are at first as if
+ * they had been released.
  *
  * What blocks of a cluster have in common each brings a share of, which the copy writes to all of them at the same place of their
  * memory, and counts there. A group that releases tells the words of all blocks. So blocks must know each other's words before, and
@@ -21,6 +22,7 @@
 #include <string.h>
 
 #include "codegen/lower.h"
+#include "ir/fragment.h"
 #include "ir/text.h"
 
 enum { SHARED = 3, MAP_BYTES = 128, OWN_BYTES = 1 << 18, MAP_ALIGN = 64, SPAN = 128, WORD = 8, UNIT = 16 };
@@ -396,6 +398,13 @@ map_of(Lower *l, ValId copy)
 	return LLVMGetParam(l->fn, l->roles->first_map + tir_map_of(l->k, copy));
 }
 
+/* Bytes of a row of the part in shared memory. */
+static unsigned
+span(const TirPart *p)
+{
+	return tir_part_along(p) * (dtype_info[p->dtype].bits / 8u);
+}
+
 /* to: of all blocks, where they have the part in common. */
 static void
 copy_box(Lower *l, Val to, Val map, Val word, const Val *at, unsigned rank, bool joint)
@@ -432,13 +441,13 @@ lower_copy(Lower *l, ValId v)
 		unsigned share = p->turned ? tir_brought_terms(p, tir_blocks(l->k)) : tir_brought_rows(p, tir_blocks(l->k));
 		Val own = LLVMBuildMul(l->b, LLVMBuildTrunc(l->b, lower_rank(l), i32(l), ""), number(l, share), "");
 		at[1] = LLVMBuildAdd(l->b, at[1], own, "");
-		to = LLVMBuildAdd(l->b, to, LLVMBuildMul(l->b, own, number(l, SPAN), ""), "");
+		to = LLVMBuildAdd(l->b, to, LLVMBuildMul(l->b, own, number(l, span(p)), ""), "");
 	}
-	unsigned panels = p->turned ? p->rows / TIR_PART_TERMS : 1;
+	unsigned panels = p->turned ? p->rows / tir_part_along(p) : 1;
 	Val first = at[0];
 	for (unsigned k = 0; k < panels; k++) {
-		at[0] = LLVMBuildAdd(l->b, first, number(l, k * TIR_PART_TERMS), "");
-		copy_box(l, LLVMBuildAdd(l->b, to, number(l, k * SPAN * p->terms), ""), map, word, at, rank, p->joint);
+		at[0] = LLVMBuildAdd(l->b, first, number(l, k * tir_part_along(p)), "");
+		copy_box(l, LLVMBuildAdd(l->b, to, number(l, k * span(p) * p->terms), ""), map, word, at, rank, p->joint);
 	}
 }
 
@@ -449,8 +458,8 @@ lower_copy(Lower *l, ValId v)
 static Val
 descriptor(Lower *l, const TirChannel *c, unsigned part, uint32_t base, Val n, Val past)
 {
-	uint64_t panel = c->part[part].turned ? SPAN * TIR_PART_TERMS / UNIT : 1;
-	uint64_t fixed = panel << 16 | (uint64_t)(8 * SPAN / UNIT) << 32 | UINT64_C(1) << 62;
+	const TirPart *p = &c->part[part];
+	uint64_t fixed = swizzled_descriptor(p->terms, span(p), p->turned);
 	Val first = LLVMBuildAdd(l->b, l->roles->ring, number(l, base + part_at(c, part)), "");
 	if (past)
 		first = LLVMBuildAdd(l->b, first, past, "");
@@ -465,7 +474,7 @@ descriptor(Lower *l, const TirChannel *c, unsigned part, uint32_t base, Val n, V
 static unsigned
 term_step(const TirPart *p)
 {
-	return p->turned ? TIR_MMA_TERMS * SPAN / UNIT : TIR_MMA_TERMS * 2 / UNIT;
+	return p->turned ? TIR_MMA_TERMS * span(p) / UNIT : TIR_MMA_TERMS * 2 / UNIT;
 }
 
 static unsigned

@@ -190,6 +190,14 @@ tir_is_joint(const TirChannel *c)
 	return false;
 }
 
+/* Elements that a copy brings side by side, which are a row of 128 bytes or of 64, and swizzled by as many: the terms or,
+ * turned, rows, where 64 at a time do not divide them 32. */
+static inline unsigned
+tir_part_along(const TirPart *p)
+{
+	return p->turned && p->rows % TIR_PART_TERMS ? TIR_PART_TERMS / 2 : TIR_PART_TERMS;
+}
+
 /* Bytes of a part, and of a slot. */
 static inline unsigned
 tir_part_bytes(const TirPart *p)

@@ -57,6 +57,15 @@ swizzle_span(unsigned columns, unsigned bits)
 	return span_divides(columns, bits, 128) ? 128 : span_divides(columns, bits, 64) ? 64 : 0;
 }
 
+/* In units: from one panel to the next, where rows are terms; from 8 rows to the next ones. Then which swizzle. */
+uint64_t
+swizzled_descriptor(unsigned rows, unsigned span, bool turned)
+{
+	uint64_t panel = turned ? rows * span / UNIT_BYTES : 1, down = ATOM_ROWS * span / UNIT_BYTES;
+	uint64_t swizzle = span == 128 ? 1 : span == 64 ? 2 : span == 32 ? 3 : 0;
+	return panel << 16 | down << 32 | swizzle << 62;
+}
+
 bool
 swizzled_layout(unsigned rows, unsigned columns, unsigned bits, unsigned span, Layout *l)
 {

@@ -35,6 +35,8 @@ bool fragment_layout(Arena *a, Fragment f, const unsigned *shape, const unsigned
  * row (32, 64 or 128; 16: no swizzle), row after row, panel after panel; in a panel the 16-byte units are
  * xored with the row. Rows a multiple of 8, columns of the span. False where that does not divide. */
 bool swizzled_layout(unsigned rows, unsigned columns, unsigned bits, unsigned span, Layout *l);
+/* What wgmma's descriptor says of such a tile but where it begins. The columns are the terms or, turned, the rows are. */
+uint64_t swizzled_descriptor(unsigned rows, unsigned span, bool turned);
 /* The widest span that divides rows of that many columns; 0 when none of 64 bytes or more does. */
 unsigned swizzle_span(unsigned columns, unsigned bits);
 

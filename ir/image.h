@@ -140,7 +140,7 @@ typedef struct {
 } ImageKernel;
 
 /* For CUDA: what a kernel copies boxes of, for the driver to make a CUtensorMap of: the innermost axis first, whose stride is
- * 1; swizzled by 128 bytes, with zeros outside. A number below 0 is the kernel's scalar -1 - number. */
+ * 1; swizzled by the bytes of the box along it, 128 or 64, with zeros outside. A number below 0 is the kernel's scalar -1 - number. */
 typedef struct {
 	uint32_t buffer, dtype, rank, pad;
 	int64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK]; /* elements */

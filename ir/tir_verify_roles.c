@@ -35,7 +35,7 @@ part_fits(const TirKernel *k, const TirPart *p)
 {
 	unsigned divided = p->turned ? p->terms : p->rows;
 	return (p->dtype == DT_BF16 || p->dtype == DT_F16) && p->terms == TIR_PART_TERMS && p->rows && p->rows % 8 == 0 &&
-	       p->rows <= TIR_MAX_PART_ROWS && (!p->turned || p->rows % TIR_MMA_ROWS == 0) &&
+	       p->rows <= TIR_MAX_PART_ROWS && (!p->turned || p->rows % tir_part_along(p) == 0) &&
 	       (!p->joint || (k->cluster && divided % (8 * k->cluster) == 0));
 }
 

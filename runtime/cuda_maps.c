@@ -6,7 +6,8 @@
 
 /* CUtensorMapDataType, Swizzle and L2promotion: how much comes into the cache with what is read. More of it pays by 2 % where
  * rows begin with lines, and elsewhere takes up to a fifth longer. */
-enum { TYPE_F16 = 6, TYPE_BF16 = 9, SWIZZLE_128 = 3, PROMOTE_128 = 2, PROMOTE_256 = 3 };
+enum { TYPE_F16 = 6, TYPE_BF16 = 9, SWIZZLE_64 = 2, SWIZZLE_128 = 3, PROMOTE_128 = 2, PROMOTE_256 = 3 };
+enum { WIDE_BOX = 64 }; /* elements along the last axis: 128 bytes */
 
 static const ImageMap *
 map_of(const texo_kernel *k, const ImageKernel *kernel, uint32_t n)
@@ -48,8 +49,9 @@ make(texo_kernel *k, const ImageMap *m, const MapRows *r, bool copied, void *at,
 		}
 	}
 	int promote = copied || map_begins_at(r, MAP_LINE) ? PROMOTE_256 : PROMOTE_128;
+	int swizzle = box[0] < WIDE_BOX ? SWIZZLE_64 : SWIZZLE_128;
 	int type = element_of(m->dtype)->dl.code == kDLBfloat ? TYPE_BF16 : TYPE_F16;
-	return cuda_result(c, c->driver.tensor_map(to, type, r->rank, at, extent, stride, box, step, 0, SWIZZLE_128, promote, 0),
+	return cuda_result(c, c->driver.tensor_map(to, type, r->rank, at, extent, stride, box, step, 0, swizzle, promote, 0),
 	                   "make a tensor map");
 }
 

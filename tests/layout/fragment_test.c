@@ -2,6 +2,7 @@
  * and Intel's manual give, and the conversions between them that templates rely on. */
 #include "model.h"
 
+#include "ir/channel.h"
 #include "ir/fragment.h"
 
 /* --- NVIDIA: the element that register r (counted in elements) of a thread holds --- */
@@ -273,6 +274,56 @@ swizzles(void **state)
 	assert_int_equal(swizzle_span(32, 8), 0);
 }
 
+/* Where an element is that has this address before the swizzle: in a slot, which begins at a multiple of 1024 bytes. */
+static unsigned
+swizzled(unsigned address, unsigned span)
+{
+	return address ^ (address >> 7 & (span / 16 - 1)) << 4;
+}
+
+/* A part of a slot as copies write it: a box after the other, each of rows of `span` bytes, and as wgmma reads it by the
+ * descriptor, TIR_MMA_TERMS at a time, as the canonical layouts of the PTX ISA have it. */
+static void
+check_part(const TirPart *p)
+{
+	Layout l;
+	unsigned along = tir_part_along(p), span = 2 * along, down = p->turned ? p->terms : p->rows, right = p->turned ? p->rows : p->terms;
+	uint64_t d = swizzled_descriptor(down, span, p->turned);
+	unsigned leading = (d >> 16 & 0x3fff) * 16, stride = (d >> 32 & 0x3fff) * 16;
+	assert_true(swizzled_layout(down, right, 16, span, &l));
+	assert_int_equal(d >> 62, span == 128 ? 1 : 2);
+	assert_int_equal(layout_size(&l, AXIS_OFFSET) * 2, tir_part_bytes(p));
+	assert_int_equal(tir_part_bytes(p) % 1024, 0);
+	for (unsigned row = 0; row < p->rows; row++)
+		for (unsigned term = 0; term < p->terms; term++) {
+			unsigned i = p->turned ? term : row, j = p->turned ? row : term;
+			unsigned written = swizzled(j / along * down * span + i * span + j % along * 2, span);
+			unsigned first = term / TIR_MMA_TERMS * TIR_MMA_TERMS, k = term - first, read;
+			if (p->turned)
+				read = first * span + row / along * leading + row % along * 2 + k / 8 * stride + k % 8 * span;
+			else
+				read = first * 2 + row / 8 * stride + row % 8 * span + k * 2;
+			Place at = {{0}};
+			at.at[AXIS_OFFSET] = written / 2;
+			assert_int_equal(swizzled(read, span), written);
+			assert_int_equal(layout_at(&l, &at), coord_along(0, i) | coord_along(1, j));
+		}
+}
+
+/* All that there are; those that are turned have as many rows side by side as divide them. */
+static void
+parts(void **state)
+{
+	(void)state;
+	for (unsigned rows = 8; rows <= TIR_MAX_PART_ROWS; rows += 8)
+		check_part(&(TirPart){.dtype = DT_BF16, .rows = (uint16_t)rows, .terms = TIR_PART_TERMS});
+	for (unsigned rows = 32; rows <= TIR_MAX_PART_ROWS; rows += 32) {
+		const TirPart p = {.dtype = DT_F16, .rows = (uint16_t)rows, .terms = TIR_PART_TERMS, .turned = true};
+		assert_int_equal(2 * tir_part_along(&p), swizzle_span(rows, 16));
+		check_part(&p);
+	}
+}
+
 /* --- conversions --- */
 
 static const ConvertPlan *
@@ -461,6 +512,7 @@ main(void)
 		cmocka_unit_test(fragments),
 		cmocka_unit_test(accumulators),
 		cmocka_unit_test(swizzles),
+		cmocka_unit_test(parts),
 		cmocka_unit_test(accumulator_to_operand),
 		cmocka_unit_test(relabelled_operand),
 		cmocka_unit_test(epilogue),

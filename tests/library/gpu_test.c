@@ -215,6 +215,28 @@ products_have_maps(void **state)
 	product_free(&p);
 }
 
+/* Tiles of 96 columns, of a factor that lies along them: boxes of 32, with the swizzle that goes with those (fake_cuda.c). */
+static void
+products_of_narrow_boxes(void **state)
+{
+	static const int64_t x[2] = {1440, 80}, w[2] = {80, 1440}, y[2] = {1440, 1440};
+	Product p = {0};
+	(void)state;
+	product_init(&p);
+	memcpy(p.f.x_shape, x, sizeof x);
+	memcpy(p.f.w_shape, w, sizeof w);
+	memcpy(p.f.y_shape, y, sizeof y);
+	p.f.w_stride[0] = 1440;
+	assert_int_equal(launch_product(&p), 2);
+	assert_int_equal(fake->threads, 512);
+	assert_int_equal(fake->blocks, 120); /* tiles of 192 x 96 */
+	assert_int_equal(fake->shared, 4 * (192 + 96) * 128 + 4 * 2 * 8 + 192 * 72 * 4);
+	assert_int_equal(fake->map.at, (uintptr_t)p.f.w.data);
+	assert_int_equal(fake->map.box[0], 32);
+	assert_int_equal(fake->map.box[1], 64);
+	product_free(&p);
+}
+
 /* Without roles: tiles of warps, with more shared memory than their code may say; where rows do not begin at multiples of 16
  * bytes, of threads. */
 static void
@@ -564,6 +586,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_target, set_up),
 		cmocka_unit_test_setup(products_have_maps, set_up),
+		cmocka_unit_test_setup(products_of_narrow_boxes, set_up),
 		cmocka_unit_test_setup(products_of_warps, set_up),
 		cmocka_unit_test_setup(products_of_other_rows, set_up),
 		cmocka_unit_test_setup(alignments, set_up),

@@ -152,6 +152,31 @@ columns_in_common_are_right(void **state)
 		}
 }
 
+/* Larger ones than the products above fill: of columns that no panel and, turned, no box of 64 divides, and of three groups; several
+ * tiles, of which the last begin inside, and sizes that are below one. */
+static void
+every_tile_is_right_that_is_large(void **state)
+{
+	static const Product all[] = {
+		{"mk", "kn", "mn", {SIZE('m') = 200, SIZE('n') = 260, SIZE('k') = 130}, DT_BF16, DT_BF16, EPILOGUE, true, false},
+		{"km", "kn", "mn", {SIZE('m') = 264, SIZE('n') = 100, SIZE('k') = 66}, DT_F16, DT_F32, GELU, false, false},
+		{"km", "nk", "mn", {SIZE('m') = 200, SIZE('n') = 204, SIZE('k') = 70}, DT_BF16, DT_F32, OLD, true, false},
+		{"bmk", "bkn", "bmn", {SIZE('b') = 2, SIZE('m') = 72, SIZE('n') = 168, SIZE('k') = 72}, DT_F16, DT_F16, PLAIN, true, false},
+		{"mk", "nk", "mn", {SIZE('m') = 193, SIZE('n') = 96, SIZE('k') = 320}, DT_BF16, DT_F32, SHORTER, true, false},
+	};
+	(void)state;
+	mode = FP_FAST;
+	for (unsigned tile = 1; tile <= roles_tiles(); tile++) {
+		RolesTile t = roles_tile(tile - 1);
+		for (unsigned n = 0; !t.sums && t.rows > 2 * TIR_MMA_ROWS && n < sizeof all / sizeof *all; n++) {
+			now = &all[n];
+			CaseRun r = case_try_roles(build_product, now->split, tile);
+			if (!r.roles)
+				fail_msg("large product %u, tile %u has no roles: %s", n, tile, r.remarks);
+		}
+	}
+}
+
 /* Tiles whose terms are in pieces, from one up to one for each step. Sums of whole numbers have the oracle's bits. */
 static void
 pieces_are_right(void **state)
@@ -207,6 +232,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(columns_in_common_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(every_tile_is_right_that_is_large, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(pieces_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};

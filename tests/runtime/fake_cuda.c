@@ -458,8 +458,9 @@ int
 cuTensorMapEncodeTiled(void *map, int type, unsigned rank, void *at, const uint64_t *extent, const uint64_t *stride,
                        const uint32_t *box, const uint32_t *step, int interleave, int swizzle, int promotion, int fill)
 {
-	enum { ALIGN = 64, BYTES = 128, SWIZZLE_128 = 3 };
-	if ((uintptr_t)map % ALIGN || (uintptr_t)at % 16 || rank < 2 || rank > 5 || interleave || swizzle != SWIZZLE_128 || promotion < 0 || fill)
+	enum { ALIGN = 64, BYTES = 128, SWIZZLE_64 = 2, SWIZZLE_128 = 3 };
+	if ((uintptr_t)map % ALIGN || (uintptr_t)at % 16 || rank < 2 || rank > 5 || interleave || promotion < 0 || fill ||
+	    swizzle != (*box == 64 ? SWIZZLE_128 : *box == 32 ? SWIZZLE_64 : -1))
 		return misused(BAD);
 	fake.map = (FakeMap){.type = type, .rank = rank, .at = (uintptr_t)at};
 	for (unsigned n = 0; n < rank; n++) {

@@ -33,7 +33,7 @@ typedef struct {
 	uint16_t rows, columns, groups, registers, rest, resident;
 	uint8_t slots;    /* of the ring: as many as there is memory for, so that copies are begun early */
 	bool turns;
-	uint8_t panel;    /* columns that are finished at a time, at most: a multiple of 32 */
+	uint8_t panel;    /* columns that are finished at a time, at most: 32, 64 or 128. The last ones may be fewer */
 	uint8_t parts;    /* 0: one */
 	uint8_t joint;   /* blocks of such a cluster; 0: none */
 	uint8_t pieces;   /* of a tile's terms, at most, which are a task each (roles_pieces.c); 0: tasks are tiles */
@@ -170,6 +170,8 @@ void roles_end_finish(Roles *r);
 /* --- panels of sums in shared memory (roles_panel.c) --- */
 /* How many times 64 rows of a sum a group has. */
 unsigned roles_repeats(const Roles *r);
+/* Panels side by side in a tile. */
+unsigned roles_across(const RolesTile *t);
 /* Part p of a slot: its factor, and that one's axis. Those of rows come first. */
 const RolesFactor *roles_part(const Roles *r, unsigned p, unsigned *own);
 /* Stages one of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */

@@ -32,7 +32,7 @@ typedef struct {
 	ValId right;        /* and column */
 	ValId row0, column; /* the same of the output */
 	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
-	ValId row_end;      /* of the output, or of a tile that ends before */
+	ValId row_end, column_end; /* of the output, or of a tile that ends before */
 	Side side;
 	unsigned rows;      /* that are finished together */
 	/* What is read of a panel before it is staged, tensor by tensor: of one that goes by rows the first `window` of the lane's,
@@ -195,8 +195,7 @@ has_rows(Roles *r, const Own *own, ValId first, ValId last)
 static ValId
 has_columns(Roles *r, const Own *own)
 {
-	ValId end = point_launch_expr(&r->l, r->ncolumn);
-	return roles_op(r, OP_AND, is_own(r, own->column, r->column0, r->skip_columns), below(r, own->column, end));
+	return roles_op(r, OP_AND, is_own(r, own->column, r->column0, r->skip_columns), below(r, own->column, own->column_end));
 }
 
 /* Those of the rows from `first` to `end` that the output has, one after the other. */
@@ -353,6 +352,9 @@ own_place(Roles *r)
 	own.row_end = point_launch_expr(&r->l, r->nrow);
 	if (r->tile.rows < TIR_MMA_ROWS)
 		own.row_end = roles_op(r, OP_MIN, own.row_end, roles_op(r, OP_ADD, r->row0, roles_int(r, r->tile.rows)));
+	own.column_end = point_launch_expr(&r->l, r->ncolumn);
+	if (r->tile.columns % r->tile.panel)
+		own.column_end = roles_op(r, OP_MIN, own.column_end, roles_op(r, OP_ADD, r->column0, roles_int(r, r->tile.columns)));
 	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), below);
 	roles_divide(r, own.first, roles_int(r, TIR_MMA_ROWS), &rest);
 	if (!r->tile.turns)
@@ -406,6 +408,7 @@ place_of_part(Roles *r)
 	own.down = r->tile.parts * warps * below;
 	own.end = (rows + own.down - 1) / own.down * own.down;
 	own.row_end = roles_op(r, OP_MIN, point_launch_expr(&r->l, r->nrow), roles_op(r, OP_ADD, r->row0, roles_int(r, rows)));
+	own.column_end = point_launch_expr(&r->l, r->ncolumn);
 	side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
 	find_rows(r, &own, 0);
 	own.nahead = 0;
@@ -437,7 +440,7 @@ roles_finish(Roles *r)
 	TirKernel *k = l->tir;
 	Own own = own_place(r);
 	ValId right, row0 = own.row0, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &right);
-	unsigned across = r->tile.columns / r->tile.panel;
+	unsigned across = roles_across(&r->tile);
 	for (unsigned a = 0; a < l->node->npar; a++)
 		l->axis[a] = r->coord[a];
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, roles_repeats(r) * across), roles_int(r, 1), NULL, 0);

@@ -8,11 +8,19 @@ roles_repeats(const Roles *r)
 	return r->tile.rows < TIR_MMA_ROWS ? 1 : r->tile.rows / (unsigned)TIR_MMA_ROWS / (r->tile.turns ? 1 : r->tile.groups);
 }
 
-/* Where a panel of sum number s begins in the accumulator, which has those of all sums: side by side, or one after another. */
-static unsigned
-first_piece(const Roles *r, unsigned s, unsigned panel, unsigned *columns)
+unsigned
+roles_across(const RolesTile *t)
 {
-	unsigned across = r->tile.columns / r->tile.panel, down = panel / across, right = panel % across * r->tile.panel;
+	return (t->columns + t->panel - 1u) / t->panel;
+}
+
+/* Where a panel of sum number s, of so many columns, begins in the accumulator, which has those of all sums: side by side, or one
+ * after another. */
+static unsigned
+first_piece(const Roles *r, unsigned s, unsigned panel, unsigned *width, unsigned *columns)
+{
+	unsigned across = roles_across(&r->tile), down = panel / across, right = panel % across * r->tile.panel;
+	*width = r->tile.columns - right < r->tile.panel ? r->tile.columns - right : r->tile.panel;
 	*columns = r->tile.columns * (r->of.columns ? 1 + r->of.beside : 1);
 	if (r->of.columns)
 		right += s * r->tile.columns;
@@ -26,10 +34,10 @@ static void
 stage_panel_of(Roles *r, ValId lane, ValId first, unsigned panel, unsigned s)
 {
 	TirKernel *k = r->l.tir;
-	unsigned columns, from = first_piece(r, s, panel, &columns);
+	unsigned columns, width, from = first_piece(r, s, panel, &width, &columns);
 	ValId quad, row = roles_op(r, OP_ADD, first, roles_divide(r, lane, roles_int(r, 4), &quad));
 	ValId column = roles_op(r, OP_MUL, quad, roles_int(r, 2));
-	for (unsigned n = 0; n < r->tile.panel / 2; n += 2) {
+	for (unsigned n = 0; n < width / 2; n += 2) {
 		unsigned piece = from + n;
 		ValId pair[2];
 		for (unsigned i = 0; i < 2; i++)

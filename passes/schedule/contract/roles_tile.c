@@ -3,7 +3,8 @@
  *
  * Tiles come in waves of one on each processor. A tile's step takes what was measured on an H200, in cycles of 1.4 GHz, to
  * which large products bring it: the largest is at the rate of the multipliers, the others are at that of the L2 cache, or
- * wait. On other GPUs it takes longer by what that one's cache, or its multipliers, are slower (gpu_time.c). Elements are
+ * wait. Those of three groups and of 256 rows have not been measured: they are at the rate of the multipliers and a fiftieth
+ * behind, the narrowest at that of the cache. On other GPUs a step takes longer by what that one's cache, or its multipliers, are slower (gpu_time.c). Elements are
  * finished at the instructions of a group's four warps, which wait more than they compute; other sums go on
  * meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how long memory takes
  * to answer: the rings that are as long as there is memory for ask for most at once. What pieces of terms take beside their
@@ -47,6 +48,11 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .turns = true, .side = SIDE, .step = 541},
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 780},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .side = SIDE, .step = 541},
+	/* fewer waves: three groups, or two of twice the rows */
+	{.rows = 192, .columns = 192, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .step = 1170},
+	{.rows = 192, .columns = 128, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 790},
+	{.rows = 192, .columns = 96, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 610},
+	{.rows = 256, .columns = 160, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .step = 1300},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .panel = 32, .side = SIDE, .step = 330},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 300},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .step = 290},
@@ -235,7 +241,8 @@ cycles_of(Roles *r, const RolesTile *t, bool copied)
 {
 	Graph *g = r->l.g;
 	ExprId step = roles_step(r, t, copied);
-	unsigned lane = (unsigned)t->rows * t->columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
+	unsigned columns = t->parts ? t->columns : roles_across(t) * t->panel;
+	unsigned lane = (unsigned)t->rows * columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
 	unsigned wait = t->side == 1 ? ALONE_WAIT : t->parts || t->panel >= WIDE_PANEL ? WAIT : LONG_WAIT;
 	unsigned finish = lane * ((r->members ? members_cost(&r->l, r->members) : side_cost(&r->l)) + wait);
 	if (t->pieces)
