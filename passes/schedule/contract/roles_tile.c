@@ -3,8 +3,10 @@
  *
  * Tiles come in waves of one on each processor. A tile's step takes what was measured on an H200, in cycles of 1.4 GHz, to
  * which large products bring it: the largest is at the rate of the multipliers, the others are at that of the L2 cache, or
- * wait. Those of three groups and of 256 rows have not been measured: they are at the rate of the multipliers and a fiftieth
- * behind, the narrowest at that of the cache. On other GPUs a step takes longer by what that one's cache, or its multipliers, are slower (gpu_time.c). Elements are
+ * wait. On other GPUs it takes longer by what that one's cache, or its multipliers, are slower (gpu_time.c). Those of three groups
+ * are for sizes that fill the processors once: 1536 cubed took 15.1 us in tiles of 128 x 192, and 13.8 in those of 192 x 96; 2056
+ * cubed 37.9 in the former in common, and 32.0 in those of 192 x 192 (cuBLAS: 12.7 and 27.4). Tiles of 256 x 160 and 256 x 192 by two groups, whose
+ * elements are finished while nothing multiplies, took longer everywhere. Elements are
  * finished at the instructions of a group's four warps, which wait more than they compute; other sums go on
  * meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how long memory takes
  * to answer: the rings that are as long as there is memory for ask for most at once. What pieces of terms take beside their
@@ -32,8 +34,8 @@ enum {
 	SIDE = 4,
 	SECTOR_BYTES = 32,    /* of the cache */
 	LEAST_BYTES = 16,     /* at multiples of which rows have to begin */
-	BRING = 26, BRING_OFF = 50, /* sixteenths of a cycle that a processor takes to bring 128 bytes of a row, where rows begin with
-	                       * sectors, and where they do not: 112 and 59 bytes in a nanosecond on an H200 */
+	BRING = 26, BRING_OFF = 52, /* sixteenths of a cycle that a processor takes to bring 128 bytes of a row, where rows begin with
+	                       * sectors, and where they do not: 112 and 56 to 59 bytes in a nanosecond on an H200 */
 	BEYOND = 3,           /* cycles that a step takes longer for each row or column of a tile that the output does not have: where
 	                       * there are no more, since other tiles begin before */
 	HAND_OVER = 8000,     /* cycles until tasks know of each other's pieces, beside the launch that clears what they post */
@@ -48,11 +50,9 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .turns = true, .side = SIDE, .step = 541},
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 780},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .side = SIDE, .step = 541},
-	/* fewer waves: three groups, or two of twice the rows */
+	/* fewer waves */
 	{.rows = 192, .columns = 192, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .step = 1170},
-	{.rows = 192, .columns = 128, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 790},
 	{.rows = 192, .columns = 96, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 610},
-	{.rows = 256, .columns = 160, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .step = 1300},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .panel = 32, .side = SIDE, .step = 330},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 300},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .step = 290},
@@ -69,6 +69,7 @@ static const RolesTile tile[] = {
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 32, .side = SIDE, .step = 250},
 	/* two blocks have columns in common */
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .joint = 2, .side = SIDE, .step = 795},
+	{.rows = 192, .columns = 192, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .joint = 2, .side = SIDE, .step = 1175},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .joint = 2, .side = SIDE, .step = 310},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .turns = true, .joint = 2, .side = SIDE, .step = 520},
 	/* where the output's rows do not begin at multiples of 16 bytes */
