@@ -33,6 +33,7 @@ typedef struct Flow {
 	Accesses since;   /* since a barrier that was certainly met */
 	Accesses exposed; /* before the first barrier that is certainly met */
 	bool closed[REACHES];   /* such a barrier stands in the region, by whom memory is reached by */
+	bool brings;            /* groups of narrow lanes were loaded in the region, and no thread has met others since */
 	struct Flow *outer;
 } Flow;
 

@@ -214,11 +214,24 @@ neighbour(Spread *s, ValId v, ValId own, int64_t which)
 	return is_everywhere(s, v) ? own : tir_emit(s->to, OP_SHUFFLE, tir_scalar(t), which, &own, 1);
 }
 
+/* All that a thread loads is asked for before its warp joins the first of it. Of elements that are widened, which then have
+ * more registers than they came in, the assembler would put joins between loads, and those behind them would wait for
+ * memory once more; of others it brings nearly all at once. Where the threads of a warp run together, the barrier is no
+ * instruction. */
+static void
+bring_all(Spread *s)
+{
+	if (s->flow->brings)
+		tir_emit(s->to, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
+	s->flow->brings = false;
+}
+
 /* A segment is a warp, with one lane a thread. */
 static Regs
 slide_in_warp(Spread *s, ValId a, ValId b, unsigned by)
 {
 	Regs slid = spread_regs(s, 1);
+	bring_all(s);
 	ValId low = tir_binary(s->to, OP_LT, thread_mod(s, TIR_WARP), spread_int(s, TIR_WARP - by));
 	ValId from_a = neighbour(s, a, s->map[a].reg[0], TIR_AFTER(by));
 	ValId from_b = neighbour(s, b, s->map[b].reg[0], TIR_BEFORE(TIR_WARP - by));

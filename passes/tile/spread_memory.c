@@ -278,6 +278,8 @@ joined(Spread *s, const Regs *v, unsigned r, unsigned n, DType t)
 	return n > 1 ? tir_emit(s->to, OP_JOIN, tir_vector(t, n), 0, v->reg + r, n) : v->reg[r];
 }
 
+enum { WORD_BITS = 32 }; /* of a register */
+
 /* How many registers go to memory at once. */
 static unsigned
 at_once(DType t, unsigned n)
@@ -494,6 +496,7 @@ spread_load(Spread *s, ValId v)
 	unsigned n = lanes ? together(s, &a) : 1;
 	ValId view = s->map[a.view].reg[0], index[TIR_MAX_RANK];
 	note_access(s, a.buffer, false, way_of(s, v));
+	s->flow->brings |= out.n > n && dtype_info[a.dtype].bits < WORD_BITS && !s->from->buffer.at[a.buffer].shared;
 	for (unsigned r = 0; r < out.n; r += n) {
 		if (as_before(s, &a, r)) {
 			out.reg[r] = out.reg[r - 1];

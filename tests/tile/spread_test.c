@@ -235,6 +235,47 @@ scans(void **state)
 	each_shape(state, false, scan_of);
 }
 
+/* How many barriers of warps a kernel has that slides what it has of so many lanes of type t. */
+static unsigned
+warp_barriers(void **state, DType t, unsigned lanes)
+{
+	enum { THREADS = 64, GROUP = 4 };
+	fixture_teardown(state);
+	fixture_setup(state);
+	Fixture *f = *state;
+	GUARD(f);
+	TirKernel *k = tir_new(&f->arena, f->names, name_cstr(f->names, "k"));
+	k->form = TIR_BLOCK;
+	k->threads = THREADS;
+	k->group = GROUP;
+	unsigned found = 0, from = tir_add_buffer(k, name_cstr(f->names, "x"), t, false), to = tir_add_buffer(k, name_cstr(f->names, "y"), t, true);
+	ValId n = tir_int(k, DT_I64, ELEMENTS), one = tir_int(k, DT_I64, 1), zero = tir_int(k, DT_I64, 0);
+	ValId in = tir_view(k, from, 1, &n, &one), out = tir_view(k, to, 1, &n, &one);
+	ValId v = tir_load(k, in, &zero, 0, TIR_LANES_ALONG(0), lanes);
+	for (unsigned have = lanes; have > THREADS; have /= 2) {
+		ValId other;
+		tir_halves(k, v, &v, &other);
+		v = tir_binary(k, OP_BOR, v, other);
+	}
+	for (unsigned by = 1; by < TIR_WARP; by *= 2)
+		v = tir_emit(k, OP_SLIDE, tir_vector(t, THREADS), TIR_SLIDE(by, TIR_WARP), (ValId[]){v, v}, 2);
+	tir_store(k, out, v, &zero, 0, TIR_LANES_ALONG(0));
+	const TirKernel *spread = tile_spread(k, &f->arena);
+	fixture_verify(f, spread);
+	for (ValId i = 1; i < spread->inst.n; i++)
+		found += tir_inst(spread, i)->op == OP_BARRIER && tir_inst(spread, i)->imm.i == TIR_WARP_BARRIER;
+	return found;
+}
+
+/* One, behind narrow groups that a thread has several of. */
+static void
+brings(void **state)
+{
+	assert_int_equal(warp_barriers(state, DT_U16, 1024), 1);
+	assert_int_equal(warp_barriers(state, DT_U16, 256), 0);
+	assert_int_equal(warp_barriers(state, DT_U32, 1024), 0);
+}
+
 /* Rows of columns, folded into one, by halves that can't change places, which all rows take from themselves; what the columns
  * of a row beyond the last have is left out. */
 static void
@@ -546,7 +587,7 @@ finds_in_clusters(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(columns), TEST(barriers),
+	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(brings), TEST(columns), TEST(barriers),
 	                                   TEST(barriers_of_clusters), TEST(finds), TEST(finds_what_warps_share), TEST(finds_in_clusters), TEST(finds_what_is_handed), TEST(finds_posts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

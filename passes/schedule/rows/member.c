@@ -73,6 +73,18 @@ rows_folds_by_lane(const RowBuild *b, const RowMember *m)
 	return (rows_is_folded(m) || m->scans) && b->r->phase[m->phase].lanes;
 }
 
+enum { GROUP_WORDS = 4 }; /* of a group of lanes: 16 bytes */
+
+/* Whether lanes that a row lacks come after all that it has, so that what they fold is nobody's: of a scan that holds the
+ * row, from the first term on. Selects would keep each lane's test until its group has come from memory, for which a thread
+ * has too few: groups would come one after another. Elements of 32 bits and more have no registers to come together. */
+static bool
+ends_behind(const RowBuild *b, const RowMember *m)
+{
+	const KernelPlan *p = &b->kernel->plan;
+	return m->scans && !m->reverse && p->held && !p->posts && p->group > GROUP_WORDS;
+}
+
 /* One term of the node entered, at the point. Vectors take it by selects, points by a branch. */
 void
 rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position)
@@ -84,7 +96,7 @@ rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position)
 		return;
 	}
 	bool by_lane = rows_folds_by_lane(b, m) || b->kernel->plan.columns;
-	ValId keep = by_lane && !BUG(row_tail_terms) ? l->mask : 0;
+	ValId keep = by_lane && !ends_behind(b, m) && !BUG(row_tail_terms) ? l->mask : 0;
 	if (!all) {
 		PointVal guard = point_value(l, m->node.guard, always);
 		reduction_join(l, f, guard);
