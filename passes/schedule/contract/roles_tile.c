@@ -51,7 +51,6 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 780},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .side = SIDE, .step = 541},
 	/* fewer waves */
-	{.rows = 192, .columns = 192, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .step = 1170},
 	{.rows = 192, .columns = 96, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .step = 610},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 208, .rest = 24, .resident = 2, .slots = 4, .panel = 32, .side = SIDE, .step = 330},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .step = 300},
