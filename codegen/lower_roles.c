@@ -205,12 +205,10 @@ close_if(Lower *l, LLVMBasicBlockRef after)
 	LLVMPositionBuilderAtEnd(l->b, after);
 }
 
-/* How many release a fill: a group, or each of its warps, if these read it. */
 static unsigned
 releases(const Lower *l, unsigned channel)
 {
-	unsigned blocks = tir_is_joint(&l->k->channel.at[channel]) ? tir_blocks(l->k) : 1;
-	return blocks * l->roles->shares * (tir_is_held(l->k, channel) ? GROUP_WARPS : 1u);
+	return tir_releases(&l->k->channel.at[channel], l->roles->shares, tir_blocks(l->k), tir_is_held(l->k, channel));
 }
 
 /* Of those that have parts in common: threads of a warp may come one by one. */

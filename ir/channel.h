@@ -190,6 +190,14 @@ tir_is_joint(const TirChannel *c)
 	return false;
 }
 
+/* How often a slot is released before it may be filled again: by each of `shares` groups, or by each of their warps, of each block
+ * that has a part of it in common. */
+static inline unsigned
+tir_releases(const TirChannel *c, unsigned shares, unsigned blocks, bool by_warps)
+{
+	return (tir_is_joint(c) ? blocks : 1) * shares * (by_warps ? TIR_GROUP / 32u : 1u);
+}
+
 /* Elements that a copy brings side by side, which are a row of 128 bytes or of 64, and swizzled by as many: the terms or,
  * turned, rows, where 64 at a time do not divide them 32. */
 static inline unsigned

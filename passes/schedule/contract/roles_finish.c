@@ -23,6 +23,7 @@ enum {
 	OTHER_REGISTERS = 4, /* of a thread, beside sums, what is read and what is finished; */
 	AHEAD_REGISTERS = 24, /* where some of that is read ahead, with what is finished, */
 	ASIDE_REGISTERS = 28, /* and where some operands are a routine's */
+	JOINT_REGISTERS = 8, /* of a block that has a part in common with another: which one it is, and where that one has its words */
 	MOST_AHEAD = 128
 };
 
@@ -364,7 +365,7 @@ own_place(Roles *r)
 		members_begin(&own.side, &r->l, r->members, side, r->of.column_axis);
 	else
 		side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
-	find_rows(r, &own, roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside));
+	find_rows(r, &own, roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside) + (r->tile.joint ? JOINT_REGISTERS : 0));
 	return own;
 }
 
