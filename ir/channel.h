@@ -18,8 +18,8 @@
  * Blocks of a cluster (tir.h) have channels and accumulators of their own, and take no turns. They meet where their
  * multiplying groups do; their loading roles have then ended, so that a call of such a kernel has one task.
  *
- * Or they have parts in common, which are `joint`: what a COPY brings to such a part is the block's share of it, by its rank, for all blocks, of its
- * rows or, where it is turned, of its terms; the indices are those of the whole. A fill is there when all have brought their
+ * Or they have parts in common, which are `joint`: what a COPY brings to such a part is the block's share of it, by its rank,
+ * for all blocks, of its rows or, where it is turned, of its terms; the indices are those of the whole. A fill is there when all have brought their
  * shares, and a slot is released when the groups of all have. So each block goes through as many fills as the others; they take
  * turns if they like, meet nowhere else, and a call has any number of tasks, the same of all blocks.
  *

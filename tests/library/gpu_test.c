@@ -215,18 +215,23 @@ products_have_maps(void **state)
 	product_free(&p);
 }
 
+/* Of so many rows, columns and terms. */
+static void
+take_sizes(Product *p, int64_t m, int64_t n, int64_t terms)
+{
+	p->f.x_shape[0] = p->f.y_shape[0] = m;
+	p->f.w_shape[1] = p->f.y_shape[1] = p->f.w_stride[0] = n;
+	p->f.x_shape[1] = p->f.w_shape[0] = terms;
+}
+
 /* Tiles of 96 columns, of a factor that lies along them: boxes of 32, with the swizzle that goes with those (fake_cuda.c). */
 static void
 products_of_narrow_boxes(void **state)
 {
-	static const int64_t x[2] = {1440, 80}, w[2] = {80, 1440}, y[2] = {1440, 1440};
 	Product p = {0};
 	(void)state;
 	product_init(&p);
-	memcpy(p.f.x_shape, x, sizeof x);
-	memcpy(p.f.w_shape, w, sizeof w);
-	memcpy(p.f.y_shape, y, sizeof y);
-	p.f.w_stride[0] = 1440;
+	take_sizes(&p, 1440, 1440, 80);
 	assert_int_equal(launch_product(&p), 2);
 	assert_int_equal(fake->threads, 512);
 	assert_int_equal(fake->blocks, 120); /* tiles of 192 x 96 */
@@ -242,14 +247,10 @@ products_of_narrow_boxes(void **state)
 static void
 products_of_warps(void **state)
 {
-	static const int64_t x[2] = {1024, 80}, w[2] = {80, 1024}, y[2] = {1024, 1024};
 	Product p = {0};
 	(void)state;
 	product_for(&p, "cuda:sm_80");
-	memcpy(p.f.x_shape, x, sizeof x);
-	memcpy(p.f.w_shape, w, sizeof w);
-	memcpy(p.f.y_shape, y, sizeof y);
-	p.f.w_stride[0] = 1024;
+	take_sizes(&p, 1024, 1024, 80);
 	assert_int_equal(launch_product(&p), 0);
 	assert_int_equal(fake->launches, 1);
 	assert_int_equal(fake->early, 0);

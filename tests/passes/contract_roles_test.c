@@ -132,6 +132,19 @@ every_tile_is_right(void **state)
 			product_is_right(roles_tile(tile - 1).parts ? FIRST_LONG + tile % 3 : tile % 6, tile);
 }
 
+/* Each of these products in this tile, by its number less one. */
+static void
+all_are_right_in(unsigned tile, const Product *all, unsigned n)
+{
+	mode = FP_FAST;
+	for (unsigned k = 0; k < n; k++) {
+		now = &all[k];
+		CaseRun r = case_try_roles(build_product, now->split, tile);
+		if (!r.roles)
+			fail_msg("product %u of %s %s, tile %u has no roles: %s", k, now->a, now->b, tile, r.remarks);
+	}
+}
+
 /* Tiles of blocks that have columns in common: several tasks, tiles of rows of an odd number, columns along either axis. */
 static void
 columns_in_common_are_right(void **state)
@@ -142,14 +155,9 @@ columns_in_common_are_right(void **state)
 		{"bmk", "nbk", "mbn", {SIZE('b') = 3, SIZE('m') = 66, SIZE('n') = 264, SIZE('k') = 136}, DT_BF16, DT_F32, PLAIN, true, false},
 	};
 	(void)state;
-	mode = FP_FAST;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
-		for (unsigned n = 0; roles_tile(tile - 1).joint && n < sizeof all / sizeof *all; n++) {
-			now = &all[n];
-			CaseRun r = case_try_roles(build_product, now->split, tile);
-			if (!r.roles)
-				fail_msg("product %u, tile %u has no roles: %s", n, tile, r.remarks);
-		}
+		if (roles_tile(tile - 1).joint)
+			all_are_right_in(tile, all, sizeof all / sizeof *all);
 }
 
 /* Larger ones than the products above fill: of columns that no panel and, turned, no box of 64 divides, and of three groups; several
@@ -165,16 +173,9 @@ every_tile_is_right_that_is_large(void **state)
 		{"mk", "nk", "mn", {SIZE('m') = 193, SIZE('n') = 96, SIZE('k') = 320}, DT_BF16, DT_F32, SHORTER, true, false},
 	};
 	(void)state;
-	mode = FP_FAST;
-	for (unsigned tile = 1; tile <= roles_tiles(); tile++) {
-		RolesTile t = roles_tile(tile - 1);
-		for (unsigned n = 0; !t.sums && t.rows > 2 * TIR_MMA_ROWS && n < sizeof all / sizeof *all; n++) {
-			now = &all[n];
-			CaseRun r = case_try_roles(build_product, now->split, tile);
-			if (!r.roles)
-				fail_msg("large product %u, tile %u has no roles: %s", n, tile, r.remarks);
-		}
-	}
+	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
+		if (!roles_tile(tile - 1).sums && roles_tile(tile - 1).rows > 2 * TIR_MMA_ROWS)
+			all_are_right_in(tile, all, sizeof all / sizeof *all);
 }
 
 /* Tiles whose terms are in pieces, from one up to one for each step. Sums of whole numbers have the oracle's bits. */

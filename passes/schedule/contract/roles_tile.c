@@ -6,7 +6,7 @@
  * wait. On other GPUs it takes longer by what that one's cache, or its multipliers, are slower (gpu_time.c). Those of three groups
  * are for sizes that fill the processors once: 1536 cubed took 15.1 us in tiles of 128 x 192, and 13.8 in those of 192 x 96; 2056
  * cubed 37.9 in the former in common, and 32.0 in those of 192 x 192 (cuBLAS: 12.7 and 27.4). Tiles of 256 x 160 and 256 x 192 by two groups, whose
- * elements are finished while nothing multiplies, took longer everywhere. Elements are
+ * elements are finished while nothing multiplies, took longer wherever they were timed (5000 and 8192 cubed). Elements are
  * finished at the instructions of a group's four warps, which wait more than they compute; other sums go on
  * meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how long memory takes
  * to answer: the rings that are as long as there is memory for ask for most at once. What pieces of terms take beside their
