@@ -410,10 +410,10 @@ multiply(Roles *r, ValId *fill)
 {
 	if (r->tile.pieces)
 		roles_enter_piece(r);
+	enter_tile(r); /* while the group waits for what it multiplies */
 	roles_multiply(r, fill);
 	if (r->tile.pieces)
 		roles_open_finish(r);
-	enter_tile(r);
 	roles_finish(r);
 	if (r->tile.pieces)
 		roles_end_finish(r);
@@ -455,6 +455,7 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	k->cluster = kernel->plan.cluster;
 	k->resident = kernel->plan.resident;
 	declare_nodes(r, places);
+	r->packed = roles_packs(r, &r->tile);
 	TirChannel c = {.nparts = (uint16_t)(2 + r->of.beside)};
 	for (unsigned p = 0; p < c.nparts; p++) {
 		unsigned own;

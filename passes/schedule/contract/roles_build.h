@@ -67,7 +67,8 @@ typedef struct {
 	ValId rank;                   /* of the block, in a cluster */
 	PieceValues pieces;           /* where those of tiles are tasks */
 	ValId view[1 + MEMBERS_MOST_SUMS], staged;
-	ValId flat;                   /* with a window, and several elements at once: the output, by offset and column */
+	bool packed;                  /* elements are finished where the sums are, and staged as they are stored */
+	ValId flat;                   /* with a window, and several elements at once, or where they are packed: the output, by offset and column */
 	ValId task, thread, group;
 	ValId row0, column0, coord[TG_MAX_AXES]; /* of the tile; the batch axes' */
 	ValId skip_rows, skip_columns; /* u32: so many of its first ones a tile before it has (roles.c) */
@@ -170,8 +171,12 @@ void roles_end_finish(Roles *r);
 /* --- panels of sums in shared memory (roles_panel.c) --- */
 /* How many times 64 rows of a sum a group has. */
 unsigned roles_repeats(const Roles *r);
-/* Panels side by side in a tile. */
-unsigned roles_across(const RolesTile *t);
+/* Whether the tile's elements are finished where the hardware has the sums: of 16 bits, where that takes few instructions and
+ * asks for nothing that depends on a row or a column. They are staged as they are stored then, two panels of sums as one. */
+bool roles_packs(const Roles *r, const RolesTile *t);
+/* Columns of a panel, and panels side by side in a tile. */
+unsigned roles_panel(const RolesTile *t, bool packed);
+unsigned roles_across(const RolesTile *t, bool packed);
 /* Part p of a slot: its factor, and that one's axis. Those of rows come first. */
 const RolesFactor *roles_part(const Roles *r, unsigned p, unsigned *own);
 /* Stages one of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */

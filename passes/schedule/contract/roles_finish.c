@@ -7,6 +7,10 @@
  * that their reads wait together. What a panel's elements read by their rows, of memory that answers late while products go
  * on, is read before the panel is staged, where a thread has the registers.
  *
+ * Elements of 16 bits that ask for nothing but their sum are finished where the hardware has that, and staged as they are
+ * stored: half as much goes through shared memory, and a lane copies 16 bytes at once. On an H200 64 products of 1024 x 1024
+ * x 128 took 56 us, and take 50 (cuBLAS 52).
+ *
  * Blocks that have parts of the terms put all of a tile's sums where the others of the cluster reach them; then each block
  * adds those of its rows, in the order of the parts, and finishes them. */
 #include "ir/bugs.h"
@@ -20,6 +24,8 @@ enum {
 	AT_ONCE = 8,  /* elements of a lane that are finished together, */
 	MOST_AT_ONCE = 32, /* where that takes few instructions: */
 	FEW = 24,
+	PACKED_SIDE = 8, /* elements that a lane copies at once, where they are staged as they are stored, */
+	PACKED_REGISTERS = 4, /* and what they lie in */
 	OTHER_REGISTERS = 4, /* of a thread, beside sums, what is read and what is finished; */
 	AHEAD_REGISTERS = 24, /* where some of that is read ahead, with what is finished, */
 	ASIDE_REGISTERS = 28, /* and where some operands are a routine's */
@@ -47,7 +53,7 @@ typedef struct {
 static unsigned
 pitch(const Roles *r)
 {
-	return (r->tile.parts ? r->tile.columns : (1 + r->of.beside) * r->tile.panel) + GAP;
+	return (r->tile.parts ? r->tile.columns : (1 + r->of.beside) * roles_panel(&r->tile, r->packed)) + GAP;
 }
 
 /* Where no cluster has a tile. */
@@ -68,9 +74,12 @@ roles_bind_staged(Roles *r)
 		r->staged = tir_view(k, wide, 2, (ValId[]){roles_int(r, r->tile.parts), roles_int(r, all)}, (ValId[]){roles_int(r, all), roles_int(r, 1)});
 		return;
 	}
-	unsigned rows = (unsigned)r->tile.groups * TIR_MMA_ROWS, buffer = tir_add_buffer(k, 0, DT_F32, true);
+	DType t = r->packed ? (DType)r->l.g->tensor.at[r->l.node->out].dtype : DT_F32;
+	unsigned rows = (unsigned)r->tile.groups * TIR_MMA_ROWS, buffer = tir_add_buffer(k, 0, t, true);
 	k->buffer.at[buffer].shared = rows * pitch(r);
 	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, pitch(r))}, (ValId[]){roles_int(r, pitch(r)), roles_int(r, 1)});
+	if (r->packed)
+		r->flat = side_flat_output(&r->l, point_launch_expr(&r->l, r->ncolumn));
 }
 
 /* The sums side by side, of a row of those that are staged. */
@@ -145,6 +154,42 @@ finish_members(Roles *r, const Own *own, ValId row, unsigned n, const ValId *ahe
 	}
 }
 
+/* From one of the output's indices along an axis to the next, in elements. */
+static ValId
+stride_of(Roles *r, unsigned axis)
+{
+	const Point *l = &r->l;
+	return tir_arg(l->tir, point_tensor(&r->l, l->node->out)->data, 1u + l->g->tensor.at[l->node->out].rank + axis);
+}
+
+/* Where a row of the output begins in it. */
+static ValId
+place_of_row(Roles *r, ValId row)
+{
+	ValId at = roles_op(r, OP_MUL, row, stride_of(r, r->of.row_axis));
+	for (unsigned a = 0; a < r->l.node->npar; a++)
+		if (a != r->of.row_axis && a != r->of.column_axis)
+			at = roles_op(r, OP_ADD, at, roles_op(r, OP_MUL, r->l.axis[a], stride_of(r, a)));
+	return at;
+}
+
+/* The same of elements that are staged as they are stored. */
+static void
+copy_rows(Roles *r, const Own *own, ValId row, unsigned n)
+{
+	TirKernel *k = r->l.tir;
+	ValId all[WARP_ROWS], from = roles_op(r, OP_ADD, own->first, row);
+	for (unsigned i = 0; i < n; i++) {
+		const ValId at[2] = {roles_op(r, OP_ADD, from, roles_int(r, (int64_t)i * own->down)), own->right};
+		all[i] = tir_load(k, r->staged, at, 0, TIR_LANES_ALONG(1), PACKED_SIDE);
+	}
+	ValId to = place_of_row(r, roles_op(r, OP_ADD, own->row0, row)), step = stride_of(r, r->of.row_axis);
+	for (unsigned i = 0; i < n; i++) {
+		const ValId at[2] = {roles_op(r, OP_ADD, to, roles_op(r, OP_MUL, step, roles_int(r, (int64_t)i * own->down))), own->column};
+		tir_store(k, r->flat, all[i], at, 0, TIR_LANES_ALONG(1));
+	}
+}
+
 /* The elements at so many of the lane's rows, from this one of the warp's on; ahead: NULL, or what is read of these and those
  * behind. */
 static void
@@ -153,8 +198,8 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n, const ValId *ahead)
 	Point *l = &r->l;
 	PointVal done[MOST_AT_ONCE];
 	ValId at[MOST_AT_ONCE];
-	if (r->members) {
-		finish_members(r, own, row, n, ahead);
+	if (r->members || r->packed) {
+		r->members ? finish_members(r, own, row, n, ahead) : copy_rows(r, own, row, n);
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -298,11 +343,16 @@ find_rows(Roles *r, Own *own, unsigned sums)
 {
 	const Graph *g = r->l.g;
 	unsigned each, words = sums + registers_beside(r, own, &each), all = own->end / own->down;
+	own->nahead = 0;
+	if (r->packed) {
+		for (own->rows = all; own->rows > 1 && words + PACKED_REGISTERS * own->rows > r->tile.registers;)
+			own->rows /= 2;
+		return;
+	}
 	bool few = !r->members && side_cost(&r->l) <= FEW;
 	own->rows = (few ? MOST_AT_ONCE : AT_ONCE) / r->tile.side;
 	while (own->rows > 1 && (own->rows > all || words + (each + r->tile.side) * own->rows > r->tile.registers))
 		own->rows /= 2;
-	own->nahead = 0;
 	for (unsigned n = 0; n < own->side.n; n++) {
 		DType t = (DType)g->tensor.at[own->side.at[n].tensor].dtype;
 		if (!dtype_is_float(t) || dtype_info[t].bits < 16)
@@ -344,7 +394,7 @@ static Own
 own_place(Roles *r)
 {
 	Own own;
-	unsigned side = r->tile.side, across = r->tile.panel / side;
+	unsigned side = r->packed ? PACKED_SIDE : r->tile.side, panel = roles_panel(&r->tile, r->packed), across = panel / side;
 	ValId rest, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &own.lane);
 	ValId below = roles_divide(r, own.lane, roles_int(r, across), &own.right);
 	own.right = roles_op(r, OP_MUL, own.right, roles_int(r, side));
@@ -354,7 +404,7 @@ own_place(Roles *r)
 	if (r->tile.rows < TIR_MMA_ROWS)
 		own.row_end = roles_op(r, OP_MIN, own.row_end, roles_op(r, OP_ADD, r->row0, roles_int(r, r->tile.rows)));
 	own.column_end = point_launch_expr(&r->l, r->ncolumn);
-	if (r->tile.columns % r->tile.panel)
+	if (r->tile.columns % panel)
 		own.column_end = roles_op(r, OP_MIN, own.column_end, roles_op(r, OP_ADD, r->column0, roles_int(r, r->tile.columns)));
 	own.first = roles_op(r, OP_ADD, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), below);
 	roles_divide(r, own.first, roles_int(r, TIR_MMA_ROWS), &rest);
@@ -364,7 +414,7 @@ own_place(Roles *r)
 	if (r->members)
 		members_begin(&own.side, &r->l, r->members, side, r->of.column_axis);
 	else
-		side_begin(&own.side, &r->l, r->tile.side, r->of.column_axis);
+		side_begin(&own.side, &r->l, r->packed ? 1 : side, r->of.column_axis);
 	find_rows(r, &own, roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside) + (r->tile.joint ? JOINT_REGISTERS : 0));
 	return own;
 }
@@ -441,13 +491,13 @@ roles_finish(Roles *r)
 	TirKernel *k = l->tir;
 	Own own = own_place(r);
 	ValId right, row0 = own.row0, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &right);
-	unsigned across = roles_across(&r->tile);
+	unsigned across = roles_across(&r->tile, r->packed);
 	for (unsigned a = 0; a < l->node->npar; a++)
 		l->axis[a] = r->coord[a];
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, roles_repeats(r) * across), roles_int(r, 1), NULL, 0);
 	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
-	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, r->tile.panel))), own.right);
+	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, roles_panel(&r->tile, r->packed)))), own.right);
 	l->axis[r->of.column_axis] = own.column;
 	if (own.nahead)
 		read_ahead(r, &own);

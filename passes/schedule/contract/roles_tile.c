@@ -29,6 +29,8 @@ enum {
 	LANES_A_CYCLE = 128,
 	WIDE_PANEL = 64,
 	WAIT = 17, LONG_WAIT = 36, ALONE_WAIT = 48, /* cycles that those of an element wait: in wide panels, in others, one by one */
+	PACKED = 8, PACKED_ALONE = 22, PACKED_LONG = 40, /* cycles of an element that is finished where its sum is (roles_packs): for each
+	                       * of several groups that do so at once, of a group alone, in panels that are not wide */
 	START = 1500,         /* cycles until the first products go on, and for what is left behind the last */
 	MEET_FIRST = 1400,    /* cycles until blocks that have columns in common know each other, and until both may end */
 	SIDE = 4,
@@ -68,7 +70,7 @@ static const RolesTile tile[] = {
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 32, .side = SIDE, .step = 250},
 	/* two blocks have columns in common */
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .joint = 2, .side = SIDE, .step = 795},
-	{.rows = 192, .columns = 192, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .joint = 2, .side = SIDE, .step = 1175},
+	{.rows = 192, .columns = 192, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .joint = 2, .side = SIDE, .step = 1210},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .joint = 2, .side = SIDE, .step = 310},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 5, .panel = 64, .turns = true, .joint = 2, .side = SIDE, .step = 520},
 	/* where the output's rows do not begin at multiples of 16 bytes */
@@ -235,16 +237,26 @@ unless_many_rows(Roles *r, const RolesTile *t, ExprId cycles)
 	return expr_select(g, expr_binary(g, OP_LE, r->nrow, expr_int(g, DT_I64, t->rows)), cycles, expr_int(g, DT_I64, NEVER));
 }
 
+/* Of a tile's elements, of which each lane has some. */
+static unsigned
+finish_cycles(Roles *r, const RolesTile *t)
+{
+	bool packed = roles_packs(r, t), wide = t->parts || t->panel >= WIDE_PANEL;
+	unsigned columns = t->parts || packed ? t->columns : roles_across(t, false) * t->panel;
+	unsigned lane = (unsigned)t->rows * columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
+	if (packed)
+		return lane * (!wide ? PACKED_LONG : t->turns || t->groups == 1 ? PACKED_ALONE : PACKED * t->groups);
+	unsigned wait = t->side == 1 ? ALONE_WAIT : wide ? WAIT : LONG_WAIT;
+	return lane * ((r->members ? members_cost(&r->l, r->members) : side_cost(&r->l)) + wait);
+}
+
 /* With `copied` of factors whose rows begin with sectors. */
 static ExprId
 cycles_of(Roles *r, const RolesTile *t, bool copied)
 {
 	Graph *g = r->l.g;
 	ExprId step = roles_step(r, t, copied);
-	unsigned columns = t->parts ? t->columns : roles_across(t) * t->panel;
-	unsigned lane = (unsigned)t->rows * columns / (t->turns ? 1u : t->groups) / LANES_A_CYCLE;
-	unsigned wait = t->side == 1 ? ALONE_WAIT : t->parts || t->panel >= WIDE_PANEL ? WAIT : LONG_WAIT;
-	unsigned finish = lane * ((r->members ? members_cost(&r->l, r->members) : side_cost(&r->l)) + wait);
+	unsigned finish = finish_cycles(r, t);
 	if (t->pieces)
 		return cycles_of_pieces(r, t, finish, step);
 	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
