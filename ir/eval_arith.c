@@ -62,6 +62,23 @@ sign_known(Val a)
 	return a.err == 0 || fabsl(a.re) > a.err;
 }
 
+void
+arith_mul_exact(DType t, long double a, long double b, Val *r)
+{
+	long double v = a * b, rounded = t == DT_F32 ? (float)v : t == DT_F64 ? (long double)((double)a * (double)b) : round_once(t, v);
+	*r = (Val){0};
+	r->re = rounded;
+	if (isinf(rounded)) {
+		r->soft = true;
+		return;
+	}
+	double lost = t == DT_F64 ? fabs(fma((double)a, (double)b, -(double)rounded)) : (double)fabsl(v - rounded);
+	if (lost == 0 && v != rounded) /* what was lost is below the least double */
+		lost = 0x1p-1074;
+	r->err = lost;
+	r->soft = lost > 0;
+}
+
 Val
 arith_mul(FpMode fp, DType t, Val a, Val b)
 {
@@ -72,17 +89,7 @@ arith_mul(FpMode fp, DType t, Val a, Val b)
 	if (isinf(a.re) || isinf(b.re))
 		return sign_known(a) && sign_known(b) ? val_float(a.re * b.re) : val_unknown();
 	if (a.err == 0 && b.err == 0) {
-		r = val_float(t == DT_F64 ? (long double)((double)a.re * (double)b.re)
-		                          : round_once(t, a.re * b.re));
-		if (isinf(r.re)) {
-			r.soft = true;
-			return r;
-		}
-		r.err = t == DT_F64 ? fabs(fma((double)a.re, (double)b.re, -(double)r.re))
-		                    : (double)fabsl(a.re * b.re - r.re);
-		if (r.err == 0 && a.re * b.re != r.re) /* what was lost is below the least double */
-			r.err = 0x1p-1074;
-		r.soft = r.err > 0;
+		arith_mul_exact(t, a.re, b.re, &r);
 		return r;
 	}
 	double e = (double)fabsl(a.re) * b.err + (double)fabsl(b.re) * a.err + a.err * b.err;

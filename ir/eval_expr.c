@@ -155,7 +155,7 @@ run_strict(const Run *r, const Code *c, const Instr *p, Val *v)
 	} else if (p->op == OP_READ) {
 		run_read(r, p, a, v);
 	} else {
-		*v = op_apply(r, p, a);
+		op_apply(r, p, a, v);
 		if (p->narg)
 			v->fault = v->cut = 0;
 	}

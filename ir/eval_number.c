@@ -196,6 +196,8 @@ load_bits(DType t, const void *packed, int64_t n)
 	uint64_t v = 0;
 	if (bits == 4)
 		return n % 2 ? p[n / 2] >> 4 : p[n / 2] & 15;
+	if (bits == 16)
+		return p[2 * n] | (uint64_t)p[2 * n + 1] << 8;
 	unsigned size = bits / 8;
 	for (unsigned k = 0; k < size; k++)
 		v |= (uint64_t)p[n * size + k] << (8 * k);
@@ -219,6 +221,12 @@ store_bits(DType t, void *packed, int64_t n, uint64_t v)
 static long double
 decode_float(DType t, uint64_t b)
 {
+	if (t == DT_BF16) { /* the upper half of an f32 */
+		uint32_t wide = (uint32_t)b << 16;
+		float x;
+		memcpy(&x, &wide, sizeof x);
+		return x;
+	}
 	if (t == DT_E8M0)
 		return b == 255 ? (long double)NAN : ldexpl(1, (int)b - 127);
 	const FloatFormat *f = &formats[t];

@@ -136,8 +136,8 @@ conjugate(Val a)
 	return a;
 }
 
-Val
-op_apply(const Run *r, const Instr *p, const Val *const *a)
+static Val
+apply(const Run *r, const Instr *p, const Val *const *a)
 {
 	DType t = (DType)p->dtype;
 	switch ((Op)p->op) {
@@ -188,4 +188,20 @@ op_apply(const Run *r, const Instr *p, const Val *const *a)
 		break;
 	}
 	bug(r->arena, "eval: %s in the body of a node", op_info[p->op].id);
+}
+
+/* Products of exact numbers and the casts of their factors to f32 are most of what there is to do: they are put where they
+ * belong at once, as copies of what has just been stored in pieces would take longer than the rest. */
+void
+op_apply(const Run *r, const Instr *p, const Val *const *a, Val *v)
+{
+	bool is_float = kind_of(p->dtype) == KIND_FLOAT;
+	if (is_float && p->op == OP_MUL && val_is_exact(a[0]) && val_is_exact(a[1])) {
+		arith_mul_exact((DType)p->dtype, a[0]->re, a[1]->re, v);
+	} else if (p->op == OP_CAST && !p->ref && p->dtype == DT_F32 && kind_of(p->from) == KIND_FLOAT && p->from != DT_F64 && val_is_exact(a[0])) {
+		*v = (Val){0};
+		v->re = a[0]->re;
+	} else {
+		*v = apply(r, p, a);
+	}
 }

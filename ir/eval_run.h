@@ -77,7 +77,7 @@ void run_set_axis(Run *r, unsigned k, int64_t v);
 void run_finish_point(Run *r, DType type, Val acc, Val touched);
 
 /* --- eval_op.c: one operation, its operands present --- */
-Val op_apply(const Run *r, const Instr *p, const Val *const *a);
+void op_apply(const Run *r, const Instr *p, const Val *const *a, Val *v);
 
 /* --- eval_node.c --- */
 /* Evaluates every node that a result needs. */

@@ -86,6 +86,13 @@ val_hard(Val a)
 	return a;
 }
 
+/* A finite number without a bound, as anything but an addition sees it. */
+static inline bool
+val_is_exact(const Val *a)
+{
+	return (a->err == 0 || a->soft) && isfinite(a->re);
+}
+
 /* Finite in value and bound. */
 static inline bool
 val_finite(const Val *a)
@@ -106,6 +113,7 @@ Val val_hull(DType t, Val a, Val b);
 Val arith_add(FpMode fp, DType t, Val a, Val b);
 Val arith_sub(FpMode fp, DType t, Val a, Val b);
 Val arith_mul(FpMode fp, DType t, Val a, Val b);
+void arith_mul_exact(DType t, long double a, long double b, Val *r); /* of finite numbers without a bound */
 Val arith_div(FpMode fp, DType t, Val a, Val b);
 Val arith_neg(Val a);
 Val arith_extreme(Val a, Val b, bool max); /* NaN wins, -0 < +0 */

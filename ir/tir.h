@@ -410,6 +410,7 @@ typedef struct {
 	int64_t task_lo, task_hi, task_step; /* task_step 0: 1 */
 	uint32_t fault, cut;       /* out: the accesses recorded first, or 0 */
 	int64_t max_steps;         /* 0: 2^40 */
+	bool verified;             /* that the kernel is correct is known */
 } TirRun;
 
 /* Verifies and runs. False with a message when the kernel does what it must not: reads or writes

@@ -37,8 +37,8 @@ static bool
 touch_bytes(Block *x, const Access *c, int64_t byte, unsigned n)
 {
 	const Memory *m = &x->memory[c->a->buffer];
-	for (unsigned k = 0; k < n; k++)
-		if (!threads_touch(x, c, byte + k, &m->shadow[own_bytes(c, m) + byte + k]))
+	for (unsigned k = 0; k < n; k += m->grain)
+		if (!threads_touch(x, c, byte + k, &m->shadow[(own_bytes(c, m) + byte + k) / m->grain]))
 			return false;
 	return true;
 }
@@ -93,8 +93,8 @@ begin_copy(Block *x, Access *to, Access *from, bool there)
 		memcpy(m->data + byte, source->data + origin, TIR_ASYNC_BYTES);
 	else
 		return false;
-	Coming c = {to->s, m->shadow + byte, x->groups[to->thread], (uint16_t)to->thread};
-	for (unsigned k = 0; k < TIR_ASYNC_BYTES; k++)
+	Coming c = {to->s, m->shadow + byte / m->grain, TIR_ASYNC_BYTES / m->grain, x->groups[to->thread], (uint16_t)to->thread};
+	for (unsigned k = 0; k < c.grains; k++)
 		c.place[k].coming = true;
 	vec_push(x->scratch, &x->coming, c);
 	return true;
@@ -126,7 +126,7 @@ threads_async_wait(Block *x, const Step *s, const bool *active)
 			x->coming.at[left++] = c;
 			continue;
 		}
-		for (unsigned k = 0; k < TIR_ASYNC_BYTES; k++) {
+		for (unsigned k = 0; k < c.grains; k++) {
 			c.place[k].coming = false;
 			c.place[k].wrote_at = x->epoch;
 		}

@@ -115,7 +115,7 @@ threads_wait_handed(Block *x, const Step *s, uint32_t buffer)
 	for (unsigned at = 0; at < tir_blocks(x->k); at++)
 		for (unsigned n = 0; n < b->shared; n++) {
 			unsigned from = n / (b->shared / tir_blocks(x->k));
-			const Shadow *h = &x->memory[buffer].shadow[((size_t)at * b->shared + n) * bytes];
+			const Shadow *h = &x->memory[buffer].shadow[((size_t)at * b->shared + n) * bytes / x->memory[buffer].grain];
 			if (!h->filled || h->wrote_at < w->waited_at || h->writer / x->k->threads != from)
 				return threads_violation(x, s, arena_text(x->scratch, "an element of block %u has not come to block %u", from, at));
 		}

@@ -126,10 +126,7 @@ run_moves(Interp *x, const Step *s)
 static void
 run_cast(Interp *x, const Step *s)
 {
-	uint64_t *d = x->slot + s->dst;
-	const uint64_t *a = x->slot + s->src[0];
-	for (unsigned l = 0; l < s->lanes; l++)
-		d[l] = slot_cast((DType)s->dtype, (DType)s->from, a[l]);
+	slot_cast_all((DType)s->dtype, (DType)s->from, x->slot + s->src[0], x->slot + s->dst, s->lanes);
 }
 
 static void
@@ -393,7 +390,7 @@ interpret_tasks(const TirKernel *k, Arena *scratch, TirRun *run, const char **er
 bool
 tir_interpret(const TirKernel *k, Arena *scratch, TirRun *run, const char **error)
 {
-	if (!tir_verify(k, scratch, error))
+	if (!run->verified && !tir_verify(k, scratch, error))
 		return false;
 	return k->cluster && k->channel.n && !tir_has_joint(k) ? interpret_tasks(k, scratch, run, error) : interpret_call(k, scratch, run, error);
 }

@@ -55,10 +55,8 @@ slot_wrap(DType t, int64_t v)
 		return v != 0;
 	if (bits >= 64)
 		return v;
-	uint64_t low = (uint64_t)v & ((UINT64_C(1) << bits) - 1);
-	if (dtype_info[t].kind == KIND_INT && (low >> (bits - 1)) & 1)
-		low |= ~UINT64_C(0) << bits;
-	return (int64_t)low;
+	uint64_t high = (uint64_t)v << (64 - bits);
+	return dtype_info[t].kind == KIND_INT ? (int64_t)high >> (64 - bits) : (int64_t)(high >> (64 - bits));
 }
 
 static double
@@ -257,16 +255,29 @@ slot_cast(DType to, DType from, uint64_t slot)
 	return (uint64_t)slot_wrap(to, (int64_t)slot);
 }
 
+void
+slot_cast_all(DType to, DType from, const uint64_t *slot, uint64_t *out, unsigned n)
+{
+	if (dtype_is_float(to) || dtype_is_float(from))
+		for (unsigned l = 0; l < n; l++)
+			out[l] = slot_cast(to, from, slot[l]);
+	else
+		for (unsigned l = 0; l < n; l++)
+			out[l] = to == from ? slot[l] : (uint64_t)slot_wrap(to, (int64_t)slot[l]);
+}
+
+/* Of a known size, since most accesses of the interpreter come here; little endian. */
 uint64_t
 slot_load(DType t, const void *packed, int64_t n)
 {
 	const unsigned char *p = packed;
 	uint64_t slot = 0;
-	if (dtype_info[t].bits == 4) {
-		slot = p[n / 2] >> (n % 2 * 4) & 15;
-	} else {
-		size_t size = dtype_info[t].bits / 8;
-		memcpy(&slot, p + (size_t)n * size, size); /* little endian */
+	switch (dtype_info[t].bits) {
+	case 4: slot = p[n / 2] >> (n % 2 * 4) & 15; break;
+	case 8: slot = p[n]; break;
+	case 16: memcpy(&slot, p + n * 2, 2); break;
+	case 32: memcpy(&slot, p + n * 4, 4); break;
+	default: memcpy(&slot, p + n * 8, 8); break;
 	}
 	return dtype_is_float(t) ? slot : (uint64_t)slot_wrap(t, (int64_t)slot);
 }
@@ -275,11 +286,12 @@ void
 slot_store(DType t, void *packed, int64_t n, uint64_t slot)
 {
 	unsigned char *p = packed;
-	if (dtype_info[t].bits == 4) {
-		unsigned shift = n % 2 * 4;
-		p[n / 2] = (unsigned char)((p[n / 2] & ~(15u << shift)) | (slot & 15) << shift);
-	} else {
-		size_t size = dtype_info[t].bits / 8;
-		memcpy(p + (size_t)n * size, &slot, size);
+	unsigned shift = n % 2 * 4;
+	switch (dtype_info[t].bits) {
+	case 4: p[n / 2] = (unsigned char)((p[n / 2] & ~(15u << shift)) | (slot & 15) << shift); break;
+	case 8: p[n] = (unsigned char)slot; break;
+	case 16: memcpy(p + n * 2, &slot, 2); break;
+	case 32: memcpy(p + n * 4, &slot, 4); break;
+	default: memcpy(p + n * 8, &slot, 8); break;
 	}
 }

@@ -15,6 +15,7 @@ double slot_decode(DType t, uint64_t slot);
 uint64_t slot_encode(DType t, double v);
 /* CAST: any type but c64 to any. Rounds once. */
 uint64_t slot_cast(DType to, DType from, uint64_t slot);
+void slot_cast_all(DType to, DType from, const uint64_t *slot, uint64_t *out, unsigned n);
 
 /* Element n of packed storage; 4-bit types take the low nibble first, bool any byte but 0 as true. */
 uint64_t slot_load(DType t, const void *packed, int64_t n);

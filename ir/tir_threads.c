@@ -63,6 +63,13 @@ later(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
+/* None that parts threads is older than this one. */
+static uint32_t
+parts_all(const Block *x)
+{
+	return x->roles_epoch ? x->roles_epoch : x->block_epoch;
+}
+
 /* The last barrier that parts two threads. */
 static uint32_t
 parted_at(const Block *x, uint16_t a, uint16_t b)
@@ -86,7 +93,8 @@ bool
 threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 {
 	uint16_t thread = (uint16_t)c->thread, block = (uint16_t)c->block;
-	if (x->handed[c->a->buffer].waited)
+	uint32_t all = parts_all(x);
+	if (c->waited)
 		return threads_touch_handed(x, c, byte, h);
 	if (h->coming)
 		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u copies and has not waited for", h->writer));
@@ -95,9 +103,9 @@ threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 	bool handed = x->posts && !c->shared && !c->writes;
 	if (handed && !threads_was_handed(x, thread, h))
 		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u wrote, which no post has handed over", h->writer));
-	if (!handed && h->writer != thread && h->wrote_at >= parted_at(x, thread, h->writer))
+	if (!handed && h->wrote_at >= all && h->writer != thread && h->wrote_at >= parted_at(x, thread, h->writer))
 		return threads_race(x, c, byte, arena_text(x->scratch, "thread %u wrote since the last barrier", h->writer));
-	if (c->writes && h->reader != thread && h->read_at >= parted_at(x, thread, h->reader))
+	if (c->writes && h->read_at >= all && h->reader != thread && h->read_at >= parted_at(x, thread, h->reader))
 		return threads_race(x, c, byte, "another one read since the last barrier");
 	if (c->blocks && !touch_of_blocks(x, c, byte, h))
 		return false;
@@ -107,7 +115,7 @@ threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 		h->filled = true;
 		return true;
 	}
-	if (h->reader != thread && h->read_at >= parted_at(x, thread, h->reader))
+	if (h->reader != thread && h->read_at >= all && h->read_at >= parted_at(x, thread, h->reader))
 		h->reader = several(x, thread, h->reader);
 	else
 		h->reader = thread;
@@ -117,8 +125,8 @@ threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 	return true;
 }
 
-bool
-threads_locate(Block *x, const Access *c, unsigned l, int64_t *element)
+static inline bool
+locate(Block *x, const Access *c, unsigned l, int64_t *element)
 {
 	const StepAccess *a = c->a;
 	int64_t where = 0;
@@ -141,15 +149,21 @@ threads_locate(Block *x, const Access *c, unsigned l, int64_t *element)
 	return true;
 }
 
-/* Its bytes are touched: a byte of 4-bit elements by each of them. */
+bool
+threads_locate(Block *x, const Access *c, unsigned l, int64_t *element)
+{
+	return locate(x, c, l, element);
+}
+
+/* Its grains are touched: a byte of 4-bit elements by each of them. */
 static bool
 touch_all(Block *x, const Access *c, int64_t element)
 {
 	const Memory *m = &x->memory[c->a->buffer];
 	int64_t first = c->bits < 8 ? element / (8 / c->bits) : element * (c->bits / 8), bytes = c->bits < 8 ? 1 : c->bits / 8;
-	Shadow *h = m->shadow + (m->own ? c->block * m->bytes : 0);
-	for (int64_t byte = first; byte < first + bytes; byte++)
-		if (!threads_touch(x, c, byte, &h[byte]))
+	Shadow *h = m->shadow + ((m->own ? c->block * m->bytes : 0) + first) / m->grain;
+	for (int64_t byte = first; byte < first + bytes; byte += m->grain)
+		if (!threads_touch(x, c, byte, h++))
 			return false;
 	return true;
 }
@@ -169,7 +183,7 @@ static bool
 is_post(Block *x, const Access *c, const uint8_t *data, int64_t element, uint64_t value)
 {
 	const Memory *m = &x->memory[c->a->buffer];
-	threads_post(x, c->thread, c->writes, m->shadow + element * (int64_t)sizeof value);
+	threads_post(x, c->thread, c->writes, m->shadow + element * (int64_t)sizeof value / m->grain);
 	bool there = slot_load((DType)c->a->dtype, data, element) != 0;
 	if (!c->writes)
 		return there || threads_violation(x, c->s, "waits for what no task has posted");
@@ -180,7 +194,7 @@ Access
 threads_access(const Block *x, const Step *s, const StepAccess *a, bool writes)
 {
 	Access c = {.s = s, .a = a, .writes = writes, .shared = x->k->buffer.at[a->buffer].shared > 0,
-	            .blocks = x->threads > x->k->threads, .bits = dtype_info[a->dtype].bits};
+	            .blocks = x->threads > x->k->threads, .waited = x->handed[a->buffer].waited, .bits = dtype_info[a->dtype].bits};
 	c.count = x->memory[a->buffer].bytes * 8 / c.bits;
 	c.since = x->k->buffer.at[a->buffer].wide && x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
 	return c;
@@ -192,24 +206,29 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 	const StepAccess *a = &x->program->access.at[s->access];
 	const Memory *m = &x->memory[a->buffer];
 	Access c = threads_access(x, s, a, writes);
-	bool posted = x->k->buffer.at[a->buffer].posted;
+	const TirBuffer *buffer = &x->k->buffer.at[a->buffer];
 	for (unsigned t = x->from; t < x->to; t++) {
+		if (!active[t])
+			continue;
 		c.thread = t;
 		c.block = c.blocks ? t / x->k->threads : 0;
 		uint8_t *data = m->data + (m->own ? c.block * m->bytes : 0);
-		for (unsigned l = 0; l < s->lanes && active[t]; l++) {
+		for (unsigned l = 0; l < s->lanes; l++) {
 			uint64_t *value = &at(x, a->value + l)[t];
 			int64_t element = 0;
-			bool there = !a->mask || at(x, a->mask + l)[t];
-			if (there && (!threads_locate(x, &c, l, &element) || !is_aligned(x, &c, l, s->lanes, element) ||
-			              !(posted ? is_post(x, &c, data, element, *value) : touch_all(x, &c, element))))
+			if (a->mask && !at(x, a->mask + l)[t]) {
+				*value = writes ? *value : 0;
+				continue;
+			}
+			if (!locate(x, &c, l, &element) || !is_aligned(x, &c, l, s->lanes, element) ||
+			    !(buffer->posted ? is_post(x, &c, data, element, *value) : touch_all(x, &c, element)))
 				return false;
-			if (there && x->k->buffer.at[a->buffer].wide && element / x->k->buffer.at[a->buffer].shared != c.block)
+			if (buffer->wide && element / buffer->shared != c.block)
 				x->reached_epoch = x->epoch;
-			if (there && writes)
+			if (writes)
 				slot_store((DType)a->dtype, data, element, *value);
-			else if (!writes)
-				*value = there ? slot_load((DType)a->dtype, data, element) : 0;
+			else
+				*value = slot_load((DType)a->dtype, data, element);
 		}
 	}
 	return true;
@@ -220,19 +239,24 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 static void
 run_value(Block *x, const Step *s)
 {
+	unsigned n = x->to - x->from;
+	uint64_t keep = s->kind == STEP_BITCAST ? UINT64_MAX >> (64 - dtype_info[s->dtype].bits) : 0;
+	bool wrap = dtype_is_int((DType)s->dtype);
 	for (unsigned l = 0; l < s->lanes; l++) {
-		uint64_t *d = at(x, s->dst + l), *a = at(x, s->src[0] + (s->kind == STEP_SPLAT ? 0 : l));
-		uint64_t keep = s->kind == STEP_BITCAST ? UINT64_MAX >> (64 - dtype_info[s->dtype].bits) : 0;
-		bool wrap = dtype_is_int((DType)s->dtype);
-		for (unsigned t = x->from; t < x->to; t++)
-			switch ((StepKind)s->kind) {
-			case STEP_CAST: d[t] = slot_cast((DType)s->dtype, (DType)s->from, a[t]); break;
-			case STEP_BITCAST:
-				d[t] = wrap ? (uint64_t)slot_wrap((DType)s->dtype, (int64_t)a[t]) : a[t] & keep;
-				break;
-			case STEP_SELECT: d[t] = at(x, s->src[a[t] ? 1 : 2] + l)[t]; break;
-			default: d[t] = a[t]; break;
-			}
+		uint64_t *d = at(x, s->dst + l) + x->from;
+		const uint64_t *a = at(x, s->src[0] + (s->kind == STEP_SPLAT ? 0 : l)) + x->from;
+		if (s->kind == STEP_CAST || (s->kind == STEP_BITCAST && wrap)) {
+			slot_cast_all((DType)s->dtype, s->kind == STEP_CAST ? (DType)s->from : DT_I64, a, d, n);
+		} else if (s->kind == STEP_BITCAST) {
+			for (unsigned t = 0; t < n; t++)
+				d[t] = a[t] & keep;
+		} else if (s->kind == STEP_SELECT) {
+			const uint64_t *yes = at(x, s->src[1] + l) + x->from, *no = at(x, s->src[2] + l) + x->from;
+			for (unsigned t = 0; t < n; t++)
+				d[t] = a[t] ? yes[t] : no[t];
+		} else {
+			memmove(d, a, n * sizeof *d);
+		}
 	}
 }
 
@@ -254,12 +278,17 @@ run_regroup(Block *x, const Step *s)
 void
 threads_move(Block *x, const Step *s, const bool *active)
 {
+	bool all = !memchr(active + x->from, false, x->to - x->from);
 	for (uint32_t n = 0; n < s->nmove; n++) {
 		const StepMove *m = &x->program->move.at[s->move + n];
-		for (uint32_t l = 0; l < m->lanes; l++)
-			for (unsigned t = x->from; t < x->to; t++)
-				if (active[t])
-					at(x, m->dst + l)[t] = at(x, m->src + l)[t];
+		for (uint32_t l = 0; l < m->lanes; l++) {
+			uint64_t *to = at(x, m->dst + l);
+			const uint64_t *from = at(x, m->src + l);
+			if (all)
+				memmove(to + x->from, from + x->from, (x->to - x->from) * sizeof *to);
+			for (unsigned t = x->from; !all && t < x->to; t++)
+				to[t] = active[t] ? from[t] : to[t];
+		}
 	}
 }
 
@@ -370,7 +399,9 @@ run_if(Block *x, const Step *s, const bool *active)
 {
 	const Step *other = x->program->step.at + s->target, *after = x->program->step.at + (other - 1)->target;
 	const Step *from[2] = {s + 1, other}, *end[2] = {other - 1, after - 1};
-	bool *taken = ARENA_ARRAY(x->scratch, bool, x->threads);
+	if (x->nested == x->taken.n)
+		vec_push(x->scratch, &x->taken, ARENA_ARRAY(x->scratch, bool, x->threads));
+	bool *taken = x->taken.at[x->nested++];
 	for (unsigned n = 0; n < 2; n++) {
 		bool any = false;
 		for (unsigned t = x->from; t < x->to; t++) {
@@ -382,6 +413,7 @@ run_if(Block *x, const Step *s, const bool *active)
 		if (any)
 			threads_move(x, end[n], taken);
 	}
+	x->nested--;
 	return after;
 }
 
@@ -428,6 +460,17 @@ threads_run(Block *x, const Step *from, const Step *to, const bool *active)
 
 /* --- the blocks --- */
 
+/* Of the buffers that are in the place of this one the smallest element's bytes. */
+static unsigned
+grain_of(const Block *x, uint32_t b)
+{
+	unsigned bits = dtype_info[x->k->buffer.at[b].dtype].bits;
+	for (uint32_t a = 0; a < x->k->buffer.n && !x->k->buffer.at[b].shared; a++)
+		if (!x->k->buffer.at[a].shared && x->run->buffer[a].data == x->run->buffer[b].data && dtype_info[x->k->buffer.at[a].dtype].bits < bits)
+			bits = dtype_info[x->k->buffer.at[a].dtype].bits;
+	return bits < 8 ? 1 : bits / 8;
+}
+
 static Memory
 memory_of(const Block *x, uint32_t b)
 {
@@ -444,11 +487,12 @@ memory_of(const Block *x, uint32_t b)
 		m.data = x->run->buffer[b].data;
 		m.bytes = x->run->buffer[b].bytes;
 	}
+	m.grain = grain_of(x, b);
 	for (uint32_t a = 0; a < b; a++)
 		if (x->memory[a].data == m.data && m.bytes <= x->memory[a].bytes)
 			m.shadow = x->memory[a].shadow;
 	if (!m.shadow)
-		m.shadow = ARENA_ARRAY(x->scratch, Shadow, (size_t)m.bytes * copies + 1);
+		m.shadow = ARENA_ARRAY(x->scratch, Shadow, (size_t)m.bytes * copies / m.grain + 1);
 	return m;
 }
 

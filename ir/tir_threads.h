@@ -7,7 +7,7 @@
 /* In the place of a thread: several; several of group n: SEVERAL_OF_GROUP + n; of warp n: SEVERAL_OF_WARP + n. */
 enum { SEVERAL = 0xfffe, SEVERAL_OF_GROUP = 0xff00, SEVERAL_OF_WARP = 0xf000 };
 
-/* Who has touched a byte since the last barrier, in which `epoch` began; which blocks did since the cluster's. */
+/* Who has touched a grain of memory since the last barrier, in which `epoch` began; which blocks did since the cluster's. */
 typedef struct {
 	uint32_t wrote_at, read_at, block_read_at;
 	uint16_t writer, reader, reader_block;
@@ -18,21 +18,23 @@ typedef struct {
 typedef struct {
 	uint8_t *data;
 	int64_t bytes;
-	Shadow *shadow;
+	Shadow *shadow; /* of each grain */
+	unsigned grain; /* bytes: of the smallest elements that lie there, so that all of a grain is touched at once */
 	bool own; /* each block has so many bytes for itself */
 } Memory;
 
-/* Of a buffer that is waited for: when it last was, and was read; of what is stored for the next wait, how many bytes, and
+/* Of a buffer that is waited for: when it last was, and was read; of what is stored for the next wait, how many grains, and
  * which epoch the last barrier of the block before the first of them began. */
 typedef struct {
 	bool waited;
 	uint32_t waited_at, read_at, stored, behind;
 } Handed;
 
-/* What a thread copies meanwhile: to these bytes, in its n-th group. */
+/* What a thread copies meanwhile: to so many grains, in its n-th group. */
 typedef struct {
 	const Step *s;
 	Shadow *place;
+	unsigned grains;
 	uint32_t group;
 	uint16_t thread;
 } Coming;
@@ -58,6 +60,8 @@ typedef struct {
 	struct Posts *posts;     /* of roles, whose tasks post; else NULL */
 	VEC(Coming) coming;
 	uint32_t *groups;        /* by thread: how many groups of copies it has ended */
+	VEC(bool *) taken;       /* by how deep an IF lies: the threads that take its branch */
+	uint32_t nested;         /* IFs at work */
 	int64_t left;
 	const char *error;
 } Block;
@@ -69,6 +73,7 @@ typedef struct {
 	unsigned thread, block;
 	bool writes, shared; /* shared: the memory */
 	bool blocks;         /* there are several */
+	bool waited;         /* the buffer is waited for */
 	uint32_t since;      /* the last barrier that parts them here */
 	unsigned bits;
 	int64_t count;       /* elements in the memory */
@@ -88,7 +93,7 @@ bool threads_race(Block *x, const Access *c, int64_t byte, const char *which);
 Access threads_access(const Block *x, const Step *s, const StepAccess *a, bool writes);
 /* Where lane l of the access lies, in elements. */
 bool threads_locate(Block *x, const Access *c, unsigned l, int64_t *element);
-/* The thread reads or writes this byte, of which h tells. */
+/* The thread reads or writes the grain that begins with this byte, of which h tells. */
 bool threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h);
 /* A SHUFFLE between the threads of warps, which are all of those from `from` to `to`. */
 bool threads_shuffle(Block *x, const Step *s, unsigned from, unsigned to);

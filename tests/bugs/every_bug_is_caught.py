@@ -15,7 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-RUNG_S = 300  # more than thirty times what any rung takes where nothing else runs
+RUNG_S = 900  # more than thirty times what any rung takes where nothing else runs
 SOUND = "no bug"
 
 
@@ -50,15 +50,20 @@ UNITS = {
     "passes/schedule/contract/roles": (("passes/contract_roles_test",),),
     "passes/schedule/contract/roles_pieces": (("passes/contract_roles_test", "pieces_*"),),
     "passes/schedule/contract/members": (("passes/contract_siblings_test",),),
+    "passes/schedule/contract/absent": (("passes/contract_threads_test", "zeros_*"), ("passes/contract_threads_test", "products_*")),
     "passes/schedule/contract/strips": (("passes/contract_strips_test",),),
-    "passes/schedule/contract/window": (("passes/contract_window_test",),),
+    "passes/schedule/contract/strips_scale": (("passes/contract_strips_test", "many_*"),),
+    "passes/schedule/contract/window": (("passes/contract_window_test", "absent_*"), ("passes/contract_window_test",)),
     "passes/schedule/contract/threads": (("passes/contract_threads_test",),),
-    "passes/schedule/contract/halo": (("passes/contract_halo_test",),),
+    "passes/schedule/contract/threads_panel": (("passes/contract_threads_test", "many_*"),),
+    "passes/schedule/contract/threads_finish": (("passes/contract_threads_test", "many_*"),),
+    "passes/schedule/contract/halo": (("passes/contract_halo_test", "windows_*"), ("passes/contract_halo_test",)),
     "passes/schedule/contract/warps": (("passes/contract_warps_test",),),
     "passes/schedule/point/dot": (("passes/contraction_test", "test_subnormal_pairs"),),
     "passes/schedule/index": (("random/random_test", "--seed", 200000, "--count", 60, "--blocks", "--first"),),
     "passes/schedule/point/point.c": (("passes/scalar_test",),),
     "passes/schedule/reduction": (("passes/nest_test",),),
+    "passes/schedule/reduction/reduction": (("passes/nest_test", "test_arg"), ("passes/nest_test", "test_ranges")),
     "passes/schedule/reduction/block": (("passes/scan_test", "test_blocks"),),
     "passes/schedule/reduction/rank": (("passes/extremes_test",),),
     "passes/schedule/reduction/search": (("tile/arg_search_test",),),

@@ -19,7 +19,9 @@ apply(FpMode fp, Op op, DType from, DType to, Val a, Val b)
 	Instr p = {.op = (uint8_t)op, .dtype = (uint8_t)to, .from = (uint8_t)from, .narg = 2};
 	const Val *arg[2] = {&a, &b};
 	tried[op] = true;
-	return op_apply(&r, &p, arg);
+	Val v;
+	op_apply(&r, &p, arg, &v);
+	return v;
 }
 
 static bool

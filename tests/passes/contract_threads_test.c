@@ -292,7 +292,7 @@ zeros_keep_their_sign(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
@@ -301,5 +301,6 @@ main(void)
 		cmocka_unit_test_setup_teardown(kernels_agree, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(zeros_keep_their_sign, case_setup, case_teardown),
 	};
+	case_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

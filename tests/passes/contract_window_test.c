@@ -259,7 +259,7 @@ others_have_none(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(convolutions_are_right, case_setup, case_teardown),
@@ -267,5 +267,6 @@ main(void)
 		cmocka_unit_test_setup_teardown(absent_terms_take_no_part, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};
+	case_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

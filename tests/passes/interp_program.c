@@ -23,6 +23,7 @@ typedef struct {
 	Memory **home;      /* by TensorId: data */
 	Memory **plane;     /* by TensorId: fault plane */
 	VEC(Memory *) all;
+	Arena scratch;      /* of a kernel's call: so the next one finds its pages in the caches */
 	InterpRun *out;
 	uint64_t seed;
 	bool called;        /* the kernel at work, before */
@@ -264,10 +265,13 @@ run_tasks(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi)
 	run->fault = run->cut = 0;
 	run->max_steps = 1 << 26;
 	const char *error = NULL;
-	if (!tir_interpret(k->tir, r->a, run, &error)) {
+	bool ok = tir_interpret(k->tir, &r->scratch, run, &error);
+	if (!ok)
 		r->out->error = arena_text(r->a, "%s: %s", name_text(r->g->names, k->tir->name), error);
+	arena_free(&r->scratch);
+	run->verified = true;
+	if (!ok)
 		return false;
-	}
 	if (!r->out->fault)
 		r->out->fault = run->fault;
 	if (!r->out->cut)
@@ -375,6 +379,7 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 {
 	InterpRun out = {0};
 	Interp r = {.p = p, .g = p->graph, .a = a, .in = in, .dim = dim, .o = *o, .out = &out, .seed = o->split};
+	arena_init(&r.scratch, a->memory, a->unwind);
 	place_tensors(&r);
 	for (uint32_t k = 0, next, covered = 0; k < p->kernel.n; k = next) {
 		uint32_t chosen = k < covered ? UINT32_MAX : choose_form(&r, k, &next);

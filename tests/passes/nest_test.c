@@ -433,7 +433,7 @@ test_ignored(void **state)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_axpy, case_setup, case_teardown),
@@ -452,5 +452,6 @@ main(void)
 		cmocka_unit_test_setup_teardown(test_strict_dot, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_ignored, case_setup, case_teardown),
 	};
+	case_choose(argc, argv);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
