@@ -71,6 +71,7 @@ UNITS = {
     "passes/schedule/rows/keep": (("passes/tile_test",),),
     "passes/schedule/rows/phase": (("passes/columns_test",), ("fuse/phases_test",), ("passes/state_test",),
                                    ("random/random_test", "--seed", 200000, "--count", 60, "--blocks", "--first")),
+    "passes/schedule/rows/lists": (("passes/columns_test",),),
     "passes/schedule/rows/once": (("passes/once_test",),),
     "passes/schedule/rows/post": (("passes/scan_test", "test_posts"),),
     "passes/schedule/rows/scan": (("passes/scan_test",),),

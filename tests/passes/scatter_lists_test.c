@@ -52,7 +52,7 @@ scatter_by(CaseRun (*try)(CaseFn *), int64_t terms, int64_t rows, Monoid m, DTyp
 {
 	sc.terms = terms;
 	sc.rows = rows;
-	sc.columns = 8;
+	sc.columns = sc.columns ? sc.columns : 8;
 	sc.monoid = m;
 	sc.type = DT_F32;
 	sc.out = out;
@@ -88,6 +88,18 @@ test_lists(void **state)
 	sc.guarded = false;
 }
 
+/* Rows that blocks of many threads have. */
+static void
+test_long_rows(void **state)
+{
+	(void)state;
+	sc.columns = 2056;
+	scatter(100, 20, MON_SUM, DT_F32, true);
+	sc.hi = 3;
+	scatter(400, 5, MON_SUM, DT_BF16, true);
+	sc.columns = 0;
+}
+
 /* A list is taken several times, or can't hold all that an accumulator in registers needs. */
 static void
 test_many_terms_to_few(void **state)
@@ -116,6 +128,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_lists, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_long_rows, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_many_terms_to_few, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_terms_outside, case_setup, case_teardown),
 	};

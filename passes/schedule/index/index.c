@@ -11,7 +11,7 @@
 
 enum {
 	STRIP_POINTS = 4096,               /* of a processor's task, along the lanes */
-	LARGE_BLOCK = 512, LARGE_BLOCKS = 4, /* threads, and blocks of a multiprocessor */
+	LARGE_BLOCK = 512, LARGE_BLOCKS = 2, /* threads, and blocks of a multiprocessor */
 	SMALL_BLOCK = 128, SMALL_BLOCKS = 8, /* fewer, as each looks at all terms, whose rows are short */
 	SIDE_BY_SIDE = 4,
 	CPU_RANGES = 16, ROW_POINTS = 64,  /* a range for so many elements that a term goes to */

@@ -323,11 +323,10 @@ is_own(Scatter *s, ValId v)
 }
 
 ValId
-scatter_target(Scatter *s)
+scatter_aim(Scatter *s, PointVal *words)
 {
 	Point *l = s->l;
 	const TensorArg *arg = point_tensor(l, s->t);
-	PointVal words = {0};
 	ValId ok = 0;
 	for (unsigned a = 0; a < rank_of(s); a++) {
 		if (s->task->axes.own[a] != INDEX_AIMED) {
@@ -335,7 +334,7 @@ scatter_target(Scatter *s)
 			continue;
 		}
 		PointVal v = point_value(l, l->node->target[a], true);
-		point_join(l, &words, v);
+		point_join(l, words, v);
 		s->to[a] = v.re;
 		ValId here = (int)a == s->task->axes.divided ? is_own(s, v.re) : 0;
 		if (here && !BUG(owner_ignored))
@@ -345,9 +344,17 @@ scatter_target(Scatter *s)
 		here = within(s, v.re, scatter_int(s, 0), arg->extent[a]);
 		ValId id = tir_select(l->tir, here, tir_int(l->tir, DT_U32, 0),
 		                      tir_int(l->tir, DT_U32, l->node->target_access[a]));
-		words.fail = point_word(l, words.fail, id);
+		words->fail = point_word(l, words->fail, id);
 		ok = ok ? tir_binary(l->tir, OP_AND, ok, here) : here;
 	}
+	return ok;
+}
+
+ValId
+scatter_target(Scatter *s)
+{
+	PointVal words = {0};
+	ValId ok = scatter_aim(s, &words);
 	report_target(s, words);
 	return ok;
 }

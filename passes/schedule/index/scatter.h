@@ -32,7 +32,10 @@ scatter_int(const Scatter *s, int64_t v)
 
 /* The reduced axes that are no axes of the task's, in order; how many. */
 unsigned scatter_loops(const Scatter *s, unsigned *loop);
-/* Where the term, or the vector of terms, goes; the condition that it is an element of the task, or 0 when that is known. */
+/* Where the term, or the vector of terms, goes, and what its subscripts met; the condition that it is an element of the
+ * task, or 0 when that is known. */
+ValId scatter_aim(Scatter *s, PointVal *words);
+/* The same; what they met is reported. */
 ValId scatter_target(Scatter *s);
 /* Whether the term at the point may go to an element of the task, or to none at all. */
 ValId scatter_may_take(Scatter *s);

@@ -77,6 +77,13 @@ typedef struct {
 	PointAt at;
 } PointUndo;
 
+/* A read along an axis whose elements are found in a view, from that of the axis' value `from` on; view 0: no longer. */
+typedef struct {
+	ExprId e;
+	ValId view, from;
+	unsigned axis;
+} PointListed;
+
 /* Values that are out of sight while those of another point are made. */
 typedef struct {
 	uint32_t n;
@@ -117,6 +124,7 @@ typedef struct Point {
 	VEC(TensorArg) arg;
 	VEC(struct { ExprId e; PointVal val; }) scalar;
 	VEC(struct { ExprId e; ValId val; }) placed; /* IVARs, which stand for values of the template's own */
+	VEC(PointListed) listed;
 	VEC(ExprId) low;           /* of these that are no more than 0, or NaN, as the template knows */
 	/* numbering of the kernel's expressions and what is known of them */
 	PointNumber *map;
@@ -164,6 +172,8 @@ void point_set_lanes(Point *l, unsigned lanes, unsigned axis);
 void point_set_lane_axes(Point *l, unsigned lanes, uint32_t axes);
 /* The IVAR e stands for v from here on, which varies by lane. What was made of it must have been released. */
 void point_place(Point *l, ExprId e, ValId v);
+/* From here on the read finds its elements there. */
+void point_list(Point *l, PointListed read);
 /* e at the current point. always: whoever runs this code demands e. */
 PointVal point_value(Point *l, ExprId e, bool always);
 /* Values made after a mark are forgotten by the release, at the end of a TIR region. */

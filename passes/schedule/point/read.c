@@ -193,10 +193,38 @@ is_value(const Point *l, const TensorArg *arg, ExprId e)
 	return true;
 }
 
+void
+point_list(Point *l, PointListed read)
+{
+	uint32_t k = 0;
+	while (k < l->listed.n && l->listed.at[k].e != read.e)
+		k++;
+	if (k == l->listed.n)
+		vec_push(l->scratch, &l->listed, read);
+	l->listed.at[k] = read;
+}
+
+/* What a list has of the read; 0: none has it. */
+static ValId
+listed_value(Point *l, ExprId e)
+{
+	for (uint32_t k = 0; k < l->listed.n; k++) {
+		const PointListed *read = &l->listed.at[k];
+		if (read->e != e || !read->view)
+			continue;
+		ValId at = tir_binary(l->tir, OP_SUB, l->axis[read->axis], read->from);
+		return tir_load(l->tir, read->view, &at, 0, 0, 0);
+	}
+	return 0;
+}
+
 PointVal
 point_read(Point *l, ExprId e, const PointVal *sub, PointAt at)
 {
 	const Expr p = *expr_get(l->g, e);
+	ValId listed = listed_value(l, e);
+	if (listed)
+		return (PointVal){.re = listed};
 	const TensorArg *arg = point_tensor(l, p.ref);
 	if (is_value(l, arg, e))
 		return arg->value[l->copy];

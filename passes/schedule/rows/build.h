@@ -6,7 +6,7 @@
 #include "passes/schedule/rows/once.h"
 #include "passes/schedule/schedule.h"
 
-enum { ROWS_MAX_GATHERED = 4, ROWS_MAX_WIDE = 6,
+enum { ROWS_MAX_GATHERED = 4, ROWS_MAX_WIDE = 6, ROWS_MAX_LISTS = 4,
        ROWS_MAX_CARRIED = ROWS_MAX_MEMBERS * POINT_MAX_COPIES * ROWS_MAX_SIDE * REDUCTION_MAX_CARRIED };
 
 /* A read of rows whose numbers are read, and where a later row of the result takes its own from. */
@@ -14,6 +14,13 @@ typedef struct {
 	ExprId read;
 	ValId index[TG_MAX_RANK];
 } RowsGathered;
+
+/* What the turns of a phase's last loop read from shared memory. */
+typedef struct {
+	ExprId read;
+	unsigned phase;
+	ValId view;
+} RowsList;
 
 typedef struct {
 	Point *l;
@@ -33,6 +40,8 @@ typedef struct {
 	ValId rows_ahead;             /* with them: how many rows further on those are that are fetched */
 	unsigned ngathered;
 	RowsGathered gathered[ROWS_MAX_GATHERED];
+	unsigned nlist;
+	RowsList list[ROWS_MAX_LISTS];
 	bool trailing;                /* the rows' phases but the last run (trail.c) */
 	ValId trail_there;            /* then, whether there is a row before, its axes, and its values that are read */
 	ValId trail_row[TG_MAX_AXES];
@@ -122,6 +131,14 @@ void rows_run_wide(RowBuild *b, ValId begin, ValId end);
 void rows_declare_early(RowBuild *b);
 void rows_read_early(RowBuild *b);
 void rows_fetch_gathered(RowBuild *b);
+
+/* --- numbers of gathered rows (lists.c) --- */
+/* Before anything runs, after all other buffers. */
+void rows_declare_lists(RowBuild *b);
+bool rows_has_lists(const RowBuild *b, unsigned phase);
+/* The phase's last loop by parts, whose turns read from lists: part runs iterations range[0]..range[1] of lo..hi. */
+typedef void RowsPartFn(RowBuild *b, unsigned phase, unsigned level, ValId position, const ValId *range);
+void rows_run_lists(RowBuild *b, unsigned phase, ValId position, ValId lo, ValId hi, RowsPartFn *part);
 
 /* --- conditions that leave out one index (hole.c) --- */
 /* The index of the loop over this axis that some fold of the phase leaves out; 0: none. */

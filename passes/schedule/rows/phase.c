@@ -296,24 +296,36 @@ scalar_turns(RowBuild *b, unsigned phase, unsigned level, ValId position, const 
 	point_release(l, mark);
 }
 
+/* Iterations from..to of a loop over lo..hi, as many at once as there may be. */
 static void
-scalar_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
+scalar_part(RowBuild *b, unsigned phase, unsigned level, ValId position, const ValId *range)
 {
 	TirKernel *k = b->l->tir;
 	unsigned turns = turns_at_once(b, phase, level);
-	ValId lo, hi;
-	loop_ends(b, phase, b->r->phase[phase].loop[level], &lo, &hi);
-	ValId rest = lo;
+	ValId from = range[0], to = range[1], rest = from;
 	if (turns > 1) {
-		ValId step = rows_int(b, turns), count = tir_binary(k, OP_SUB, tir_binary(k, OP_MAX, hi, lo), lo);
-		rest = tir_binary(k, OP_ADD, lo, tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, count, step), step));
-		const ValId whole[4] = {lo, rest, lo, hi};
+		ValId step = rows_int(b, turns), count = tir_binary(k, OP_SUB, tir_binary(k, OP_MAX, to, from), from);
+		rest = tir_binary(k, OP_ADD, from, tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, count, step), step));
+		const ValId whole[4] = {from, rest, range[2], range[3]};
 		scalar_turns(b, phase, level, position, whole, turns, false);
 	}
-	const ValId range[4] = {rest, hi, lo, hi};
+	const ValId last[4] = {rest, to, range[2], range[3]};
 	bool seldom = turns <= LAST_TURNS || !range_known(b, phase, b->r->phase[phase].loop[level]);
 	bool few = turns > 1 && turns <= FEW_TURNS && seldom && only_folds(b, phase); /* which would wait for one another */
-	scalar_turns(b, phase, level, position, range, few ? LAST_TURNS : 1, few);
+	scalar_turns(b, phase, level, position, last, few ? LAST_TURNS : 1, few);
+}
+
+static void
+scalar_loop(RowBuild *b, unsigned phase, unsigned level, ValId position)
+{
+	const RowPhase *p = &b->r->phase[phase];
+	ValId lo, hi;
+	loop_ends(b, phase, p->loop[level], &lo, &hi);
+	const ValId all[4] = {lo, hi, lo, hi};
+	if (level + 1u == p->nloop && rows_has_lists(b, phase))
+		rows_run_lists(b, phase, position, lo, hi, scalar_part);
+	else
+		scalar_part(b, phase, level, position, all);
 	rows_put_touched(b, phase, lo, hi);
 }
 

@@ -339,6 +339,7 @@ declare(RowBuild *b)
 	rows_declare_early(b);
 	rows_declare_wide(b);
 	rows_declare_once(b);
+	rows_declare_lists(b);
 }
 
 void
