@@ -16,6 +16,7 @@ enum { N = 512 };
 #define TAIL "    %16 = store %9, %15, %12\n    %17 = yield\n  }\n}\n"
 
 static const char marked[] = OUTSIDE "    %14:f32 = exp~f16 %13\n    %15:f32 = / %14, %10\n" TAIL;
+static const char near[] = OUTSIDE "    %14:f32 = exp~f16 %13\n    %15:f32 = / near %14, %10\n" TAIL;
 static const char plain[] = OUTSIDE "    %14:f32 = exp %13\n    %15:f32 = / %14, %10\n" TAIL;
 static const char below[] = OUTSIDE "    %14:f32 = exp~f16 %13\n    %15:f32 = / %10, %14\n" TAIL;
 static const char inside[] = HEAD "  %10 = for %2, %1, %3 {\n    %11:i64 = blockarg 0\n    %12:f32 = load %5, %11\n"
@@ -102,8 +103,29 @@ test_fires(void **state)
 	fires(f, marked, 3); /* one for the divisor */
 	fires(f, twice, 6);
 	fires(f, lanes, 3);
+	fires(f, near, 1); /* whose reciprocal is that of the divisor as it is */
 	TirKernel *k = tile_cleanup(divided(f, twice), &f->arena);
 	assert_int_equal(count(k, OP_FDIV, false), 1); /* which both have in common */
+}
+
+/* Threads have a unit for it. */
+static void
+test_threads(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned n = 0; n < 2; n++) {
+		TirKernel *k = fixture_read(f, n ? near : marked);
+		k->form = TIR_SPREAD;
+		k->threads = TIR_WARP;
+		k->group = 1;
+		fixture_verify(f, k);
+		TirKernel *to = tile_narrow_divide(k, &f->arena);
+		fixture_verify(f, to);
+		assert_int_equal(count(to, OP_FDIV, false), 0);
+		assert_int_equal(count(to, OP_RCP, false), 1);
+		assert_int_equal(count(to, OP_MUL, false), n ? 1 : 3);
+	}
 }
 
 static void
@@ -238,6 +260,6 @@ test_quotients_by_sums(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_fires), TEST(test_sums), TEST(test_keeps_off), TEST(test_quotients), TEST(test_quotients_by_sums)};
+	const struct CMUnitTest tests[] = {TEST(test_fires), TEST(test_threads), TEST(test_sums), TEST(test_keeps_off), TEST(test_quotients), TEST(test_quotients_by_sums)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
