@@ -9,8 +9,7 @@
  *
  * Where it is right. A marked power may be wrong by 1/16 ulp of its type, 2^-12 of it for bf16 and 2^-15 for f16, and the
  * quotient by as much. expand_narrow.c takes a third of that at most (docs/accuracy.md). A quotient is rounded once, by
- * 2^-24; the reciprocal, which is RCP in a kernel of threads, and two products by no more than 2^-22 together, which the rest has
- * room for many times over.
+ * 2^-24; the reciprocal and two products by less than 2^-22 together, which the rest has room for many times over.
  *
  * 1 / b has no bits to spare where b is near the ends of f32, so it is taken of b s, s being 2^64 below 2^-64 and 2^-64
  * beyond 2^64, else 1: (a r) s with r = 1 / (b s). With s = 1, r is within 2^-64 .. 2^64, and the product is rounded as the
@@ -115,11 +114,9 @@ divide(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 	ValId b = splat ? tir_arg(to, arg[1], 0) : arg[1];
 	Ex x = ex_of(to, tir_inst(to, b)->type);
 	bool near = tir_inst(from, v)->imm.i == TIR_NEAR;
-	ValId s = near ? 0 : scale_for(&x, b), middle = near ? b : ex_mul(&x, b, s);
-	ValId r = from->form == TIR_SPREAD ? tir_unary(to, OP_RCP, middle) : tir_binary(to, OP_FDIV, ex_float(&x, 1), middle);
-	if (near)
-		return tir_binary(to, OP_MUL, arg[0], r);
-	return tir_binary(to, OP_MUL, tir_binary(to, OP_MUL, arg[0], r), s);
+	ValId s = near ? 0 : scale_for(&x, b), r = tir_binary(to, OP_FDIV, ex_float(&x, 1), near ? b : ex_mul(&x, b, s));
+	ValId product = tir_binary(to, OP_MUL, arg[0], r);
+	return near ? product : tir_binary(to, OP_MUL, product, s);
 }
 
 TirKernel *

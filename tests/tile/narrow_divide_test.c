@@ -108,26 +108,6 @@ test_fires(void **state)
 	assert_int_equal(count(k, OP_FDIV, false), 1); /* which both have in common */
 }
 
-/* Threads have a unit for it. */
-static void
-test_threads(void **state)
-{
-	Fixture *f = *state;
-	GUARD(f);
-	for (unsigned n = 0; n < 2; n++) {
-		TirKernel *k = fixture_read(f, n ? near : marked);
-		k->form = TIR_SPREAD;
-		k->threads = TIR_WARP;
-		k->group = 1;
-		fixture_verify(f, k);
-		TirKernel *to = tile_narrow_divide(k, &f->arena);
-		fixture_verify(f, to);
-		assert_int_equal(count(to, OP_FDIV, false), 0);
-		assert_int_equal(count(to, OP_RCP, false), 1);
-		assert_int_equal(count(to, OP_MUL, false), n ? 1 : 3);
-	}
-}
-
 static void
 test_keeps_off(void **state)
 {
@@ -260,6 +240,6 @@ test_quotients_by_sums(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(test_fires), TEST(test_threads), TEST(test_sums), TEST(test_keeps_off), TEST(test_quotients), TEST(test_quotients_by_sums)};
+	const struct CMUnitTest tests[] = {TEST(test_fires), TEST(test_sums), TEST(test_keeps_off), TEST(test_quotients), TEST(test_quotients_by_sums)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,7 +41,7 @@ enum {
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
 	ONCE_ROWS = 8,    /* and so many rows, for each multiprocessor */
 	NEXT_BYTES = 160 << 10, /* of a multiprocessor's shared memory, for what is to come */
-	MOST_TURNS = 4, TURN_WAVES = 4
+	MOST_TURNS = 2, TURN_WAVES = 4
 };
 
 /* The threads that then have all registers of a multiprocessor. */
@@ -630,7 +630,7 @@ block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan
 
 /* The strips of columns that the blocks of a cluster hold one after another, where what they read of the next one has room in shared
  * memory meanwhile (tile/spread_next.c): a few, where there are so many that clusters have much the same to do; 0: one. Rows that a cluster
- * holds are fetched to the second level's cache as well, and gain nothing more. */
+ * holds are fetched to the second level's cache as well, and gain nothing more; nor do more turns, which leave clusters without work at the end. */
 ExprId
 block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips)
 {
