@@ -186,6 +186,8 @@ enum { TIR_NO_MORE_THAN_0 = 256 };
 /* Of an FDIV: both operands and the quotient are known to have magnitudes from 2^-100 to 2^100, or one is NaN; what it gives of
  * others is nobody's business */
 enum { TIR_MIDDLE = 1 };
+/* Or that the divisor has a magnitude from 2^-64 to 2^64, or is 0, infinite or NaN. */
+enum { TIR_NEAR = 2 };
 #define TIR_LANE_AXIS(imm) ((int)((imm) >> 8 & 15) - 1) /* -1: none */
 
 typedef struct {

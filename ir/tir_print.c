@@ -123,6 +123,8 @@ print_imm(Text *out, const TirInst *p)
 	case OP_FDIV:
 		if (p->imm.i == TIR_MIDDLE)
 			text_word(out, " middle");
+		if (p->imm.i == TIR_NEAR)
+			text_word(out, " near");
 		return;
 	case OP_IOTA: case OP_BARRIER: case OP_THREAD:
 		if (p->imm.i)

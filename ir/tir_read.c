@@ -378,7 +378,7 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 	if (op == OP_DOT)
 		return read_shape(r, imm);
 	if (op == OP_FDIV) {
-		*imm = take_this_word(r, "middle") ? TIR_MIDDLE : 0;
+		*imm = take_this_word(r, "middle") ? TIR_MIDDLE : take_this_word(r, "near") ? TIR_NEAR : 0;
 		return true;
 	}
 	if (op == OP_ROLES || op == OP_COPY || op == OP_MMA)

@@ -122,7 +122,7 @@ check_signature(Verify *x, ValId v)
 		NEED(c.dtype == DT_BOOL, "the condition is no bool");
 		NEED(c.lanes == t.lanes, "the condition has %u lanes, not %u", c.lanes, t.lanes);
 	}
-	NEED(p->op != OP_FDIV || p->imm.i == 0 || p->imm.i == TIR_MIDDLE, "is neither any quotient nor one of the middle");
+	NEED(p->op != OP_FDIV || p->imm.i == 0 || p->imm.i == TIR_MIDDLE || p->imm.i == TIR_NEAR, "is neither any quotient nor one of the middle, or by what is near");
 	NEED((p->op != OP_EX2 && p->op != OP_RCP) || t.dtype == DT_F32, "not defined on %s", dtype_info[t.dtype].text);
 	DType narrow = op_info[p->op].flags & F_NARROW ? TIR_NARROW(p->imm.i) : DT_NONE;
 	NEED(narrow == DT_NONE || ((narrow == DT_BF16 || narrow == DT_F16) && t.dtype == DT_F32),

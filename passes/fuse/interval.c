@@ -243,7 +243,7 @@ is_term(Among *m, ExprId term, ExprId e)
 	return true;
 }
 
-/* Whether the node's elements are the extremes of all their terms, and nothing else. */
+/* Whether the node's elements are the extremes, or sums, of all their terms, and nothing else. */
 static bool
 is_extreme(const Graph *g, const Node *n, Monoid extreme)
 {
@@ -269,6 +269,43 @@ is_among(const Graph *g, ExprId e, ExprId read, Monoid extreme)
 		if (!m.whole[k] || n->axis[k].clamp)
 			return false;
 	return true;
+}
+
+/* Whether the axis of m that is gone through there, where it has been found to be e, is one that n goes through in the same way. */
+static bool
+is_gone_through(const Node *m, unsigned axis, const Node *n, const Expr *e)
+{
+	if (e->op != OP_AXIS || e->ref < n->npar || e->ref >= (uint32_t)n->npar + n->nred)
+		return false;
+	const Axis *a = &m->axis[axis], *b = &n->axis[e->ref];
+	return a->lo == b->lo && a->hi == b->hi && !a->clamp && !b->clamp;
+}
+
+bool
+is_sum_of_powers(const Graph *g, ExprId read)
+{
+	const Expr *p = expr_get(g, read);
+	const Node *n = p->op == OP_READ ? tensor_node(g, p->ref) : NULL, *greatest;
+	if (!n || !is_extreme(g, n, MON_SUM) || p->dtype != DT_F32)
+		return false;
+	const Expr *power = expr_get(g, n->body), *less = power->narg ? expr_get(g, expr_arg(g, n->body, 0)) : power;
+	if ((power->op != OP_EXP && power->op != OP_EXP2) || less->op != OP_SUB)
+		return false;
+	ExprId a = expr_arg(g, expr_arg(g, n->body, 0), 0), b = expr_arg(g, expr_arg(g, n->body, 0), 1);
+	const Expr *of = expr_get(g, b);
+	greatest = of->op == OP_READ ? tensor_node(g, of->ref) : NULL;
+	Among m = {.g = g, .n = greatest, .steps = MAX_STEPS};
+	if (!greatest || !is_extreme(g, greatest, MON_MAX))
+		return false;
+	for (unsigned k = 0; k < greatest->npar; k++)
+		m.axis[k] = expr_arg(g, b, k);
+	bool same = is_term(&m, greatest->body, a);
+	for (unsigned k = greatest->npar; same && k < (unsigned)greatest->npar + greatest->nred; k++) {
+		same = m.axis[k] && is_gone_through(greatest, k, n, expr_get(g, m.axis[k]));
+		for (unsigned j = greatest->npar; same && j < k; j++)
+			same = m.axis[j] != m.axis[k];
+	}
+	return same;
 }
 
 /* x - max(.., x, ..) is not above 0, nor x - min(.., x, ..) below it. */

@@ -77,9 +77,10 @@ note_wanted(Held *h)
 {
 	for (ValId v = 1; v < h->k->inst.n; v++) {
 		const TirInst *p = tir_inst(h->k, v);
-		unsigned value = p->op == OP_LOAD ? p->narg : p->op == OP_STORE ? 1 : 0; /* which operand is no index */
+		bool access = p->op == OP_LOAD || p->op == OP_STORE || p->op == OP_ASYNC_COPY;
+		unsigned value = p->op == OP_STORE ? 1 : p->op == OP_ASYNC_COPY ? 2 : p->narg; /* which operand is no index */
 		for (unsigned n = 0; n < p->narg; n++)
-			if ((p->op != OP_LOAD && p->op != OP_STORE) || n == value)
+			if (!access || n == value)
 				h->wanted[tir_arg(h->k, v, n)] = true;
 	}
 }

@@ -15,7 +15,8 @@
  * beyond 2^64, else 1: (a r) s with r = 1 / (b s). With s = 1, r is within 2^-64 .. 2^64, and the product is rounded as the
  * quotient is. With 2^-64 both vanish or neither does, for what a r loses below 2^-126 is below 2^-150 in the end. With 2^64 r is 1 and
  * more, and a product that is too large is one of a quotient that is; a subnormal a r is wrong by 2^-150 where a itself
- * may be by 2^-149. A b of 0, infinity or NaN, of either sign, makes r infinite, 0 or NaN, as it makes the quotient.
+ * may be by 2^-149. Of a b that is known to be near (TIR_NEAR), as the sum of a softmax is, s is 1. A b of 0, infinity or NaN, of either
+ * sign, makes r infinite, 0 or NaN, as it makes the quotient.
  *
  * Another b would need a reciprocal for each quotient, which takes as long. But threads divide quickly only what is not
  * near 0, and all of a warp wait where one of them does not (codegen/nvptx_quotients.c). Of a sigmoid, x < 0 ? e / (1 + e)
@@ -112,8 +113,10 @@ divide(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 	bool splat = tir_inst(to, arg[1])->op == OP_SPLAT;
 	ValId b = splat ? tir_arg(to, arg[1], 0) : arg[1];
 	Ex x = ex_of(to, tir_inst(to, b)->type);
-	ValId s = scale_for(&x, b), r = tir_binary(to, OP_FDIV, ex_float(&x, 1), ex_mul(&x, b, s));
-	return tir_binary(to, OP_MUL, tir_binary(to, OP_MUL, arg[0], r), s);
+	bool near = tir_inst(from, v)->imm.i == TIR_NEAR;
+	ValId s = near ? 0 : scale_for(&x, b), r = tir_binary(to, OP_FDIV, ex_float(&x, 1), near ? b : ex_mul(&x, b, s));
+	ValId product = tir_binary(to, OP_MUL, arg[0], r);
+	return near ? product : tir_binary(to, OP_MUL, product, s);
 }
 
 TirKernel *

@@ -293,5 +293,5 @@ tile_spread(const TirKernel *k, Arena *a)
 	for (uint32_t i = 0; i < k->scalar.n; i++)
 		vec_push(a, &s.to->scalar, k->scalar.at[i]);
 	spread_kernel(&s);
-	return s.to;
+	return spread_bring_next(s.to, k->tight, a);
 }

@@ -97,6 +97,9 @@ void spread_enter(Spread *s);
 void spread_leave(Spread *s);
 void spread_loop_ends(Spread *s, ValId loop, ValId more); /* loop: of from; 0: the kernel */
 
+/* --- what the next turn of a loop loads (spread_next.c) --- */
+TirKernel *spread_bring_next(TirKernel *k, bool tight, Arena *a);
+
 static inline ValId
 spread_int(Spread *s, int64_t v)
 {

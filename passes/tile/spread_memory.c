@@ -455,8 +455,8 @@ lane_along(Spread *s, unsigned lanes, unsigned r)
 	if (!s->columns)
 		return spread_number(s, lanes, r, 0, DT_I64);
 	unsigned group = spread_group(s, lanes);
-	ValId first = tir_binary(s->to, OP_IMOD, spread_number(s, lanes, 0, 0, DT_I64), spread_int(s, s->columns));
-	return tir_binary(s->to, OP_ADD, first, spread_int(s, r % group));
+	ValId first = tir_binary(s->to, OP_IMOD, spread_number(s, lanes, 0, 0, DT_U32), tir_int(s->to, DT_U32, s->columns));
+	return tir_binary(s->to, OP_ADD, tir_cast(s->to, DT_I64, first), spread_int(s, r % group));
 }
 
 /* The indices of register r on. */

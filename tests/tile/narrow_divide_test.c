@@ -16,6 +16,7 @@ enum { N = 512 };
 #define TAIL "    %16 = store %9, %15, %12\n    %17 = yield\n  }\n}\n"
 
 static const char marked[] = OUTSIDE "    %14:f32 = exp~f16 %13\n    %15:f32 = / %14, %10\n" TAIL;
+static const char near[] = OUTSIDE "    %14:f32 = exp~f16 %13\n    %15:f32 = / near %14, %10\n" TAIL;
 static const char plain[] = OUTSIDE "    %14:f32 = exp %13\n    %15:f32 = / %14, %10\n" TAIL;
 static const char below[] = OUTSIDE "    %14:f32 = exp~f16 %13\n    %15:f32 = / %10, %14\n" TAIL;
 static const char inside[] = HEAD "  %10 = for %2, %1, %3 {\n    %11:i64 = blockarg 0\n    %12:f32 = load %5, %11\n"
@@ -102,6 +103,7 @@ test_fires(void **state)
 	fires(f, marked, 3); /* one for the divisor */
 	fires(f, twice, 6);
 	fires(f, lanes, 3);
+	fires(f, near, 1); /* whose reciprocal is that of the divisor as it is */
 	TirKernel *k = tile_cleanup(divided(f, twice), &f->arena);
 	assert_int_equal(count(k, OP_FDIV, false), 1); /* which both have in common */
 }

@@ -195,10 +195,13 @@ point_narrowed(Point *l, ExprId e, ValId a)
 
 /* What is the same operation in TIR, on reals. */
 static PointVal
-point_plain(Point *l, Op op, const PointVal *arg, unsigned narg)
+point_plain(Point *l, ExprId e, const PointVal *arg)
 {
-	return (PointVal){.re = narg == 1 ? tir_unary(l->tir, op, arg[0].re)
-	                                : tir_binary(l->tir, op, arg[0].re, arg[1].re)};
+	const Expr *p = expr_get(l->g, e);
+	ValId v = p->narg == 1 ? tir_unary(l->tir, (Op)p->op, arg[0].re) : tir_binary(l->tir, (Op)p->op, arg[0].re, arg[1].re);
+	if (p->op == OP_FDIV && is_sum_of_powers(l->g, expr_arg(l->g, e, 1)))
+		l->tir->inst.at[v].imm.i = TIR_NEAR;
+	return (PointVal){.re = v};
 }
 
 /* Whether e asks of an index that counts the lanes if it is, or is not, what is the same in all of them. */
@@ -268,14 +271,14 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 			return lane_match(l, e, arg);
 		if (complex)
 			return point_complex(l, (Op)p.op, arg[0], arg[p.narg - 1]);
-		return point_plain(l, (Op)p.op, arg, p.narg);
+		return point_plain(l, e, arg);
 	case OP_EXP: case OP_EXP2: case OP_TANH:
 		return point_narrowed(l, e, arg[0].re);
 	case OP_IDIV: case OP_IMOD: case OP_POW: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX:
 	case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXPM1:
 	case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
-		return point_plain(l, (Op)p.op, arg, p.narg);
+		return point_plain(l, e, arg);
 	case OP_NONE: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
 	case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
 	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_JOIN: case OP_HALF: case OP_WEAVE: case OP_PICK: case OP_ANY:

@@ -39,7 +39,9 @@ enum {
 	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
 	POST_THREADS = 256, /* of a scan whose tasks are vectors */
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
-	ONCE_ROWS = 8     /* and so many rows, for each multiprocessor */
+	ONCE_ROWS = 8,    /* and so many rows, for each multiprocessor */
+	NEXT_BYTES = 160 << 10, /* of a multiprocessor's shared memory, for what is to come */
+	MOST_TURNS = 2, TURN_WAVES = 4
 };
 
 /* The threads that then have all registers of a multiprocessor. */
@@ -624,6 +626,27 @@ block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan
 		bytes += a.read[t] && !is_member(r, t) ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
 	bool fits = 3.0 * bytes * p->lanes * at_once <= m->cache * m->threads / 2;
 	return !fits ? 0 : at_once > TIR_MAX_AHEAD ? TIR_MAX_AHEAD : at_once;
+}
+
+/* The strips of columns that the blocks of a cluster hold one after another, where what they read of the next one has room in shared
+ * memory meanwhile (tile/spread_next.c): a few, where there are so many that clusters have much the same to do; 0: one. Rows that a cluster
+ * holds are fetched to the second level's cache as well, and gain nothing more; nor do more turns, which leave clusters without work at the end. */
+ExprId
+block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips)
+{
+	const Machine *m = cost_machine(true, 0);
+	RowReads a = {g, scratch, ((1u << r->nloop) - 1) << r->nrow, held_lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
+	unsigned bytes = 0, at_once = p->cluster ? m->threads * p->resident / p->cluster : 0;
+	if (!at_once || !p->held || !p->columns)
+		return 0;
+	for (unsigned k = 0; k < r->nmember; k++)
+		node_walk(g, scratch, &r->member[k].node, note_row_read, &a);
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		bytes += a.read[t] && !is_member(r, t) ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
+	if (!bytes || bytes * p->lanes / p->cluster * p->resident > NEXT_BYTES)
+		return 0;
+	ExprId some = expr_binary(g, OP_IDIV, strips, expr_int(g, DT_I64, (int64_t)at_once * TURN_WAVES));
+	return expr_binary(g, OP_MAX, expr_int(g, DT_I64, 1), expr_binary(g, OP_MIN, some, expr_int(g, DT_I64, MOST_TURNS)));
 }
 
 /* --- when a kernel of them runs --- */

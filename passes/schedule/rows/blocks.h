@@ -40,6 +40,8 @@ BlockShapes block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const R
 BlockShapes block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r);
 /* Of blocks of a cluster that hold rows: how many rows further on the one is that is fetched ahead; 0: none is. */
 unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
+/* How many strips of columns each of its tasks has, of so many; 0: one. */
+ExprId block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips);
 /* Whether it runs only where one strip has all columns. */
 bool block_has_row(const Rows *r, const KernelPlan *p);
 /* The tasks of the kernel of this plan: none where the sizes don't suit it. */

@@ -89,8 +89,13 @@ row_count(RowBuild *b)
 static ExprId
 task_count(RowBuild *b)
 {
+	Graph *g = b->l->g;
 	if (b->r->across)
 		return b->r->loop[b->r->across - b->r->nrow].hi;
+	if (b->turns) {
+		ExprId up = expr_binary(g, OP_SUB, b->turns, expr_int(g, DT_I64, 1));
+		return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, row_count(b), up), b->turns);
+	}
 	return b->kernel->plan.posts ? rows_posted_tasks(b, row_count(b)) : row_count(b);
 }
 
@@ -129,7 +134,7 @@ rows_go_to(RowBuild *b, ValId row, unsigned naxis)
 static bool
 is_one_row(const RowBuild *b)
 {
-	bool one = b->kernel->plan.threads > 0 && !b->kernel->plan.columns;
+	bool one = b->kernel->plan.threads > 0 && (!b->kernel->plan.columns || b->turns);
 	for (unsigned k = 0; k < rows_lane_axis(b); k++) {
 		const Expr *e = expr_get(b->l->g, b->r->extent[k]);
 		one = one && e->op == OP_CONST && e->imm.i == 1;
@@ -253,6 +258,11 @@ run_tasks(RowBuild *b)
 		rows_run_trail(b, lo, hi);
 		return;
 	}
+	if (b->turns) { /* strips of tasks, from now on */
+		ValId turns = point_launch_expr(l, b->turns);
+		lo = tir_binary(k, OP_MUL, lo, turns);
+		hi = tir_binary(k, OP_MIN, tir_binary(k, OP_MUL, hi, turns), point_launch_expr(l, row_count(b)));
+	}
 	ValId task = tir_for(k, lo, hi, rows_int(b, 1), NULL, 0);
 	uint32_t mark = point_mark(l);
 	if (b->r->lanes_by_row) {
@@ -312,6 +322,10 @@ declare(RowBuild *b)
 	}
 	if (r->block)
 		point_launch_expr(l, block_rows(b));
+	if (b->turns) {
+		point_launch_expr(l, b->turns);
+		point_launch_expr(l, row_count(b));
+	}
 	for (unsigned k = 0; k < r->nmember; k++) {
 		RowMember *m = &r->member[k];
 		if (m->stored)
@@ -380,6 +394,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	}
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
+	b->turns = plan->threads && !plan->posts ? block_turns(g, scratch, r, plan, row_count(b)) : 0;
 	kernel->ntask = task_count(b);
 	if (plan->threads)
 		kernel->ntask = block_tasks(g, scratch, r, plan, kernel->ntask);
