@@ -29,7 +29,7 @@ enum {
 	HELD_WORDS = 64, FEW_WORDS = HELD_WORDS / 2, /* of threads that hold much, or have little code */
 	FILLED_PART = 8, /* of a form's lanes, that may be masked where those that are not make up for them */
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
-	MAP_LANES = 16, MAP_BYTES = 128, /* of a thread, and what it reads at once of them */
+	MAP_LANES = 16, MAP_GROUPS = 2, MAP_BYTES = 128, /* of a thread, and what it reads at once of them */
 	MAP_THREADS = 128,
 	TILE_THREADS = 128,
 	LOOP_LANES = 8,
@@ -527,6 +527,7 @@ static unsigned
 map_lanes(const Graph *g, Arena *scratch, const Rows *r, unsigned group, unsigned computed, bool turns)
 {
 	unsigned each = MAP_LANES / computed / (turns ? 2 : 1), n, bytes = bytes_read(g, scratch, r, held_lane_axes(r), &n);
+	each = group > 1 && each > MAP_GROUPS * group ? MAP_GROUPS * group : each;
 	while (each > group && each * bytes > MAP_BYTES)
 		each /= 2;
 	return each;
