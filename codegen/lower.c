@@ -143,12 +143,27 @@ another_turn(Lower *l, ValId v, Val index, Val next)
 	return LLVMBuildICmp(l->b, LLVMIntUGT, left, step, "");
 }
 
+/* Whether it goes from the task to the next one: what takes a task at a time has a loop over them already. Assemblers unroll
+ * loops that go round once. */
+static bool
+is_own_task(const Lower *l, ValId v)
+{
+	return l->one_task && lower_inst(l, lower_arg_id(l, v, 0))->op == OP_TASK_LO && lower_inst(l, lower_arg_id(l, v, 1))->op == OP_TASK_HI;
+}
+
 static void
 lower_for(Lower *l, ValId v)
 {
 	const TirInst *x = lower_inst(l, v);
 	unsigned n = x->narg - 3;
 	Val *phi = ARENA_ARRAY(l->arena, Val, n + 1), *next = ARENA_ARRAY(l->arena, Val, n);
+	if (is_own_task(l, v)) {
+		for (unsigned i = 0; i <= n; i++)
+			phi[i] = lower_arg(l, v, i ? i + 2 : 0);
+		lower_region(l, x->region, phi, next);
+		l->result[v] = next;
+		return;
+	}
 	Val *after = ARENA_ARRAY(l->arena, Val, n);
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), body = new_block(l), exit = new_block(l);
 	Val some = LLVMBuildICmp(l->b, LLVMIntSLT, lower_arg(l, v, 0), lower_arg(l, v, 1), "");

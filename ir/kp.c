@@ -42,7 +42,7 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "columns=%u ", kp->columns);
 	if (kp->resident)
 		text_printf(out, "resident=%u ", kp->resident);
-	text_printf(out, "%s%s%s%s%s", kp->held ? "held " : "", kp->short_axis ? "short " : "", kp->flat ? "flat " : "",
+	text_printf(out, "%s%s%s%s%s%s", kp->held ? "held " : "", kp->filled ? "filled " : "", kp->short_axis ? "short " : "", kp->flat ? "flat " : "",
 	            kp->long_sums ? "long " : "", kp->beside ? "beside " : "");
 	if (kp->once)
 		text_printf(out, "once=%u ", kp->once);
@@ -157,6 +157,7 @@ take_threads(Cursor *c, KernelPlan *kp)
 	kp->columns = (uint16_t)columns;
 	kp->resident = (uint16_t)resident;
 	kp->held = take(&rest, " held");
+	kp->filled = take(&rest, " filled");
 	kp->short_axis = take(&rest, " short");
 	kp->flat = take(&rest, " flat");
 	kp->long_sums = take(&rest, " long");

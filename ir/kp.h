@@ -38,6 +38,7 @@ typedef struct {
 	uint16_t columns;       /* COLRED, held, or MAP by tiles: lanes are rows of so many columns; 0: a row of columns */
 	uint16_t resident;      /* as TirKernel has it */
 	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
+	bool filled;            /* by most of it */
 	bool short_axis;        /* the axis along the lanes does */
 	bool flat;              /* MAP: all row axes are one, as the rows of all tensors lie one after another */
 	bool long_sums;         /* rows have 2048 elements and more (passes/schedule/point/long_sums.c) */

@@ -389,6 +389,7 @@ take_shape(KernelPlan *plan, const BlockShape *b)
 	plan->columns = b->columns;
 	plan->resident = b->resident;
 	plan->held = b->held;
+	plan->filled = b->filled;
 	plan->short_axis = b->short_axis;
 	plan->flat = b->flat;
 	plan->once = b->once;

@@ -2,10 +2,11 @@
  * which a launch runs one.
  *
  * A row that is short enough is held: each of its phases is one vector, so that what one phase read or computed
- * is in registers for the next. As few threads as hold it do, since a masked lane costs as much as any. Where one
- * block does not, those of a cluster do: blocks of half the registers that a multiprocessor has, as long as they
- * can, so that one computes while the other one waits for memory. Longer rows are gone through by vectors, phase by
- * phase, and come again from the L2 cache.
+ * is in registers for the next. As few threads as hold it do, since a masked lane costs as much as any. A thread's code is
+ * as long as it has lanes, and takes as long to compile: where enough blocks of threads that hold half as much fit beside
+ * each other, their lanes are half as many. Where one block does not hold a row, those of a cluster do: blocks of half the registers that a
+ * multiprocessor has, as long as they can, so that one computes while the other one waits for memory. Longer rows are gone
+ * through by vectors, phase by phase, and come again from the L2 cache.
  *
  * Threads have groups of lanes side by side that fill 16 bytes of the widest tensor accessed along the lanes,
  * where memory is aligned for it; the last kernel takes anything. */
@@ -25,9 +26,10 @@ enum {
 	GROUP_BYTES = 16,
 	ALONE_BYTES = 4, /* of elements of which none are side by side: lanes have a word each */
 	HELD_LANES = 32,
-	HELD_WORDS = 64,
+	HELD_WORDS = 64, FEW_WORDS = HELD_WORDS / 2, /* of threads that hold much, or have little code */
+	FILLED_PART = 8, /* of a form's lanes, that may be masked where those that are not make up for them */
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
-	MAP_LANES = 16, MAP_BYTES = 128, /* of a thread, and what it reads at once of them */
+	MAP_LANES = 16, MAP_GROUPS = 2, MAP_BYTES = 128, /* of a thread, and what it reads at once of them */
 	MAP_THREADS = 128,
 	TILE_THREADS = 128,
 	LOOP_LANES = 8,
@@ -44,11 +46,17 @@ enum {
 	MOST_TURNS = 2, TURN_WAVES = 4
 };
 
-/* The threads that then have all registers of a multiprocessor. */
+/* The threads that then have all registers of a multiprocessor, where each holds so many words. */
+static unsigned
+threads_holding(unsigned words)
+{
+	return cost_machine(true, 0)->registers / (2 * words);
+}
+
 static unsigned
 held_threads(void)
 {
-	return cost_machine(true, 0)->registers / (2 * HELD_WORDS);
+	return threads_holding(HELD_WORDS);
 }
 
 static bool
@@ -236,39 +244,120 @@ add_once(BlockShapes *out, const PassOptions *o, unsigned group)
 	s->resident = ONCE_BLOCKS;
 }
 
-/* The forms that hold a row, the smallest first. What is carried may take half of the registers to compute with, and
- * goes on while a block waits: there is another one. Rows that a block can't hold, if they go by `once`, are not held where
+typedef struct {
+	const Graph *g;
+	Arena *scratch;
+	uint32_t rows, lanes; /* axes */
+	bool *read;           /* by tensor: along both */
+} RowReads;
+
+static void
+note_row_read(void *user, ExprId e)
+{
+	RowReads *a = user;
+	const Expr *p = expr_get(a->g, e);
+	uint32_t axes = p->op == OP_READ ? expr_axes(a->g, a->scratch, e) : 0;
+	if ((axes & a->rows) && (axes & a->lanes))
+		a->read[p->ref] = true;
+}
+
+/* The bytes of an element of all tensors that are read along these axes and the lanes; n: how many such tensors there are. */
+static unsigned
+bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_t axes, unsigned *n)
+{
+	RowReads a = {g, scratch, axes, held_lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
+	unsigned bytes = *n = 0;
+	for (unsigned m = 0; m < r->nmember; m++)
+		node_walk(g, scratch, &r->member[m].node, note_row_read, &a);
+	for (TensorId t = 0; t < g->tensor.n; t++) {
+		bool counts = a.read[t] && !is_member(r, t);
+		bytes += counts ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
+		*n += counts;
+	}
+	return bytes;
+}
+
+/* What a lane of a held row takes of a thread's registers, how many a thread has at most, and how many tensors are read of a row. */
+typedef struct {
+	unsigned words, carried, apart, most, tensors;
+	bool turns;
+} LaneWords;
+
+/* How many lanes a thread has that holds so many words. What is carried may take half of the registers to compute with. */
+static unsigned
+lanes_in(const LaneWords *w, unsigned room, unsigned group)
+{
+	unsigned most = w->most;
+	while (most > group && (most * (w->words + w->apart) > room || most * (w->words + w->carried) > room + room / 2))
+		most /= 2;
+	return most;
+}
+
+/* The threads of the largest block of those that hold few words; 0: there are none. While a row's elements are folded nothing of
+ * it is on its way, for which other rows make up: four blocks are enough of them, and two where several tensors are read of each,
+ * or where threads with all their lanes would be half as many (a softmax of 8192 takes two fifths longer in two blocks, a layer
+ * norm of a sum as long). Code of functions that take turns has its registers for however few lanes, and what is carried goes on
+ * for longer than a row. */
+static unsigned
+most_with_few(const LaneWords *w, unsigned few, unsigned each, bool is_wide)
+{
+	if (w->carried || w->turns || few == each || few * (w->words + w->apart) > FEW_WORDS)
+		return 0;
+	return threads_holding(FEW_WORDS) / (is_wide || w->tensors > 1 ? 2 : 4);
+}
+
+static BlockShape *
+add_holding(BlockShapes *out, unsigned threads, unsigned group, unsigned each, unsigned resident)
+{
+	BlockShape *s = add(out, threads, group, each);
+	s->held = true;
+	s->resident = (uint16_t)resident;
+	return s;
+}
+
+/* Rows that blocks of a multiprocessor hold, the shortest first. What is carried goes on while a block waits: there is another
+ * one. Where threads have few lanes, masked ones cost more: rows that do not fill them are for half as many threads with `each`,
+ * where these hold as much. */
+static void
+add_held_blocks(BlockShapes *out, const Rows *r, const LaneWords *w, unsigned group, unsigned each)
+{
+	LaneWords near = {.words = w->words, .carried = w->carried, .most = w->most};
+	bool is_wide = lanes_in(&near, HELD_WORDS, group) < HELD_LANES;
+	unsigned all = held_threads(), most = w->carried || w->turns ? all / 2 : all, few = lanes_in(w, FEW_WORDS, group);
+	unsigned most_few = most_with_few(w, few, each, is_wide), small = TIR_WARP;
+	for (unsigned threads = TIR_WARP; threads <= most; threads *= threads == TIR_WARP ? 4 : 2) {
+		for (; small <= most_few && small * few <= threads * each; small *= 2)
+			add_holding(out, small, group, few, threads_holding(FEW_WORDS) / small)->filled = !is_wide && small * few == threads * each;
+		if (is_wide && threads * each <= most_few * few)
+			continue;
+		bool counted = is_wide || threads == all || !stores_row(r);
+		add_holding(out, threads, group, each, counted ? all / (w->turns ? 2 : 1) / threads : 0);
+	}
+}
+
+/* The forms that hold a row, the smallest first. Rows that a block can't hold, if they go by `once`, are not held where
  * there are many of them. */
 static void
 add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
          bool once)
 {
 	uint32_t along = held_lane_axes(r);
-	unsigned each = only_computes(g, scratch, r, along) ? group : HELD_LANES, all = held_threads(), carried = carried_words(g, r);
-	unsigned apart = apart_words(g, scratch, r, along);
-	bool turns = apart_turns(g, scratch, r, along), half_all = carried || turns;
-	while (each > group && (each * words > HELD_WORDS || each * (words + carried) > HELD_WORDS + HELD_WORDS / 2))
-		each /= 2;
-	bool few = each < HELD_LANES;
-	while (each > group && each * (words + apart) > HELD_WORDS)
-		each /= 2;
-	for (unsigned threads = TIR_WARP; threads <= (half_all ? all / 2 : all); threads *= threads == TIR_WARP ? 4 : 2) {
-		BlockShape *s = add(out, threads, group, each);
-		s->held = true;
-		s->resident = (uint16_t)(few || threads == all || !stores_row(r) ? all / (turns ? 2 : 1) / threads : 0);
-	}
+	LaneWords w = {words, carried_words(g, r), apart_words(g, scratch, r, along), HELD_LANES, 0, apart_turns(g, scratch, r, along)};
+	w.most = only_computes(g, scratch, r, along) ? group : HELD_LANES;
+	bytes_read(g, scratch, r, (UINT32_C(1) << r->nrow) - 1, &w.tensors);
+	unsigned all = held_threads(), each = lanes_in(&w, HELD_WORDS, group);
+	bool half_all = w.carried || w.turns;
+	add_held_blocks(out, r, &w, group, each);
 	if (once && !o->part_terms)
 		add_once(out, o, group);
-	unsigned registers = held_registers(g, scratch, r, along, each) + each * (carried + apart);
-	if (turns && registers < TURN_REGISTERS)
+	unsigned registers = held_registers(g, scratch, r, along, each) + each * (w.carried + w.apart);
+	if (w.turns && registers < TURN_REGISTERS)
 		registers = TURN_REGISTERS;
 	for (unsigned half = 4; half <= (half_all ? 1u : 2u) * o->cluster; half *= 2) { /* blocks of half as many threads hold the row */
 		unsigned threads = half > o->cluster ? all : all / 2;
-		BlockShape *s = add(out, threads, group, each);
-		s->held = true;
+		BlockShape *s = add_holding(out, threads, group, each, resident_blocks(threads, registers));
 		s->cluster = (uint16_t)(half * (all / 2) / threads);
 		s->lanes *= s->cluster;
-		s->resident = (uint16_t)resident_blocks(threads, registers);
 	}
 }
 
@@ -356,11 +445,8 @@ add_held_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptio
 	while (each > group && each * words > HELD_WORDS)
 		each /= 2;
 	unsigned most = o->part_terms ? o->part_terms : held_threads() * each;
-	for (unsigned threads = 2 * TIR_WARP; threads * each <= most; threads *= 2) {
-		BlockShape *s = add(out, threads, group, each);
-		s->held = true;
-		s->resident = scan_blocks(g, scratch, r, threads);
-	}
+	for (unsigned threads = 2 * TIR_WARP; threads * each <= most; threads *= 2)
+		add_holding(out, threads, group, each, scan_blocks(g, scratch, r, threads));
 }
 
 /* Whether a scan's steps lie along lanes: not where their order is asked for, or what they read is looked for by position. */
@@ -402,7 +488,7 @@ take_long_rows(BlockShapes *out, unsigned n)
 {
 	bool is_long = false;
 	for (unsigned k = 1; k < n; k++) {
-		is_long |= out->at[k - 1].held && out->at[k - 1].lanes >= LONG_SUM_TERMS;
+		is_long |= out->at[k - 1].held && !out->at[k - 1].filled && out->at[k - 1].lanes >= LONG_SUM_TERMS;
 		out->at[k].long_sums = is_long && (out->at[k].held || out->at[k].once || k + 1 == n);
 	}
 }
@@ -438,33 +524,12 @@ joins_parts(const Graph *g, Arena *scratch, const Rows *r)
 	return j.any;
 }
 
-typedef struct {
-	const Graph *g;
-	Arena *scratch;
-	uint32_t rows, lanes; /* axes */
-	bool *read;           /* by tensor: along both */
-} RowReads;
-
-static void
-note_row_read(void *user, ExprId e)
-{
-	RowReads *a = user;
-	const Expr *p = expr_get(a->g, e);
-	uint32_t axes = p->op == OP_READ ? expr_axes(a->g, a->scratch, e) : 0;
-	if ((axes & a->rows) && (axes & a->lanes))
-		a->read[p->ref] = true;
-}
-
 /* So many elements as a thread of a pointwise kernel has: what it reads of all tensors is on its way at once. */
 static unsigned
 map_lanes(const Graph *g, Arena *scratch, const Rows *r, unsigned group, unsigned computed, bool turns)
 {
-	RowReads a = {g, scratch, held_lane_axes(r), held_lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
-	unsigned each = MAP_LANES / computed / (turns ? 2 : 1), bytes = 0;
-	for (unsigned m = 0; m < r->nmember; m++)
-		node_walk(g, scratch, &r->member[m].node, note_row_read, &a);
-	for (TensorId t = 0; t < g->tensor.n; t++)
-		bytes += a.read[t] && !is_member(r, t) ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
+	unsigned each = MAP_LANES / computed / (turns ? 2 : 1), n, bytes = bytes_read(g, scratch, r, held_lane_axes(r), &n);
+	each = group > 1 && each > MAP_GROUPS * group ? MAP_GROUPS * group : each;
 	while (each > group && each * bytes > MAP_BYTES)
 		each /= 2;
 	return each;
@@ -618,12 +683,8 @@ block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan
 	const Machine *m = cost_machine(true, 0);
 	if (r->across) /* a block's next row is its own */
 		return 1;
-	RowReads a = {g, scratch, (UINT32_C(1) << r->nrow) - 1, held_lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
-	unsigned at_once = p->cluster ? m->threads * p->resident / p->cluster : 0, bytes = 0;
-	for (unsigned k = 0; k < r->nmember; k++)
-		node_walk(g, scratch, &r->member[k].node, note_row_read, &a);
-	for (TensorId t = 0; t < g->tensor.n; t++)
-		bytes += a.read[t] && !is_member(r, t) ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
+	unsigned at_once = p->cluster ? m->threads * p->resident / p->cluster : 0, n;
+	unsigned bytes = bytes_read(g, scratch, r, (UINT32_C(1) << r->nrow) - 1, &n);
 	bool fits = 3.0 * bytes * p->lanes * at_once <= m->cache * m->threads / 2;
 	return !fits ? 0 : at_once > TIR_MAX_AHEAD ? TIR_MAX_AHEAD : at_once;
 }
@@ -739,9 +800,9 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 			ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, LONG_SUM_TERMS), r->loop[k].hi);
 			cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
 		}
-	if (r->scans && p->held) {
-		ExprId half = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->lanes / 2 + 1), longest_row(g, r));
-		cond = expr_binary(g, OP_AND, cond, half);
+	if (p->filled || (r->scans && p->held)) {
+		unsigned least = p->lanes - p->lanes / (p->filled ? FILLED_PART : 2) + 1;
+		cond = expr_binary(g, OP_AND, cond, expr_binary(g, OP_LE, expr_int(g, DT_I64, least), longest_row(g, r)));
 	}
 	if (r->scans && !r->lanes_by_row && !p->held && p->threads == TIR_WARP)
 		cond = suits_warps(g, scratch, r, lanes);

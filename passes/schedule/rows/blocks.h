@@ -8,11 +8,11 @@
 typedef struct {
 	uint32_t lanes;
 	uint16_t threads, group, cluster, columns, resident;
-	bool held, short_axis, flat, long_sums; /* as in KernelPlan */
+	bool held, filled, short_axis, flat, long_sums; /* as in KernelPlan */
 	uint32_t once, posts;
 } BlockShape;
 
-enum { BLOCK_SHAPES = 12 };
+enum { BLOCK_SHAPES = 16 };
 
 typedef struct {
 	unsigned n;
