@@ -39,11 +39,11 @@ typedef struct {
 	ValId *made;    /* what it is in another turn; 0: not made */
 	ValId loop, load[MOST_LOADS];
 	unsigned nload;
-	uint32_t count; /* of what there was at first */
-	ValId view[MOST_LOADS];   /* of what is copied for the load */
+	ValId view[MOST_LOADS];    /* of what is copied for the load */
 	unsigned turn[MOST_LOADS]; /* how many loads of its type come before it there */
-	bool tight;               /* a thread looks its number up in each turn */
-	bool before;              /* what is made is before the loop */
+	uint32_t count;            /* how many values there were at first */
+	bool tight;                /* a thread looks its number up in each turn */
+	bool before;               /* what is made is before the loop */
 } Next;
 
 static const TirRegion *
@@ -163,7 +163,7 @@ static void
 make_place(Next *x, unsigned n, ValId index)
 {
 	uint32_t count = body_of(x)->inst.n;
-	for (unsigned a = 1; a < tir_inst(x->k, x->load[n])->narg; a++)
+	for (unsigned a = 0; a < tir_inst(x->k, x->load[n])->narg; a++)
 		x->wanted[tir_arg(x->k, x->load[n], a)] = true;
 	for (uint32_t i = count; i-- > 0;) {
 		ValId v = body_of(x)->inst.at[i];
@@ -171,11 +171,11 @@ make_place(Next *x, unsigned n, ValId index)
 			x->wanted[tir_arg(x->k, v, a)] = true;
 	}
 	for (uint32_t i = 0; i < count; i++) {
-		ValId v = body_of(x)->inst.at[i], arg[TIR_MAX_LANES];
+		ValId v = body_of(x)->inst.at[i], arg[1 + 2 * TIR_MAX_RANK]; /* a view has the most */
 		TirInst p = *tir_inst(x->k, v);
 		if (!x->wanted[v] || x->made[v])
 			continue;
-		for (unsigned a = 0; a < p.narg && p.narg <= TIR_MAX_LANES; a++) {
+		for (unsigned a = 0; a < p.narg; a++) {
 			ValId from = tir_arg(x->k, v, a);
 			arg[a] = x->home[from] == x->home[v] ? x->made[from] : from;
 		}
@@ -213,7 +213,7 @@ copy_for(Next *x, unsigned n, ValId there)
 	if (tir_inst(x->k, v)->imm.i & TIR_MASKED)
 		there = tir_binary(x->k, OP_AND, there, made(x, mask_of(x->k, v)));
 	ValId at = place_of(x, n);
-	tir_async_copy(x->k, x->view[n], &at, view, index, there);
+	tir_async_copy(x->k, x->view[n], &at, made(x, view), index, there);
 }
 
 /* The load is of what was copied. */
