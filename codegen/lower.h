@@ -35,6 +35,7 @@ typedef struct {
 	Val *val;       /* by ValId */
 	Val **result;   /* by ValId of a FOR or IF: its results */
 	const Val *block_arg; /* of the innermost open region */
+	bool one_task;  /* of a GPU's kernel, whose threads go from task to task around its body */
 	Val entered, phases; /* of a cluster: whether the block knows that all others are there; LowerHanded */
 	LowerHanded *handed; /* of a GPU's kernel, by buffer */
 	ValId last;     /* of a GPU's kernel: a barrier that its body ends with, which parts a task from the next; 0: none */
