@@ -27,9 +27,9 @@ enum {
 	ALONE_BYTES = 4, /* of elements of which none are side by side: lanes have a word each */
 	HELD_LANES = 32,
 	HELD_WORDS = 64, FEW_WORDS = HELD_WORDS / 2, /* of threads that hold much, or have little code */
-	FILLED_PART = 8, /* of a form's lanes, that may be masked where those that are not make up for them */
+	MOST_BLOCKS = 16, FILLED_PART = 8, /* of any GPU's multiprocessor; of a form's lanes, that may be masked where those that are not make up for them */
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
-	MAP_LANES = 16, MAP_GROUPS = 2, MAP_BYTES = 128, /* of a thread, and what it reads at once of them */
+	MAP_LANES = 16, MAP_GROUPS = 2, MAP_BYTES = 128, /* of a thread, in how many groups, and what it reads at once of them */
 	MAP_THREADS = 128,
 	TILE_THREADS = 128,
 	LOOP_LANES = 8,
@@ -269,11 +269,9 @@ bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_t axes, unsigne
 	unsigned bytes = *n = 0;
 	for (unsigned m = 0; m < r->nmember; m++)
 		node_walk(g, scratch, &r->member[m].node, note_row_read, &a);
-	for (TensorId t = 0; t < g->tensor.n; t++) {
-		bool counts = a.read[t] && !is_member(r, t);
-		bytes += counts ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
-		*n += counts;
-	}
+	for (TensorId t = 0; t < g->tensor.n; t++)
+		if (a.read[t] && !is_member(r, t))
+			bytes += dtype_info[g->tensor.at[t].dtype].bits / 8u, ++*n;
 	return bytes;
 }
 
@@ -326,12 +324,13 @@ add_held_blocks(BlockShapes *out, const Rows *r, const LaneWords *w, unsigned gr
 	unsigned all = held_threads(), most = w->carried || w->turns ? all / 2 : all, few = lanes_in(w, FEW_WORDS, group);
 	unsigned most_few = most_with_few(w, few, each, is_wide), small = TIR_WARP;
 	for (unsigned threads = TIR_WARP; threads <= most; threads *= threads == TIR_WARP ? 4 : 2) {
-		for (; small <= most_few && small * few <= threads * each; small *= 2)
-			add_holding(out, small, group, few, threads_holding(FEW_WORDS) / small)->filled = !is_wide && small * few == threads * each;
+		for (; small <= most_few && small * few <= threads * each; small *= 2) {
+			unsigned fit = threads_holding(FEW_WORDS) / small;
+			add_holding(out, small, group, few, fit < MOST_BLOCKS ? fit : MOST_BLOCKS)->filled = !is_wide && small * few == threads * each;
+		}
 		if (is_wide && threads * each <= most_few * few)
 			continue;
-		bool counted = is_wide || threads == all || !stores_row(r);
-		add_holding(out, threads, group, each, counted ? all / (w->turns ? 2 : 1) / threads : 0);
+		add_holding(out, threads, group, each, is_wide || threads == all || !stores_row(r) ? all / (w->turns ? 2 : 1) / threads : 0);
 	}
 }
 
@@ -488,7 +487,7 @@ take_long_rows(BlockShapes *out, unsigned n)
 {
 	bool is_long = false;
 	for (unsigned k = 1; k < n; k++) {
-		is_long |= out->at[k - 1].held && !out->at[k - 1].filled && out->at[k - 1].lanes >= LONG_SUM_TERMS;
+		is_long |= out->at[k - 1].held && !out->at[k - 1].filled && out->at[k - 1].lanes > LONG_SUM_TERMS;
 		out->at[k].long_sums = is_long && (out->at[k].held || out->at[k].once || k + 1 == n);
 	}
 }
@@ -524,12 +523,13 @@ joins_parts(const Graph *g, Arena *scratch, const Rows *r)
 	return j.any;
 }
 
-/* So many elements as a thread of a pointwise kernel has: what it reads of all tensors is on its way at once. */
+/* So many elements as a thread of a pointwise kernel has: what it reads of all tensors is on its way at once, of each of them
+ * two groups, which leave memory as busy as more do; but for wide values, which take longer to compute. */
 static unsigned
 map_lanes(const Graph *g, Arena *scratch, const Rows *r, unsigned group, unsigned computed, bool turns)
 {
 	unsigned each = MAP_LANES / computed / (turns ? 2 : 1), n, bytes = bytes_read(g, scratch, r, held_lane_axes(r), &n);
-	each = group > 1 && each > MAP_GROUPS * group ? MAP_GROUPS * group : each;
+	each = group > 1 && computed == 1 && each > MAP_GROUPS * group ? MAP_GROUPS * group : each;
 	while (each > group && each * bytes > MAP_BYTES)
 		each /= 2;
 	return each;
