@@ -41,7 +41,7 @@ sanitize: $(CHECKED)/build.ninja
 
 $(CHECKED)/build.ninja:
 	$(CONFIGURE) -S . -B $(CHECKED) -DCMAKE_C_COMPILER=clang-22 -DCMAKE_BUILD_TYPE=Debug \
-	  "-DCMAKE_C_FLAGS_DEBUG=-O2 -g" -DTEXO_SANITIZE=ON -DTEXO_LLVM=OFF
+	  "-DCMAKE_C_FLAGS_DEBUG=-O2 -gline-tables-only" -DTEXO_SANITIZE=ON -DTEXO_LLVM=OFF
 
 # The fuzzers alone, as in a check.
 fuzz: sanitize

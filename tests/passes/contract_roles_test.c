@@ -178,30 +178,33 @@ every_tile_is_right_that_is_large(void **state)
 			all_are_right_in(tile, all, sizeof all / sizeof *all);
 }
 
-/* Tiles whose terms are in pieces, from one up to one for each step. Sums of whole numbers have the oracle's bits. */
+/* Products whose terms are in pieces, from one up to one for each step; the first ones are small. */
+static const struct {
+	int64_t processors;
+	Product of;
+} in_pieces[] = {
+	{6, {"mk", "kn", "mn", {SIZE('m') = 72, SIZE('n') = 68, SIZE('k') = 450}, DT_F16, DT_F32, OLD, true, false}},
+	{17, {"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 200}, DT_BF16, DT_F32, PLAIN, false, false}}, /* fewer steps than processors */
+	{2, {"bmk", "nbk", "mbn", {SIZE('b') = 7, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 130}, DT_F16, DT_F32, PLAIN, false, false}},
+	{15, {"mk", "nk", "mn", {SIZE('m') = 72, SIZE('n') = 136, SIZE('k') = 456}, DT_BF16, DT_BF16, GELU, true, false}},
+	{40, {"mk", "nk", "mn", {SIZE('m') = 40, SIZE('n') = 560, SIZE('k') = 300}, DT_BF16, DT_BF16, EPILOGUE, false, false}},
+	{19, {"km", "kn", "mn", {SIZE('m') = 130, SIZE('n') = 200, SIZE('k') = 390}, DT_BF16, DT_F32, PLAIN, true, false}},
+	{24, {"mk", "nk", "mn", {SIZE('m') = 200, SIZE('n') = 72, SIZE('k') = 650}, DT_BF16, DT_F32, PLAIN, true, false}},
+	{41, {"bmk", "nbk", "mbn", {SIZE('b') = 5, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 260}, DT_F16, DT_F32, EPILOGUE, true, false}},
+	{33, {"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 2600}, DT_BF16, DT_F32, PLAIN, true, false}}, /* the last piece has fewer */
+};
+
+enum { FEW_PIECES = 4 };
+
+/* Sums of whole numbers have the oracle's bits. */
 static void
-pieces_are_right(void **state)
+run_in_pieces(unsigned from, unsigned to)
 {
-	static const struct {
-		int64_t processors;
-		Product of;
-	} all[] = {
-		{40, {"mk", "nk", "mn", {SIZE('m') = 40, SIZE('n') = 560, SIZE('k') = 300}, DT_BF16, DT_BF16, EPILOGUE, false, false}},
-		{19, {"km", "kn", "mn", {SIZE('m') = 130, SIZE('n') = 200, SIZE('k') = 390}, DT_BF16, DT_F32, PLAIN, true, false}},
-		{6, {"mk", "kn", "mn", {SIZE('m') = 72, SIZE('n') = 68, SIZE('k') = 450}, DT_F16, DT_F32, OLD, true, false}},
-		{15, {"mk", "nk", "mn", {SIZE('m') = 72, SIZE('n') = 136, SIZE('k') = 456}, DT_BF16, DT_BF16, GELU, true, false}},
-		{24, {"mk", "nk", "mn", {SIZE('m') = 200, SIZE('n') = 72, SIZE('k') = 650}, DT_BF16, DT_F32, PLAIN, true, false}},
-		{41, {"bmk", "nbk", "mbn", {SIZE('b') = 5, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 260}, DT_F16, DT_F32, EPILOGUE, true, false}},
-		{2, {"bmk", "nbk", "mbn", {SIZE('b') = 7, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 130}, DT_F16, DT_F32, PLAIN, false, false}},
-		{17, {"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 200}, DT_BF16, DT_F32, PLAIN, false, false}}, /* fewer steps than processors */
-		{33, {"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 2600}, DT_BF16, DT_F32, PLAIN, true, false}}, /* the last piece has fewer */
-	};
-	(void)state;
 	mode = FP_FAST;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
-		for (unsigned n = 0; roles_tile(tile - 1).pieces && n < sizeof all / sizeof *all; n++) {
-			now = &all[n].of;
-			processors = all[n].processors;
+		for (unsigned n = from; roles_tile(tile - 1).pieces && n < to; n++) {
+			now = &in_pieces[n].of;
+			processors = in_pieces[n].processors;
 			whole = now->form == PLAIN;
 			CaseRun r = case_try_roles(build_product, now->split, tile);
 			if (!r.roles || !r.posts)
@@ -211,6 +214,20 @@ pieces_are_right(void **state)
 		}
 	processors = 0;
 	whole = false;
+}
+
+static void
+pieces_are_right(void **state)
+{
+	(void)state;
+	run_in_pieces(0, FEW_PIECES);
+}
+
+static void
+every_tile_is_right_in_pieces(void **state)
+{
+	(void)state;
+	run_in_pieces(FEW_PIECES, sizeof in_pieces / sizeof *in_pieces);
 }
 
 static void
@@ -235,6 +252,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(columns_in_common_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right_that_is_large, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(pieces_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(every_tile_is_right_in_pieces, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};
 	case_choose(argc, argv);
