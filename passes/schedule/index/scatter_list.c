@@ -18,7 +18,7 @@
 enum {
 	ASKED = 8,    /* terms that a thread asks at once, */
 	SPARE = 2,    /* and for so many more of each a list has room */
-	TOGETHER = 4, /* of a list */
+	TOGETHER = 3, /* of a list */
 	NO_KEY = -1,
 	FAR = 1 << 30
 };

@@ -41,9 +41,7 @@ enum {
 	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
 	POST_THREADS = 256, /* of a scan whose tasks are vectors */
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
-	ONCE_ROWS = 8,    /* and so many rows, for each multiprocessor */
-	NEXT_BYTES = 160 << 10, /* of a multiprocessor's shared memory, for what is to come */
-	MOST_TURNS = 2, TURN_WAVES = 4
+	ONCE_ROWS = 8     /* and so many rows, for each multiprocessor */
 };
 
 /* The threads that then have all registers of a multiprocessor, where each holds so many words. */
@@ -60,15 +58,6 @@ held_threads(void)
 }
 
 static bool
-is_member(const Rows *r, TensorId t)
-{
-	for (unsigned m = 0; m < r->nmember; m++)
-		if (r->member[m].t == t)
-			return true;
-	return false;
-}
-
-static bool
 is_kept(const Rows *r, ExprId e)
 {
 	for (unsigned k = 0; k < r->nkept; k++)
@@ -82,7 +71,7 @@ note_width(void *user, ExprId e)
 {
 	LaneAccess *a = user;
 	const Expr *p = expr_get(a->g, e);
-	if (p->op != OP_READ || !p->narg || (a->rows && (is_member(a->rows, p->ref) || is_kept(a->rows, e))) ||
+	if (p->op != OP_READ || !p->narg || (a->rows && (block_has_member(a->rows, p->ref) || is_kept(a->rows, e))) ||
 	    !(expr_axes(a->g, a->scratch, expr_arg(a->g, e, p->narg - 1u)) & a->lanes) || (a->also && !(expr_axes(a->g, a->scratch, e) & a->also)))
 		return;
 	unsigned bytes = dtype_info[a->g->tensor.at[p->ref].dtype].bits / 8u;
@@ -244,37 +233,6 @@ add_once(BlockShapes *out, const PassOptions *o, unsigned group)
 	s->resident = ONCE_BLOCKS;
 }
 
-typedef struct {
-	const Graph *g;
-	Arena *scratch;
-	uint32_t rows, lanes; /* axes */
-	bool *read;           /* by tensor: along both */
-} RowReads;
-
-static void
-note_row_read(void *user, ExprId e)
-{
-	RowReads *a = user;
-	const Expr *p = expr_get(a->g, e);
-	uint32_t axes = p->op == OP_READ ? expr_axes(a->g, a->scratch, e) : 0;
-	if ((axes & a->rows) && (axes & a->lanes))
-		a->read[p->ref] = true;
-}
-
-/* The bytes of an element of all tensors that are read along these axes and the lanes; n: how many such tensors there are. */
-static unsigned
-bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_t axes, unsigned *n)
-{
-	RowReads a = {g, scratch, axes, held_lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
-	unsigned bytes = *n = 0;
-	for (unsigned m = 0; m < r->nmember; m++)
-		node_walk(g, scratch, &r->member[m].node, note_row_read, &a);
-	for (TensorId t = 0; t < g->tensor.n; t++)
-		if (a.read[t] && !is_member(r, t))
-			bytes += dtype_info[g->tensor.at[t].dtype].bits / 8u, ++*n;
-	return bytes;
-}
-
 /* What a lane of a held row takes of a thread's registers, how many a thread has at most, and how many tensors are read of a row. */
 typedef struct {
 	unsigned words, carried, apart, most, tensors;
@@ -343,7 +301,7 @@ add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o,
 	uint32_t along = held_lane_axes(r);
 	LaneWords w = {words, carried_words(g, r), apart_words(g, scratch, r, along), HELD_LANES, 0, apart_turns(g, scratch, r, along)};
 	w.most = only_computes(g, scratch, r, along) ? group : HELD_LANES;
-	bytes_read(g, scratch, r, (UINT32_C(1) << r->nrow) - 1, &w.tensors);
+	block_bytes_read(g, scratch, r, (UINT32_C(1) << r->nrow) - 1, &w.tensors);
 	unsigned all = held_threads(), each = lanes_in(&w, HELD_WORDS, group);
 	bool half_all = w.carried || w.turns;
 	add_held_blocks(out, r, &w, group, each);
@@ -528,7 +486,7 @@ joins_parts(const Graph *g, Arena *scratch, const Rows *r)
 static unsigned
 map_lanes(const Graph *g, Arena *scratch, const Rows *r, unsigned group, unsigned computed, bool turns)
 {
-	unsigned each = MAP_LANES / computed / (turns ? 2 : 1), n, bytes = bytes_read(g, scratch, r, held_lane_axes(r), &n);
+	unsigned each = MAP_LANES / computed / (turns ? 2 : 1), n, bytes = block_bytes_read(g, scratch, r, held_lane_axes(r), &n);
 	each = group > 1 && computed == 1 && each > MAP_GROUPS * group ? MAP_GROUPS * group : each;
 	while (each > group && each * bytes > MAP_BYTES)
 		each /= 2;
@@ -673,41 +631,6 @@ block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *
 		add_columns(&out, o, blocks, line, group, each, registers);
 	add_columns(&out, o, TIR_MAX_CLUSTER, line / 2, group, each, registers);
 	return out;
-}
-
-/* What the rows at work at once have, what they leave, and the rows to come are to be in the second level's cache, of
- * which a multiprocessor has the nearer half. */
-unsigned
-block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p)
-{
-	const Machine *m = cost_machine(true, 0);
-	if (r->across) /* a block's next row is its own */
-		return 1;
-	unsigned at_once = p->cluster ? m->threads * p->resident / p->cluster : 0, n;
-	unsigned bytes = bytes_read(g, scratch, r, (UINT32_C(1) << r->nrow) - 1, &n);
-	bool fits = 3.0 * bytes * p->lanes * at_once <= m->cache * m->threads / 2;
-	return !fits ? 0 : at_once > TIR_MAX_AHEAD ? TIR_MAX_AHEAD : at_once;
-}
-
-/* The strips of columns that the blocks of a cluster hold one after another, where what they read of the next one has room in shared
- * memory meanwhile (tile/spread_next.c): a few, where there are so many that clusters have much the same to do; 0: one. Rows that a cluster
- * holds are fetched to the second level's cache as well, and gain nothing more; nor do more turns, which leave clusters without work at the end. */
-ExprId
-block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips)
-{
-	const Machine *m = cost_machine(true, 0);
-	RowReads a = {g, scratch, ((1u << r->nloop) - 1) << r->nrow, held_lane_axes(r), ARENA_ARRAY(scratch, bool, g->tensor.n)};
-	unsigned bytes = 0, at_once = p->cluster ? m->threads * p->resident / p->cluster : 0;
-	if (!at_once || !p->held || !p->columns)
-		return 0;
-	for (unsigned k = 0; k < r->nmember; k++)
-		node_walk(g, scratch, &r->member[k].node, note_row_read, &a);
-	for (TensorId t = 0; t < g->tensor.n; t++)
-		bytes += a.read[t] && !is_member(r, t) ? dtype_info[g->tensor.at[t].dtype].bits / 8u : 0;
-	if (!bytes || bytes * p->lanes / p->cluster * p->resident > NEXT_BYTES)
-		return 0;
-	ExprId some = expr_binary(g, OP_IDIV, strips, expr_int(g, DT_I64, (int64_t)at_once * TURN_WAVES));
-	return expr_binary(g, OP_MAX, expr_int(g, DT_I64, 1), expr_binary(g, OP_MIN, some, expr_int(g, DT_I64, MOST_TURNS)));
 }
 
 /* --- when a kernel of them runs --- */
