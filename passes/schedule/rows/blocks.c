@@ -252,12 +252,12 @@ lanes_in(const LaneWords *w, unsigned room, unsigned group)
 /* The threads of the largest block of those that hold few words; 0: there are none. While a row's elements are folded nothing of
  * it is on its way, for which other rows make up: four blocks are enough of them, and two where several tensors are read of each,
  * or where threads with all their lanes would be half as many (a softmax of 8192 takes two fifths longer in two blocks, a layer
- * norm of a sum as long). Code of functions that take turns has its registers for however few lanes, and what is carried goes on
- * for longer than a row. */
+ * norm of a sum as long). None: code of functions that take turns has its registers for however few lanes, what a lane takes
+ * apart from what it holds finds no room in few, and what is carried goes on for longer than a row. */
 static unsigned
 most_with_few(const LaneWords *w, unsigned few, unsigned each, bool is_wide)
 {
-	if (w->carried || w->turns || few == each || few * (w->words + w->apart) > FEW_WORDS)
+	if (w->carried || w->turns || w->apart || few == each || few * w->words > FEW_WORDS)
 		return 0;
 	return threads_holding(FEW_WORDS) / (is_wide || w->tensors > 1 ? 2 : 4);
 }
