@@ -252,14 +252,15 @@ lanes_in(const LaneWords *w, unsigned room, unsigned group)
 /* The threads of the largest block of those that hold few words; 0: there are none. While a row's elements are folded nothing of
  * it is on its way, for which other rows make up: four blocks are enough of them, and two where several tensors are read of each,
  * or where threads with all their lanes would be half as many (a softmax of 8192 takes two fifths longer in two blocks, a layer
- * norm of a sum as long). None: code of functions that take turns has its registers for however few lanes, what a lane takes
- * apart from what it holds finds no room in few, and what is carried goes on for longer than a row. */
+ * norm of a sum as long). None: what a lane takes apart from what it holds finds no room in few registers, nor does code of
+ * functions that take turns; what is carried goes on for longer than a row; a row that phases have loops around is not held. */
 static unsigned
-most_with_few(const LaneWords *w, unsigned few, unsigned each, bool is_wide)
+most_with_few(const Rows *r, const LaneWords *w, unsigned few, unsigned each, bool is_wide)
 {
-	if (w->carried || w->turns || w->apart || few == each || few * w->words > FEW_WORDS)
-		return 0;
-	return threads_holding(FEW_WORDS) / (is_wide || w->tensors > 1 ? 2 : 4);
+	bool held = !w->carried && !w->turns && !w->apart && few < each && few * w->words <= FEW_WORDS;
+	for (unsigned f = 0; f < r->nphase; f++)
+		held = held && r->phase[f].nloop <= 1;
+	return held ? threads_holding(FEW_WORDS) / (is_wide || w->tensors > 1 ? 2 : 4) : 0;
 }
 
 static BlockShape *
@@ -280,7 +281,7 @@ add_held_blocks(BlockShapes *out, const Rows *r, const LaneWords *w, unsigned gr
 	LaneWords near = {.words = w->words, .carried = w->carried, .most = w->most};
 	bool is_wide = lanes_in(&near, HELD_WORDS, group) < HELD_LANES;
 	unsigned all = held_threads(), most = w->carried || w->turns ? all / 2 : all, few = lanes_in(w, FEW_WORDS, group);
-	unsigned most_few = most_with_few(w, few, each, is_wide), small = TIR_WARP;
+	unsigned most_few = most_with_few(r, w, few, each, is_wide), small = TIR_WARP;
 	for (unsigned threads = TIR_WARP; threads <= most; threads *= threads == TIR_WARP ? 4 : 2) {
 		for (; small <= most_few && small * few <= threads * each; small *= 2) {
 			unsigned fit = threads_holding(FEW_WORDS) / small;
