@@ -7,7 +7,8 @@
 #include "passes/schedule/rows/held.h"
 
 enum {
-	NEXT_BYTES = 160 << 10, /* of a multiprocessor's shared memory, for what is to come */
+	NEXT_BYTES = 64 << 10, /* of a multiprocessor's shared memory, for what is to come: as many as a quarter of its registers, since
+	                        * threads that hold more have none left for a loop */
 	MOST_TURNS = 2, TURN_WAVES = 4
 };
 
