@@ -41,7 +41,7 @@ def folder():
 def chosen(cache, *args, **env):
     """The kernel that ran, and what was said."""
     with folder() as dump:
-        ran = expect(texo("run", PRODUCT, "--graph=product", "M=2048", "N=2048", "K=2048", "--device=cuda", "-v", f"--cache-dir={cache}",
+        ran = expect(texo("run", PRODUCT, "--graph=product", "M=2048", "N=2560", "K=256", "--device=cuda", "-v", f"--cache-dir={cache}",
                           *args, FAKE_CUDA_DUMP=dump, **env), 0)
         (ptx,) = pathlib.Path(dump).glob("*.ptx")
         return ptx.name, ran.stderr
