@@ -245,7 +245,7 @@ is_term(Among *m, ExprId term, ExprId e)
 
 /* Whether the node's elements are the extremes, or sums, of all their terms, and nothing else. */
 static bool
-is_extreme(const Graph *g, const Node *n, Monoid extreme)
+folds_all(const Graph *g, const Node *n, Monoid extreme)
 {
 	bool all = !n->guard || expr_get(g, n->guard)->op == OP_CONST;
 	bool plain = !n->finish || expr_get(g, n->finish)->op == OP_ACC;
@@ -259,7 +259,7 @@ is_among(const Graph *g, ExprId e, ExprId read, Monoid extreme)
 	const Expr *p = expr_get(g, read);
 	const Node *n = p->op == OP_READ ? tensor_node(g, p->ref) : NULL;
 	Among m = {.g = g, .n = n, .steps = MAX_STEPS};
-	if (!n || !is_extreme(g, n, extreme))
+	if (!n || !folds_all(g, n, extreme))
 		return false;
 	for (unsigned k = 0; k < n->npar; k++)
 		m.axis[k] = expr_arg(g, read, k);
@@ -286,7 +286,7 @@ is_sum_of_powers(const Graph *g, ExprId read)
 {
 	const Expr *p = expr_get(g, read);
 	const Node *n = p->op == OP_READ ? tensor_node(g, p->ref) : NULL, *greatest;
-	if (!n || !is_extreme(g, n, MON_SUM) || p->dtype != DT_F32)
+	if (!n || !folds_all(g, n, MON_SUM) || p->dtype != DT_F32)
 		return false;
 	const Expr *power = expr_get(g, n->body), *less = power->narg ? expr_get(g, expr_arg(g, n->body, 0)) : power;
 	if ((power->op != OP_EXP && power->op != OP_EXP2) || less->op != OP_SUB)
@@ -295,7 +295,7 @@ is_sum_of_powers(const Graph *g, ExprId read)
 	const Expr *of = expr_get(g, b);
 	greatest = of->op == OP_READ ? tensor_node(g, of->ref) : NULL;
 	Among m = {.g = g, .n = greatest, .steps = MAX_STEPS};
-	if (!greatest || !is_extreme(g, greatest, MON_MAX))
+	if (!greatest || !folds_all(g, greatest, MON_MAX))
 		return false;
 	for (unsigned k = 0; k < greatest->npar; k++)
 		m.axis[k] = expr_arg(g, b, k);

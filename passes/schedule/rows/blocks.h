@@ -38,6 +38,7 @@ unsigned lane_access_group(const LaneAccess *a);
 BlockShapes block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty);
 /* The same for columns that are held: none where they can't be. */
 BlockShapes block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r);
+
 /* --- what they read, and what may come ahead (ahead.c) --- */
 bool block_has_member(const Rows *r, TensorId t);
 /* The bytes of an element of all tensors that are read along these axes and the lanes; n: how many such tensors there are. */
@@ -46,6 +47,7 @@ unsigned block_bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_
 unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
 /* How many strips of columns each of its tasks has, of so many; 0: one. */
 ExprId block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips);
+
 /* --- when a kernel of them runs (blocks.c) --- */
 /* Whether it runs only where one strip has all columns. */
 bool block_has_row(const Rows *r, const KernelPlan *p);
