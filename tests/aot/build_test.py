@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import each_test
 
 TEXO, CC, NM = (shutil.which(a) for a in sys.argv[1:4])
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -199,18 +201,4 @@ def test_same_bytes(folder):
     print(f"{graphs} graphs and levels")
 
 
-def main():
-    tests = [(n, t) for n, t in globals().items() if n.startswith("test_") and (not sys.argv[4:] or any(w in n for w in sys.argv[4:]))]
-    failed = 0
-    for name, test in tests:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                test(pathlib.Path(folder))
-            except (AssertionError, subprocess.TimeoutExpired) as e:
-                print(f"{name}: {e}")
-                failed += 1
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return 1 if failed or not tests else 0
-
-
-sys.exit(main())
+sys.exit(each_test.main(globals(), sys.argv[4:]))

@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import each_test
+
 TEXO, FAKE, CUDA_TEST, PTXAS = sys.argv[1], sys.argv[2], sys.argv[3], (sys.argv[4:] or [""])[0]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 AXPY = str(ROOT / "tests" / "run" / "programs" / "axpy.tex")
@@ -175,18 +178,5 @@ def test_assemblers_that_do_not_end():
         expect(texo(*build, "--worker-memory=300", "--in-process", path=f"{d}:/bin:/usr/bin"), 4, "made no code")
 
 
-def main():
-    failed = 0
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            try:
-                test()
-            except AssertionError as e:
-                failed += 1
-                print(f"FAILED {name}: {e}\n")
-    print(f"{failed} failed")
-    return failed != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(each_test.main(globals()))

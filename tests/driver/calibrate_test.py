@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import each_test
+
 TEXO, FAKE = sys.argv[1], sys.argv[2]
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PRODUCT = str(ROOT / "bench" / "gpu" / "product.tex")
@@ -129,18 +132,5 @@ def test_every_call_fails():
             assert failed > 12, failed
 
 
-def main():
-    failed = 0
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            try:
-                test()
-            except AssertionError as e:
-                failed += 1
-                print(f"FAILED {name}: {e}\n")
-    print(f"{failed} failed")
-    return failed != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(each_test.main(globals()))

@@ -10,10 +10,12 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import numpy as np
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import each_test
 
 TEXO = sys.argv[1]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -781,20 +783,5 @@ def pages_touched(args):
     return used.ru_minflt + used.ru_majflt
 
 
-def main(names):
-    failed = 0
-    tests = [(n, f) for n, f in names.items() if n.startswith("test_") and
-             (len(sys.argv) < 3 or any(w in n for w in sys.argv[2:]))]
-    for name, test in tests:
-        with tempfile.TemporaryDirectory(prefix="texo-test-") as folder:
-            try:
-                test(pathlib.Path(folder))
-            except (AssertionError, json.JSONDecodeError, OSError, KeyError, ValueError, subprocess.SubprocessError) as e:
-                failed += 1
-                print(f"FAILED {name}: {type(e).__name__}: {e}\n")
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return 1 if failed or not tests else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main(globals()))
+    sys.exit(each_test.main(globals(), sys.argv[2:]))

@@ -10,8 +10,10 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import each_test
 
 TEXO = sys.argv[1]
 PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "run" / "programs"
@@ -219,19 +221,5 @@ def test_no_walls(folder):
     assert "lacking worker" in out and "can't confine" in out and "ok      worker" in expect(texo("doctor"), 0).decode(), out
 
 
-def main():
-    failed = 0
-    for name, test in list(globals().items()):
-        if name.startswith("test_"):
-            with tempfile.TemporaryDirectory(prefix="texo-test-") as folder:
-                try:
-                    test(pathlib.Path(folder))
-                except (AssertionError, OSError, subprocess.SubprocessError) as e:
-                    failed += 1
-                    print(f"FAILED {name}: {type(e).__name__}: {e}\n")
-    print(f"{failed} failed")
-    return failed != 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(each_test.main(globals()))

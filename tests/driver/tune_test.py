@@ -13,7 +13,8 @@ import time
 
 FAKE = pathlib.Path(sys.argv.pop(2))
 
-import command_test
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import each_test
 from command_test import AXPY, TEXO, expect, texo, write
 
 PRODUCT = """graph product(a: f32[M, K], b: f32[K, N]) -> (c: f32[M, N]) {
@@ -310,4 +311,4 @@ def test_gpu(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(command_test.main(globals()))
+    sys.exit(each_test.main(globals(), sys.argv[2:]))
