@@ -258,6 +258,22 @@ choose_plan(Schedule *s, const Places *places, TensorId t, bool tiles, KernelPla
 		bug(s->g->arena, "the group of %%%u has no kernel: %s", t, remark_info[why].text);
 }
 
+/* The blocks of a kernel are its plan's: what a template writes for lanes becomes their threads' code in passes/tile/spread.c, what it
+ * writes for threads is so from the start. */
+static void
+lay_out(TirKernel *k, const KernelPlan *p)
+{
+	if (!p->threads)
+		return;
+	bool by_lanes = p->tmpl != TMPL_CONTRACT && p->tmpl != TMPL_STREAM && p->tmpl != TMPL_PAIRWISE;
+	k->form = by_lanes ? TIR_BLOCK : TIR_SPREAD;
+	k->threads = p->threads;
+	k->group = p->group;
+	k->cluster = p->cluster;
+	k->columns = by_lanes ? p->columns : 0;
+	k->resident = p->resident;
+}
+
 static void
 build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan *plan, Arena *scratch)
 {
@@ -267,6 +283,7 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	TensorId t = plan->node[0];
 	k->plan = *plan;
 	k->tir = tir_new(s->g->arena, s->g->names, kernel_name(s, index, t));
+	lay_out(k->tir, plan);
 	switch ((Template)k->plan.tmpl) {
 	case TMPL_NEST: nest_build(s->g, scratch, places, k); break;
 	case TMPL_MAP: case TMPL_ROWRED: case TMPL_COLRED: case TMPL_FULLRED: case TMPL_SCAN:

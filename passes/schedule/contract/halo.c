@@ -488,15 +488,10 @@ contract_halo_build(Graph *g, Arena *scratch, const Places *places, const PassOp
 	Halo *h = ARENA_NEW(scratch, Halo);
 	Warps *x = &h->w;
 	Point *l = &x->l;
-	TirKernel *k = kernel->tir;
 	TensorId t = kernel->plan.node[0];
 	x->plan = &kernel->plan;
 	point_begin(l, g, scratch, places, kernel);
 	l->unit = true;
-	k->form = TIR_SPREAD;
-	k->threads = kernel->plan.threads;
-	k->group = kernel->plan.group;
-	k->resident = kernel->plan.resident;
 	point_declare_node(l, t);
 	point_enter_node(l, t);
 	if (!find_product(g, scratch, places->faulty, t, o, &h->of))

@@ -5,6 +5,12 @@
 enum { GROUP_ROWS = 8 };
 
 ValId
+raster_first(TirKernel *k, ValId tile, unsigned size)
+{
+	return tir_cast(k, DT_I64, tir_binary(k, OP_MUL, tir_cast(k, DT_U32, tile), tir_int(k, DT_U32, size)));
+}
+
+ValId
 raster_divide(TirKernel *k, ValId a, ValId b, ValId *rest)
 {
 	ValId x = tir_cast(k, DT_U32, a), y = tir_cast(k, DT_U32, b);

@@ -12,6 +12,8 @@ typedef struct {
 
 /* Of a task, where a batch has so many rows and columns of tiles. */
 RasterTile raster_tile(TirKernel *k, ValId task, ValId rows, ValId columns);
+/* The first row or column of a tile of so many, counted in 32 bits, so that its number has one register. */
+ValId raster_first(TirKernel *k, ValId tile, unsigned size);
 /* Quotient and remainder of what is below 2^32: of 64 bits they are calls. */
 ValId raster_divide(TirKernel *k, ValId a, ValId b, ValId *rest);
 /* A launch expression: 1 where e >= least > 0, else 0. */

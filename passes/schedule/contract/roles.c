@@ -449,11 +449,6 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	r->tile = roles_tile(roles_tile_of(r->plan));
 	point_begin(l, g, scratch, places, kernel);
 	l->unit = true;
-	k->form = TIR_SPREAD;
-	k->threads = kernel->plan.threads;
-	k->group = kernel->plan.group;
-	k->cluster = kernel->plan.cluster;
-	k->resident = kernel->plan.resident;
 	declare_nodes(r, places);
 	r->packed = roles_packs(r, &r->tile);
 	TirChannel c = {.nparts = (uint16_t)(2 + r->of.beside)};

@@ -358,13 +358,6 @@ declare_panels(Threads *x, const Factors *f)
 	}
 }
 
-/* In 32 bits, so that it has one register. */
-static ValId
-first_index(TirKernel *k, ValId tile, unsigned size)
-{
-	return tir_cast(k, DT_I64, tir_binary(k, OP_MUL, tir_cast(k, DT_U32, tile), tir_int(k, DT_U32, size)));
-}
-
 static void
 build_tasks(Threads *x)
 {
@@ -374,8 +367,8 @@ build_tasks(Threads *x)
 	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId acc[THREADS_ROWS * THREADS_COLUMNS + 1 + 2 * THREADS_RAW];
 	RasterTile tile = raster_tile(k, tir_for(k, lo, hi, threads_int(x, 1), NULL, 0), x->row_tiles, x->column_tiles);
-	x->row0 = first_index(k, tile.row, x->plan->tile_rows);
-	x->column0 = first_index(k, tile.column, x->plan->tile_columns);
+	x->row0 = raster_first(k, tile.row, x->plan->tile_rows);
+	x->column0 = raster_first(k, tile.column, x->plan->tile_columns);
 	indices_at(&x->l, &x->batch, tile.batch);
 	panel_enter(x, &x->panel[0], x->row0);
 	panel_enter(x, &x->panel[1], x->column0);
@@ -389,17 +382,11 @@ contract_threads_build(Graph *g, Arena *scratch, const Places *places, const Pas
 {
 	Threads *x = ARENA_NEW(scratch, Threads);
 	Point *l = &x->l;
-	TirKernel *k = kernel->tir;
 	TensorId t = kernel->plan.node[0];
 	Factors f;
 	x->plan = &kernel->plan;
 	point_begin(l, g, scratch, places, kernel);
 	l->unit = true;
-	k->form = TIR_SPREAD;
-	k->threads = kernel->plan.threads;
-	k->group = kernel->plan.group;
-	k->resident = kernel->plan.resident;
-	k->cluster = kernel->plan.cluster;
 	point_declare_node(l, t);
 	point_enter_node(l, t);
 	if (!find_product(g, scratch, places->faulty, t, &f, &x->absent))

@@ -370,13 +370,6 @@ bind_sides(Warps *x, const Product *p)
 	}
 }
 
-/* In 32 bits, so that it has one register. */
-static ValId
-first_index(TirKernel *k, ValId tile, unsigned size)
-{
-	return tir_cast(k, DT_I64, tir_binary(k, OP_MUL, tir_cast(k, DT_U32, tile), tir_int(k, DT_U32, size)));
-}
-
 static void
 build_tasks(Warps *x)
 {
@@ -384,8 +377,8 @@ build_tasks(Warps *x)
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId acc[WARPS_SUMS + 2];
 	RasterTile tile = raster_tile(k, tir_for(k, lo, hi, warps_int(x, 1), NULL, 0), x->row_tiles, x->column_tiles);
-	x->row0 = first_index(k, tile.row, x->plan->tile_rows);
-	x->column0 = first_index(k, tile.column, x->plan->tile_columns);
+	x->row0 = raster_first(k, tile.row, x->plan->tile_rows);
+	x->column0 = raster_first(k, tile.column, x->plan->tile_columns);
 	indices_at(&x->l, &x->batch, tile.batch);
 	warps_side_enter(x, &x->side[0], x->row0);
 	warps_side_enter(x, &x->side[1], x->column0);
@@ -400,15 +393,10 @@ contract_warps_build(Graph *g, Arena *scratch, const Places *places, const PassO
 	Warps *x = ARENA_NEW(scratch, Warps);
 	Product *p = ARENA_NEW(scratch, Product);
 	Point *l = &x->l;
-	TirKernel *k = kernel->tir;
 	TensorId t = kernel->plan.node[0];
 	x->plan = &kernel->plan;
 	point_begin(l, g, scratch, places, kernel);
 	l->unit = true;
-	k->form = TIR_SPREAD;
-	k->threads = kernel->plan.threads;
-	k->group = kernel->plan.group;
-	k->resident = kernel->plan.resident;
 	point_declare_node(l, t);
 	point_enter_node(l, t);
 	if (!find_elements(g, scratch, places->faulty, t, o, p))

@@ -389,10 +389,6 @@ contract_window_build(Graph *g, Arena *scratch, const Places *places, Kernel *ke
 	r->window = ARENA_NEW(scratch, Window);
 	point_begin(l, g, scratch, places, kernel);
 	l->unit = true;
-	k->form = TIR_SPREAD;
-	k->threads = kernel->plan.threads;
-	k->group = kernel->plan.group;
-	k->resident = kernel->plan.resident;
 	point_declare_node(l, t);
 	point_enter_node(l, t);
 	if (!find_product(g, scratch, places->faulty, t, &r->of, r->window))

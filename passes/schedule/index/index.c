@@ -313,12 +313,6 @@ index_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 		l.lane_axes = 1u << d.axes.lane | 1u << d.axes.own[d.axes.lane];
 		l.unit = true;
 	}
-	if (plan->threads) {
-		kernel->tir->form = TIR_BLOCK;
-		kernel->tir->resident = plan->resident;
-		kernel->tir->threads = plan->threads;
-		kernel->tir->group = plan->group;
-	}
 	point_declare_node(&l, t);
 	point_enter_node(&l, t);
 	declare_launch(&l, &d);

@@ -381,9 +381,6 @@ pairwise_build(Graph *g, Arena *scratch, const Places *places, const PassOptions
 		bug(g->arena, "pairwise: %%%u is none", p->node[0]);
 	point_begin(&b->l, g, scratch, places, kernel);
 	b->l.unit = true;
-	k->form = TIR_SPREAD;
-	k->threads = p->threads;
-	k->group = p->group;
 	count_tasks(b, kernel);
 	declare(b);
 	b->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);

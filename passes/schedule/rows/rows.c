@@ -383,15 +383,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	l.flat = plan->flat ? r->extent[r->nrow - 1] : 0;
 	l.lanes = plan->lanes;
 	l.unit = true;
-	if (plan->threads) {
-		kernel->tir->form = TIR_BLOCK;
-		kernel->tir->threads = plan->threads;
-		kernel->tir->group = plan->group;
-		kernel->tir->cluster = plan->cluster;
-		kernel->tir->columns = plan->columns;
-		kernel->tir->resident = plan->resident;
-		kernel->tir->tight = plan->columns && !r->ntile;
-	}
+	kernel->tir->tight = plan->threads && plan->columns && !r->ntile;
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
 	b->turns = plan->threads && !plan->posts ? block_turns(g, scratch, r, plan, row_count(b)) : 0;

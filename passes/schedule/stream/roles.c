@@ -725,10 +725,6 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	Stream *s = stream_begin(b, g, scratch, places, kernel);
 	if (!find_elements(g, scratch, b->s, x->of))
 		bug(g->arena, "%%%u is no stream for roles", p->node[0]);
-	k->form = TIR_SPREAD;
-	k->threads = p->threads;
-	k->group = p->group;
-	k->resident = p->resident;
 	b->vectors = 2;
 	b->from_zero = true;
 	x->side = p->group;

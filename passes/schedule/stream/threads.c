@@ -278,10 +278,6 @@ stream_threads_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = kernel->tir;
 	Stream *s = stream_begin(b, g, scratch, places, kernel);
-	k->form = TIR_SPREAD;
-	k->threads = kernel->plan.threads;
-	k->group = kernel->plan.group;
-	k->resident = kernel->plan.resident;
 	b->vectors = ST_THREAD_ROWS;
 	x->elements = kernel->plan.block_terms;
 	x->s.nelement = x->elements / ST_ACROSS;
