@@ -36,7 +36,7 @@ arith_add(FpMode fp, DType t, Val a, Val b)
 	if (isinf(a.re) || isinf(b.re))
 		return (a.soft && isinf(a.re)) || (b.soft && isinf(b.re)) ? val_unknown() : val_float(a.re + b.re);
 	if (a.err > 0 || b.err > 0)
-		return number_settle(fp, t, a.re + b.re, a.err + b.err);
+		return number_settle(fp, t, a.re + b.re, (long double)a.err + b.err);
 	if (t == DT_F64)
 		return val_float((double)a.re + (double)b.re);
 	return val_float(round_once(t, a.re + b.re));
@@ -92,7 +92,7 @@ arith_mul(FpMode fp, DType t, Val a, Val b)
 		arith_mul_exact(t, a.re, b.re, &r);
 		return r;
 	}
-	double e = (double)fabsl(a.re) * b.err + (double)fabsl(b.re) * a.err + a.err * b.err;
+	long double e = fabsl(a.re) * b.err + fabsl(b.re) * a.err + (long double)a.err * b.err;
 	r = number_settle(fp, t, a.re * b.re, e);
 	r.soft = isinf(r.re); /* an addition may see it before it overflows */
 	return r;
@@ -128,9 +128,9 @@ arith_div(FpMode fp, DType t, Val a, Val b)
 	if (!(low > 0))
 		return val_unknown();
 	long double q = a.re / b.re;
-	double e = (double)((a.err + fabsl(q) * b.err) / low) * (1 + 0x1p-50);
+	long double e = (a.err + fabsl(q) * b.err) / low * (1 + 0x1p-50L);
 	if (fp == FP_FAST) /* 2 ulp in all */
-		e += 1.5 * number_ulp(t, (double)fabsl(q) + e);
+		e += 1.5 * number_ulp(t, (double)(fabsl(q) + e));
 	return number_settle(fp, t, q, e);
 }
 

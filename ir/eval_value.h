@@ -45,7 +45,7 @@ long double number_round(DType t, long double x);
 /* The distance of neighbouring values of t at |x|. */
 double number_ulp(DType t, double x);
 /* A finite result v that is e from exact before the operation's own rounding in t. */
-Val number_settle(FpMode fp, DType t, long double v, double e);
+Val number_settle(FpMode fp, DType t, long double v, long double e);
 /* The interval of a (a float) rounded to t: what a cast gives. */
 Val number_narrow(DType t, Val a);
 /* The same where the mode leaves it open whether a is rounded (tg.h, free casts). */
