@@ -27,6 +27,17 @@ settled_early(Val a, Val b, Val *r)
 	return true;
 }
 
+/* A product that overflows may be added before it is rounded: certain is what the other operand does not take back. */
+static Val
+add_infinite(Val a, Val b)
+{
+	long double v = a.re + b.re;
+	Val high = isinf(a.re) ? a : b, other = isinf(a.re) ? b : a;
+	bool agree = isinf(other.re) ? other.re == high.re : (high.re > 0 ? other.re : -other.re) >= other.err;
+	bool overflown = (a.soft && isinf(a.re)) || (b.soft && isinf(b.re));
+	return agree || !overflown ? val_float(v) : val_open(v);
+}
+
 Val
 arith_add(FpMode fp, DType t, Val a, Val b)
 {
@@ -34,7 +45,7 @@ arith_add(FpMode fp, DType t, Val a, Val b)
 	if (settled_early(a, b, &r))
 		return r;
 	if (isinf(a.re) || isinf(b.re))
-		return (a.soft && isinf(a.re)) || (b.soft && isinf(b.re)) ? val_unknown() : val_float(a.re + b.re);
+		return add_infinite(a, b);
 	if (a.err > 0 || b.err > 0)
 		return number_settle(fp, t, a.re + b.re, (long double)a.err + b.err);
 	if (t == DT_F64)

@@ -122,15 +122,6 @@ wide_of(DType t)
 	return t == DT_F64 ? DT_F64 : DT_F32;
 }
 
-/* What may have any value, and v in an exact computation: a result shows that, and comparisons take all. */
-static Val
-open_value(long double v)
-{
-	Val r = val_unknown();
-	r.re = isfinite(v) ? v : 0;
-	return r;
-}
-
 /* 1.002 covers the reference's own rounding, 2^-64 of the value, in f64 as well. */
 Val
 number_settle(FpMode fp, DType t, long double v, long double e)
@@ -140,7 +131,7 @@ number_settle(FpMode fp, DType t, long double v, long double e)
 	Val r = val_float(v);
 	if (!(m + e < over)) {
 		if (!(m - e >= over))
-			return open_value(v);
+			return val_open(v);
 		r.re = copysignl(INFINITY, v);
 	} else {
 		r.err = (double)(e + 0.501 * number_ulp(wide, (double)(m + e))) * (1 + 0x1p-40);
@@ -163,7 +154,7 @@ number_narrow(DType t, Val a)
 	long double lo = number_round(t, a.re - a.err), hi = number_round(t, a.re + a.err);
 	bool scale_edge = t == DT_E8M0 && a.re - a.err < 0 && a.re + a.err >= 0;
 	if (!isfinite(a.err) || !isfinite(a.re) || scale_edge) {
-		Val u = open_value(a.re);
+		Val u = val_open(a.re);
 		u.fault = a.fault, u.cut = a.cut, u.absent = a.absent;
 		return u;
 	}

@@ -300,6 +300,16 @@ unknown_rather_than_wrong(void **state)
 	Val p = apply(FP_RELAXED, OP_MUL, DT_F32, DT_F32, val_float(1e30), val_float(1e30));
 	assert_true(isinf(p.re) && p.err == 0);
 	assert_true(isinf(apply(FP_RELAXED, OP_ADD, DT_F32, DT_F32, p, val_float(-1e38)).err));
+	assert_true(isinf(apply(FP_RELAXED, OP_SUB, DT_F32, DT_F32, p, p).err));
+	const Val minus = apply(FP_RELAXED, OP_MUL, DT_F32, DT_F32, val_float(-1e30), val_float(1e30));
+	const Val up[] = {val_float(0), val_float(1e38), p, {.re = 1, .err = 0.5}};
+	for (unsigned k = 0; k < sizeof up / sizeof up[0]; k++) {
+		Val over = apply(FP_RELAXED, OP_ADD, DT_F32, DT_F32, p, up[k]);
+		Val under = apply(FP_RELAXED, OP_SUB, DT_F32, DT_F32, minus, up[k]);
+		assert_true(over.err == 0 && over.re > 0 && isinf(over.re) && under.err == 0 && under.re < 0 && isinf(under.re));
+	}
+	Val perhaps = {.re = 1, .err = 2};
+	assert_true(isinf(apply(FP_RELAXED, OP_ADD, DT_F32, DT_F32, perhaps, p).err));
 	assert_true(apply(FP_RELAXED, OP_MAX, DT_F32, DT_F32, p, val_float(1)).err == 0);
 }
 
