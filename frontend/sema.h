@@ -24,10 +24,14 @@ typedef struct {
 
 typedef enum { LIT_NONE, LIT_INT, LIT_FLOAT } Literal;
 
+/* Exact integers have room for those of u64 and what leads to one, such as 2**64 - 1. */
+__extension__ typedef __int128 Whole;
+#define WHOLE_MAX ((Whole)((unsigned __int128)-1 >> 1))
+
 typedef struct {
 	ExprId e;      /* 0 with a literal, and after an error */
 	Literal lit;   /* an exact number that has not met a type */
-	int64_t i;
+	Whole i;
 	double f;      /* LIT_FLOAT */
 	Dom dom;
 } Val;
@@ -276,6 +280,7 @@ Val val_expr(ExprId e, Dom dom);
 DType val_dtype(const Sema *s, const Val *v);  /* DT_NONE for a literal */
 ExprId val_as(Sema *s, const Val *v, DType t, Span at); /* converts arithmetically (promotion, cast) */
 ExprId literal_as(Sema *s, const Val *v, DType t, Span at);
+DType literal_type(const Val *v);
 DType common_type(Sema *s, const Val *a, const Val *b); /* of an arithmetic operation */
 Val val_typed(Sema *s, Val v);                 /* a literal becomes i32, or f32 */
 /* As a definition of type t stores it: within a kind; anything else is an error that names the cast. */
