@@ -164,7 +164,12 @@ elab_conditional(Sema *s, AstId id, Env *env)
 	if (!a || !b)
 		return val_error;
 	Dom d = dom_join(s, dc, dom_imply(s, c, false, arm[0].dom));
-	return val_expr(expr_select(s->g, c, a, b), dom_join(s, d, dom_imply(s, c, true, arm[1].dom)));
+	Val v = val_expr(expr_select(s->g, c, a, b), dom_join(s, d, dom_imply(s, c, true, arm[1].dom)));
+	if ((arm[0].lit || arm[0].choice) && (arm[1].lit || arm[1].choice)) {
+		Choice numbers = {c, {arm[0], arm[1]}};
+		v.choice = arena_copy(s->arena, &numbers, sizeof numbers);
+	}
+	return v;
 }
 
 static Val

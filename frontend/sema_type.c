@@ -93,9 +93,22 @@ val_as(Sema *s, const Val *v, DType t, Span at)
 		return 0;
 	if (v->lit)
 		return literal_as(s, v, t, at);
+	if (v->choice && dtype_is_float(t))
+		return choice_as(s, v->choice, t, at);
 	if (t == DT_C64 && val_dtype(s, v) != DT_C64)
 		return expr_binary(s->g, OP_CPLX, expr_cast(s->g, DT_F32, v->e), expr_float(s->g, DT_F32, 0));
 	return expr_cast(s->g, t, v->e);
+}
+
+ExprId
+choice_as(Sema *s, const Choice *c, DType t, Span at)
+{
+	DType part = t == DT_C64 ? DT_F32 : t;
+	ExprId a = val_as(s, &c->arm[0], part, at), b = val_as(s, &c->arm[1], part, at);
+	if (!a || !b)
+		return 0;
+	ExprId e = expr_select(s->g, c->c, a, b);
+	return t == DT_C64 ? expr_binary(s->g, OP_CPLX, e, expr_float(s->g, DT_F32, 0)) : e;
 }
 
 static DType
@@ -154,6 +167,8 @@ val_store(Sema *s, const Val *v, DType t, Span at)
 		}
 		return literal_as(s, v, t, at);
 	}
+	if (v->choice && (dtype_is_float(t) || t == DT_C64))
+		return choice_as(s, v->choice, t, at);
 	DType from = val_dtype(s, v);
 	bool same_kind = from == t || (dtype_is_float(from) && dtype_is_float(t)) ||
 	                 (dtype_is_int(from) && dtype_is_int(t));
