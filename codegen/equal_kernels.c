@@ -11,11 +11,10 @@ static const char *const mode[] = {[FP_STRICT] = "strict\n", [FP_RELAXED] = "rel
 
 enum { MODES = sizeof mode / sizeof *mode };
 
-static const char *
-plain_text(Arena *a, const TirKernel *k, const char *first, size_t *n)
+static void
+print_plain(Arena *a, const TirKernel *k, const char *first, Text *out)
 {
 	TirKernel plain = *k;
-	Text text;
 	plain.name = 0;
 	plain.buffer.at = arena_copy(a, k->buffer.at, k->buffer.n * sizeof *k->buffer.at);
 	plain.scalar.at = arena_copy(a, k->scalar.at, k->scalar.n * sizeof *k->scalar.at);
@@ -23,25 +22,25 @@ plain_text(Arena *a, const TirKernel *k, const char *first, size_t *n)
 		plain.buffer.at[b].name = 0;
 	for (uint32_t s = 0; s < plain.scalar.n; s++)
 		plain.scalar.at[s].name = 0;
-	text_init(&text, a);
-	text_word(&text, first);
-	tir_print(&plain, &text);
-	*n = text.n;
-	return text_get(&text);
+	out->arena = a;
+	out->n = 0;
+	text_word(out, first);
+	tir_print(&plain, out);
 }
 
 PlainKernel *
 kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, FpMode fp, const char *symbol)
 {
-	PlainKernel *x = ARENA_NEW(a, PlainKernel);
-	*x = (PlainKernel){.serial = k->serial, .symbol = symbol};
-	x->tir = plain_text(a, k->early ? k->early : k->tir, k->early ? mode[fp] : "", &x->n);
-	x->digest = image_digest((const uint8_t *)x->tir, x->n);
+	Text *t = &have->printed;
+	print_plain(a, k->early ? k->early : k->tir, k->early ? mode[fp] : "", t);
+	uint64_t digest = image_digest((const uint8_t *)t->at, t->n);
 	for (uint32_t i = 0; i < have->n; i++) {
 		PlainKernel *o = have->at[i];
-		if (o->digest == x->digest && o->n == x->n && o->serial == x->serial && memcmp(o->tir, x->tir, x->n) == 0)
+		if (o->digest == digest && o->n == t->n && o->serial == k->serial && memcmp(o->tir, t->at, t->n) == 0)
 			return o;
 	}
+	PlainKernel *x = ARENA_NEW(a, PlainKernel);
+	*x = (PlainKernel){.tir = arena_copy(a, t->at, t->n), .n = t->n, .digest = digest, .serial = k->serial, .symbol = symbol};
 	vec_push(a, have, x);
 	return x;
 }

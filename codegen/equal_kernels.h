@@ -3,6 +3,7 @@
 #define TEXO_CODEGEN_EQUAL_KERNELS_H
 
 #include "ir/kp.h"
+#include "ir/text.h"
 
 typedef struct {
 	const char *tir;    /* its text without names; a NUL ends it. Of Kernel.early, behind a line that tells the mode */
@@ -13,7 +14,11 @@ typedef struct {
 	void *made;         /* the caller's: what was made of it; NULL at first */
 } PlainKernel;
 
-typedef VEC(PlainKernel *) PlainKernels;
+typedef struct {
+	PlainKernel **at;
+	uint32_t n, cap;
+	Text printed; /* the text at hand: its room is used again */
+} PlainKernels;
 
 /* The kernel of `have` that is the same but for names, or a new one behind these, whose code has this symbol. */
 PlainKernel *kernel_plain(Arena *a, PlainKernels *have, const Kernel *k, FpMode fp, const char *symbol);

@@ -228,32 +228,33 @@ bind_scalar(GraphWriter *x, ScalarBind b)
 	return (ImageBind){IMG_BIND_EXPR, words, 0, 0};
 }
 
-/* Whether a kernel of threads accesses several elements of buffer b at once. What boxes are copied of, its maps tell. */
-static bool
-in_groups(const TirKernel *k, uint32_t b)
+/* The buffers of which a kernel of threads accesses several elements at once. What boxes are copied of, its maps tell. */
+static const bool *
+in_groups(const TirKernel *k, Arena *a)
 {
+	bool *found = ARENA_ARRAY(a, bool, k->buffer.n + 1);
 	for (ValId v = 1; v < k->inst.n; v++) {
 		const TirInst *p = tir_inst(k, v);
-		if (p->op == OP_ASYNC_COPY && tir_inst(k, tir_arg(k, tir_arg(k, v, 1), 0))->imm.i == b)
-			return true;
+		if (p->op == OP_ASYNC_COPY)
+			found[tir_inst(k, tir_arg(k, tir_arg(k, v, 1), 0))->imm.i] = true;
 		if (p->op != OP_LOAD && p->op != OP_STORE)
 			continue;
 		const TirInst *value = p->op == OP_STORE ? tir_inst(k, tir_arg(k, v, 1)) : p;
-		if (value->type.lanes && tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i == b)
-			return true;
+		if (value->type.lanes)
+			found[tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i] = true;
 	}
-	return false;
+	return found;
 }
 
-/* How buffer b has to lie for the kernel to run. */
+/* How buffer b has to lie for the kernel to run; `groups` are of an aligned kernel. */
 static uint32_t
-asked_of(const Kernel *k, uint32_t b)
+asked_of(const Kernel *k, const bool *groups, uint32_t b)
 {
 	if (!k->aligned)
 		return IMG_ANYHOW;
 	if (k->plan.flat)
 		return IMG_ROW_MAJOR;
-	return in_groups(k->tir, b) ? IMG_GROUPS : IMG_ANYHOW;
+	return groups[b] ? IMG_GROUPS : IMG_ANYHOW;
 }
 
 static int64_t
@@ -301,6 +302,7 @@ put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 {
 	Writer *w = x->w;
 	const uint32_t handed = tir_handed_buffers(k->tir);
+	const bool *groups = k->aligned ? in_groups(k->tir, w->arena) : NULL;
 	ImageKernel to = {.nbuffer = k->buffer.n, .nscalar = k->scalar.n, .serial = k->serial, .threads = k->tir->threads, .cluster = k->tir->cluster,
 	                  .covers = covers, .when = k->aligned ? IMG_ALIGNED : k->otherwise ? IMG_ELSE : IMG_ALWAYS};
 	to.name = put_text(w, name_text(k->tir->names, k->tir->name));
@@ -317,7 +319,7 @@ put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 	x->room = k->room;
 	for (uint32_t b = 0; b < k->buffer.n; b++) {
 		ImageBind bind = bind_buffer(x, k->buffer.at[b], k->tir->buffer.at[b % handed].dtype);
-		bind.group = asked_of(k, b % handed);
+		bind.group = asked_of(k, groups, b % handed);
 		vec_push(w->arena, &w->bind, bind);
 	}
 	for (uint32_t s = 0; s < k->scalar.n; s++)
@@ -369,7 +371,11 @@ static void
 put_code(Writer *w)
 {
 	static const char zero[8];
+	size_t most = w->in->code_size;
+	for (uint32_t k = 0; w->in->module && k < w->in->module->n; k++)
+		most += w->in->module->at[k].n + sizeof zero;
 	text_init(&w->code, w->arena);
+	text_room(&w->code, most);
 	if (w->in->code_size)
 		text_add(&w->code, w->in->code, w->in->code_size);
 	for (uint32_t k = 0; w->in->module && k < w->in->module->n; k++) {
@@ -408,6 +414,7 @@ put_file(Writer *w, const void **bytes, size_t *n)
 	Text file;
 	ImageHeader *h = &w->header;
 	text_init(&file, w->arena);
+	text_room(&file, sizeof *h + w->code.n);
 	text_add(&file, (const char *)h, sizeof *h);
 	PUT(graph, w->graph);
 	PUT(param, w->param);

@@ -23,6 +23,7 @@ typedef struct {
 	uint32_t nlevel, ngpu, nprogram;
 	CodegenOptions machine;      /* its assembler, for GPUs */
 	ObjectResult result;
+	Text written;                /* the files, as a list of JSON */
 } Build;
 
 /* The files that --emit can ask for, and what is behind PATH in their names. */
@@ -231,6 +232,14 @@ print_deps(const Build *b, const char *path, Text *out)
 	text_printf(out, "\n");
 }
 
+static void
+note_written(Build *b, const char *file)
+{
+	say_detail(b->s, "%s", file);
+	text_printf(&b->written, "%s", b->written.n ? "," : "");
+	text_json(&b->written, file, strlen(file));
+}
+
 static bool
 add_file(Build *b, const FileForm *f, const char *path)
 {
@@ -274,7 +283,7 @@ add_gpu_files(Build *b, const FileForm *f, const char *path)
 		if (!output_spares(file, s->options->operand.at[0], &s->problem) ||
 		    !output_add(&s->host->files, file, cubin ? g->cubin : g->ptx, cubin ? g->cubin_bytes : strlen(g->ptx), &s->problem))
 			return false;
-		say_detail(s, "%s", file);
+		note_written(b, file);
 	}
 	return true;
 }
@@ -319,9 +328,13 @@ write_files(Build *b, const char *path)
 		if (!add_file(b, &file_forms[k], file))
 			return false;
 		if (!is_stdout)
-			say_detail(s, "%s", file);
+			note_written(b, file);
 	}
-	return output_commit(&s->host->files, &s->problem);
+	if (!output_commit(&s->host->files, &s->problem))
+		return false;
+	if (b->written.n && option_on(s->options, OPT_JSON))
+		text_printf(&s->out, "{\"files\":[%s]}\n", text_get(&b->written));
+	return true;
 }
 
 /* --- the command --- */
@@ -373,6 +386,7 @@ command_build(Session *s, void *arg)
 	Build b = {.s = s};
 	bool files;
 	(void)arg;
+	text_init(&b.written, &s->arena);
 	if (!check_forms(&b, &files))
 		return session_fail(s);
 	if (files)

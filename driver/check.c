@@ -15,7 +15,8 @@ check_body(Session *s, void *arg)
 	SourceUnit u;
 	if (!compile_open(s, one->path, &u)) {
 		if (one->json)
-			diag_entries_plain(one->json, code_info[DIAG_E0890].id, one->path, s->problem.text);
+			diag_entries_plain(one->json, code_info[DIAG_E0890].id, one->path, s->problem.text,
+			                   s->problem.help);
 		return session_fail(s);
 	}
 	compile_unit(s, &u, NULL);
@@ -41,7 +42,7 @@ command_check(Session *s, void *arg)
 		const char *why = NULL;
 		ExitCode code = session_run(s->host, o, s->arena.limit, check_body, &one, &why);
 		if (one.json && why)
-			diag_entries_plain(one.json, code_info[DIAG_E0990].id, one.path, why);
+			diag_entries_plain(one.json, code_info[DIAG_E0990].id, one.path, why, NULL);
 		worst = code > worst ? code : worst;
 	}
 	if (option_on(o, OPT_JSON))

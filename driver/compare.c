@@ -60,13 +60,9 @@ report(Arena *a, const ResultTensor *got, const Tally *t, const char *what)
 	                                         : t->worst_gap)};
 }
 
-/* Counts one pair of numbers; equal infinities and NaNs agree. */
 static void
-tally(Tally *t, int64_t n, double got, double want, double bound)
+count_difference(Tally *t, int64_t n, double got, double want, double gap, double bound)
 {
-	double gap = got == want || (isnan(got) && isnan(want)) ? 0 : fabs(got - want);
-	if (gap == 0 || gap <= bound)
-		return;
 	if (t->differ == 0 || !(gap <= t->worst_gap)) {
 		t->worst = n;
 		t->worst_gap = gap;
@@ -77,13 +73,30 @@ tally(Tally *t, int64_t n, double got, double want, double bound)
 	t->differ++;
 }
 
+/* Counts one pair of numbers; equal infinities and NaNs agree. */
+static void
+tally(Tally *t, int64_t n, double got, double want, double bound)
+{
+	double gap = got == want || (isnan(got) && isnan(want)) ? 0 : fabs(got - want);
+	if (gap != 0 && !(gap <= bound))
+		count_difference(t, n, got, want, gap, bound);
+}
+
+/* Counts two integers that differ, though not always as doubles. */
+static void
+tally_integers(Tally *t, DType type, int64_t n, int64_t got, int64_t want)
+{
+	double g = eval_integer(type, got), w = eval_integer(type, want);
+	count_difference(t, n, g, w, fmax(fabs(g - w), 1), 0);
+}
+
 static void
 tally_element(Tally *t, const ResultTensor *got, DType ref_type, const void *ref, int64_t n, double rtol, double atol)
 {
 	EvalValue g = eval_load(got->dtype, got->data, n), w = eval_load(ref_type, ref, n);
 	if (!is_float_kind(got->dtype)) {
 		if (g.i != w.i)
-			tally(t, n, (double)g.i, (double)w.i == (double)g.i ? (double)w.i + 1 : (double)w.i, 0);
+			tally_integers(t, got->dtype, n, g.i, w.i);
 		return;
 	}
 	int64_t before = t->differ;
@@ -152,7 +165,7 @@ tally_integer(Tally *t, DType type, const EvalValue *w, const LiteralItem *v, in
 	bool kind_ok = v->kind == (type == DT_BOOL ? LITERAL_BOOL : LITERAL_INT) ||
 	               (type == DT_BOOL && v->kind == LITERAL_INT && v->u < 2);
 	if (w->i != want || !kind_ok)
-		tally(t, n, (double)w->i, (double)w->i == v->re ? v->re + 1 : v->re, 0);
+		tally_integers(t, type, n, w->i, want);
 }
 
 bool

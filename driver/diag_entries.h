@@ -6,7 +6,7 @@
 
 /* Adds the entries inside {"diagnostics":[...]}. */
 void diag_entries_add(Text *json, const char *object);
-/* Adds an entry for what has no place in a text: an unreadable file, a limit. */
-void diag_entries_plain(Text *json, const char *code, const char *path, const char *message);
+/* Adds an entry for what has no place in a text: an unreadable file, a limit. code may be "", help NULL. */
+void diag_entries_plain(Text *json, const char *code, const char *path, const char *message, const char *help);
 
 #endif

@@ -45,7 +45,7 @@ format_body(Session *s, void *arg)
 	bool json = option_on(s->options, OPT_JSON), check = option_on(s->options, OPT_CHECK);
 	bool input = strcmp(f->path, "-") == 0;
 	if (!compile_open(s, f->path, &u)) {
-		diag_entries_plain(&f->diags, code_info[DIAG_E0890].id, f->path, s->problem.text);
+		diag_entries_plain(&f->diags, code_info[DIAG_E0890].id, f->path, s->problem.text, s->problem.help);
 		return session_fail(s);
 	}
 	const char *text = frontend_layout(&s->arena, u.names, &u.diags, u.file, &n);
@@ -82,7 +82,7 @@ command_fmt(Session *s, void *arg)
 		f.path = o->operand.at[i];
 		ExitCode code = session_run(s->host, o, s->arena.limit, format_body, &f, &why);
 		if (why)
-			diag_entries_plain(&f.diags, code_info[DIAG_E0990].id, f.path, why);
+			diag_entries_plain(&f.diags, code_info[DIAG_E0990].id, f.path, why, NULL);
 		worst = code > worst ? code : worst;
 	}
 	if (option_on(o, OPT_JSON))

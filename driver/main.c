@@ -106,12 +106,12 @@ static ExitCode
 not_built(Session *s, void *arg)
 {
 	const Options *o = arg;
-	say_error(s, "'texo %s' is not built yet", command_name(o->command));
-	return EXIT_INPUT;
+	problem(&s->problem, EXIT_INPUT, "'texo %s' is not built yet", command_name(o->command));
+	return session_fail(s);
 }
 
 static ExitCode
-dispatch(Session *s, void *arg)
+command(Session *s, void *arg)
 {
 	CommandLine *line = arg;
 	Options *o = &line->options;
@@ -129,6 +129,14 @@ dispatch(Session *s, void *arg)
 	isolation_begin(s, &line->isolation, "/proc/self/exe");
 	ExitCode code = command_table[o->command](s, NULL);
 	return code == EXIT_DEVICE && option_on(o, OPT_SKIP_IF_MISSING) ? EXIT_MISSING : code;
+}
+
+static ExitCode
+dispatch(Session *s, void *arg)
+{
+	ExitCode code = command(s, arg);
+	session_failure_json(s, code);
+	return code;
 }
 
 int

@@ -208,6 +208,8 @@ check_names(Run *r)
 			               id == OPT_OUT ? "PATH" : "@PATH", o->use.at[i].value);
 		if (!result_named(r, name))
 			return false;
+		if (id == OPT_OUT && strcmp(value, "-") == 0 && option_on(o, OPT_JSON))
+			return problem(&r->s->problem, EXIT_USAGE, "--out %s=- and --json both want standard output", name);
 	}
 	return true;
 }

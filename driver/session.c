@@ -1,5 +1,6 @@
 /* session.c: see session.h. */
 #include "driver/session.h"
+#include "driver/diag_entries.h"
 #include "driver/output_file.h"
 #include "driver/source.h"
 
@@ -63,6 +64,7 @@ say_detail(Session *s, const char *fmt, ...)
 ExitCode
 session_fail(Session *s)
 {
+	s->failed = true;
 	say_error(s, "%s", s->problem.text);
 	if (s->problem.help)
 		say_text(s, arena_text(&s->arena, "  help: %s\n", s->problem.help));
@@ -81,9 +83,26 @@ session_colour(const Session *s)
 void
 session_diags(Session *s, const Diags *d)
 {
+	if (d->list.n && option_on(s->options, OPT_JSON))
+		s->reported = diags_json(d, &s->arena);
 	if (d->list.n == 0 || (option_on(s->options, OPT_QUIET) && d->nerror == 0))
 		return;
 	say_text(s, diags_render(d, &s->arena, session_colour(s)));
+}
+
+void
+session_failure_json(Session *s, ExitCode code)
+{
+	if (code == EXIT_OK || s->out.n || !option_on(s->options, OPT_JSON))
+		return;
+	Text entries;
+	text_init(&entries, &s->arena);
+	if (s->reported)
+		diag_entries_add(&entries, s->reported);
+	if (s->failed)
+		diag_entries_plain(&entries, "", s->options->operand.n ? s->options->operand.at[0] : "", s->problem.text,
+		                   s->problem.help);
+	text_printf(&s->out, "{\"diagnostics\":[%s]}\n", text_get(&entries));
 }
 
 /* What an unwinding means to the user. The arena may be full, so only the stack is used. */

@@ -17,6 +17,8 @@ typedef struct {
 	Unwind unwind;
 	Problem problem;
 	Text out;     /* for standard output; written when the session ends */
+	const char *reported; /* with --json: the diagnostics that session_diags() had, as an object; may be NULL */
+	bool failed;          /* session_fail() was called */
 	const char *device, *gpu; /* --device=cuda[:N] and what to generate code for there; NULL: the processor */
 	const char *subject; /* what messages of limits name, such as the file; may be NULL */
 	const char **why;    /* set when the session unwinds; may be NULL */
@@ -44,6 +46,9 @@ ExitCode session_fail(Session *s);
 /* The diagnostics collected, on standard error; with -q errors alone are not enough to print. */
 void session_diags(Session *s, const Diags *d);
 bool session_colour(const Session *s);
+/* With --json, of a command that ends with `code`, not 0, and has printed no object: the diagnostics, and why it ended,
+ * as one. */
+void session_failure_json(Session *s, ExitCode code);
 
 /* The commands. */
 SessionFn command_check, command_run, command_test, command_explain, command_build, command_bench, command_targets,

@@ -37,6 +37,7 @@ typedef struct {
 		double f;      /* NUM otherwise: correctly rounded */
 		Name text;     /* STR */
 	} num;
+	uint64_t wide;     /* NUM that is an integer from 2^63 to 2^64 - 1, beside num.f; else 0 */
 } AstNode;
 
 typedef enum { /* AstNode.op of BINARY, UNARY and DEFINE */

@@ -9,6 +9,8 @@ same_number(const AstNode *x, const AstNode *y)
 {
 	if (x->is_int != y->is_int)
 		return false;
+	if (x->wide != y->wide)
+		return false;
 	return x->is_int ? x->num.i == y->num.i : memcmp(&x->num.f, &y->num.f, sizeof x->num.f) == 0;
 }
 

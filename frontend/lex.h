@@ -20,6 +20,7 @@ typedef struct {
 		double f;
 	} value;
 	bool is_int;
+	uint64_t wide; /* where value is an f: the integer that was written, from 2^63 to 2^64 - 1; else 0 */
 } Number;
 
 typedef struct ListCell {

@@ -211,10 +211,14 @@ number_read(const char *s, size_t n, Number *out)
 		return read_hex(s, n, out);
 	Decimal d = {0};
 	read_decimal(&d, s, n);
-	if (d.plain && d.digits.n <= 2 && !(d.digits.w[1] & 0x80000000u)) {
-		out->is_int = true;
-		out->value.i = (int64_t)((uint64_t)d.digits.w[1] << 32 | d.digits.w[0]);
-		return NUMBER_OK;
+	if (d.plain && d.digits.n <= 2) {
+		uint64_t v = (uint64_t)d.digits.w[1] << 32 | d.digits.w[0];
+		out->is_int = v <= INT64_MAX;
+		if (out->is_int) {
+			out->value.i = (int64_t)v;
+			return NUMBER_OK;
+		}
+		out->wide = v;
 	}
 	return decimal_to_double(&d, &out->value.f) ? NUMBER_OK : NUMBER_TOO_LARGE;
 }

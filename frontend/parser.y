@@ -285,6 +285,7 @@ primary: NUM {
 			n->num.i = $NUM.value.i;
 		else
 			n->num.f = $NUM.value.f;
+		n->wide = $NUM.wide;
 	}
 	| '(' expr ')'     { $$ = $2; }
 	| ID               { $$ = ast_named(p, ast_make(p, AST_NAME, @$, NULL, 0), $ID, @ID); }

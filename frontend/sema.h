@@ -24,13 +24,26 @@ typedef struct {
 
 typedef enum { LIT_NONE, LIT_INT, LIT_FLOAT } Literal;
 
+/* Exact integers have room for those of u64 and what leads to one, such as 2**64 - 1. */
+__extension__ typedef __int128 Whole;
+#define WHOLE_MAX ((Whole)((unsigned __int128)-1 >> 1))
+
+typedef struct Choice Choice;
+
 typedef struct {
 	ExprId e;      /* 0 with a literal, and after an error */
 	Literal lit;   /* an exact number that has not met a type */
-	int64_t i;
+	Whole i;
 	double f;      /* LIT_FLOAT */
+	const Choice *choice; /* e is one of two exact numbers, and has a type in case none is met; else NULL */
 	Dom dom;
 } Val;
+
+/* c ? arm[0] : arm[1] of exact numbers, or such choices. */
+struct Choice {
+	ExprId c;
+	Val arm[2];
+};
 
 typedef uint32_t IvarId;
 
@@ -276,6 +289,8 @@ Val val_expr(ExprId e, Dom dom);
 DType val_dtype(const Sema *s, const Val *v);  /* DT_NONE for a literal */
 ExprId val_as(Sema *s, const Val *v, DType t, Span at); /* converts arithmetically (promotion, cast) */
 ExprId literal_as(Sema *s, const Val *v, DType t, Span at);
+ExprId choice_as(Sema *s, const Choice *c, DType t, Span at); /* each number takes the type */
+DType literal_type(const Val *v);
 DType common_type(Sema *s, const Val *a, const Val *b); /* of an arithmetic operation */
 Val val_typed(Sema *s, Val v);                 /* a literal becomes i32, or f32 */
 /* As a definition of type t stores it: within a kind; anything else is an error that names the cast. */

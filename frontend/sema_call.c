@@ -105,7 +105,7 @@ call_arith(Sema *s, Op op, Val *v, unsigned n, Span at, const char *name)
 		if (val_bad(&v[k]) || refuse_complex(s, &v[k], at, name))
 			return val_error;
 	if (n == 1) {
-		if (v->lit == LIT_INT && v->i != INT64_MIN)
+		if (v->lit == LIT_INT)
 			return (Val){.lit = LIT_INT, .i = op == OP_ABS ? (v->i < 0 ? -v->i : v->i) : (v->i > 0) - (v->i < 0),
 			             .dom = v->dom};
 		Val t = val_typed(s, *v);
@@ -177,12 +177,12 @@ call_cast(Sema *s, DType t, Val v, Span at)
 {
 	if (val_bad(&v))
 		return v;
-	if (v.lit == LIT_FLOAT && dtype_is_int(t))
-		return val_expr(expr_cast(s->g, t, expr_float(s->g, DT_F64, v.f)), v.dom);
+	if (v.lit && dtype_is_int(t) && dtype_is_float(literal_type(&v)))
+		return val_expr(expr_cast(s->g, t, literal_as(s, &v, DT_F64, at)), v.dom);
 	if (v.lit && t == DT_BOOL)
 		return val_expr(expr_int(s->g, DT_BOOL, v.lit == LIT_INT ? v.i != 0 : v.f != 0), v.dom);
 	if (v.lit == LIT_INT && dtype_is_int(t))
-		return val_expr(expr_int(s->g, t, v.i), v.dom);
+		return val_expr(expr_int(s->g, t, (int64_t)v.i), v.dom);
 	if (!v.lit && val_dtype(s, &v) == DT_C64 && t != DT_C64) {
 		diag_add(s->diags, DIAG_E0504, at, "a complex value has no single %s value", dtype_info[t].text)->help =
 			"take `re(…)` or `im(…)`";

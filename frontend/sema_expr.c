@@ -26,6 +26,8 @@ number_node(const AstNode *n)
 {
 	if (n->is_int)
 		return (Val){.lit = LIT_INT, .i = n->num.i};
+	if (n->wide)
+		return (Val){.lit = LIT_INT, .i = n->wide};
 	return (Val){.lit = LIT_FLOAT, .f = n->num.f};
 }
 
@@ -162,7 +164,12 @@ elab_conditional(Sema *s, AstId id, Env *env)
 	if (!a || !b)
 		return val_error;
 	Dom d = dom_join(s, dc, dom_imply(s, c, false, arm[0].dom));
-	return val_expr(expr_select(s->g, c, a, b), dom_join(s, d, dom_imply(s, c, true, arm[1].dom)));
+	Val v = val_expr(expr_select(s->g, c, a, b), dom_join(s, d, dom_imply(s, c, true, arm[1].dom)));
+	if ((arm[0].lit || arm[0].choice) && (arm[1].lit || arm[1].choice)) {
+		Choice numbers = {c, {arm[0], arm[1]}};
+		v.choice = arena_copy(s->arena, &numbers, sizeof numbers);
+	}
+	return v;
 }
 
 static Val
@@ -244,7 +251,7 @@ elab_index(Sema *s, AstId id, Env *env, Dom *dom, const char *what)
 	*dom = dom_join(s, *dom, v.dom);
 	Span at = ast_get(s->ast, id)->at;
 	if (v.lit == LIT_INT)
-		return expr_int(s->g, DT_I64, v.i);
+		return literal_as(s, &v, DT_I64, at);
 	if (!v.lit && dtype_is_int(val_dtype(s, &v)))
 		return tidy_index(s, expr_cast(s->g, DT_I64, v.e));
 	Diag *d = diag_add(s->diags, DIAG_E0508, at, "%s must be an integer", what);

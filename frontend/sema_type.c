@@ -32,7 +32,7 @@ type_text(DType t)
 }
 
 static void
-int_range(DType t, int64_t *lo, int64_t *hi)
+int_range(DType t, Whole *lo, Whole *hi)
 {
 	unsigned bits = dtype_info[t].bits;
 	if (dtype_info[t].kind == KIND_INT) {
@@ -40,7 +40,7 @@ int_range(DType t, int64_t *lo, int64_t *hi)
 		*lo = -*hi - 1;
 	} else {
 		*lo = 0;
-		*hi = bits == 64 ? INT64_MAX : (int64_t)((1ull << bits) - 1);
+		*hi = bits == 64 ? UINT64_MAX : (1ull << bits) - 1;
 	}
 }
 
@@ -58,7 +58,7 @@ literal_as(Sema *s, const Val *v, DType t, Span at)
 		return expr_float(g, t, v->lit == LIT_INT ? (double)(float)v->i : (double)(float)f);
 	if (dtype_is_float(t))
 		return expr_cast(g, t, expr_float(g, DT_F64, f));
-	int64_t lo, hi;
+	Whole lo, hi;
 	if (t == DT_BOOL) {
 		diag_add(s->diags, DIAG_E0501, at, "a number where a bool is needed")->help =
 			"compare it: `x != 0`";
@@ -71,7 +71,18 @@ literal_as(Sema *s, const Val *v, DType t, Span at)
 		                     type_text(t));
 		return 0;
 	}
-	return expr_int(g, t, v->i);
+	return expr_int(g, t, (int64_t)v->i);
+}
+
+/* What an exact number is that meets no type. Integers beyond those of 64 bits are floats. */
+DType
+literal_type(const Val *v)
+{
+	if (v->lit == LIT_FLOAT || v->i < INT64_MIN || v->i > UINT64_MAX)
+		return DT_F32;
+	if (v->i > INT64_MAX)
+		return DT_U64;
+	return v->i > INT32_MAX || v->i < INT32_MIN ? DT_I64 : DT_I32;
 }
 
 /* The value in type t, by promotion: to a wider type, or a cast the language allows implicitly. */
@@ -82,9 +93,22 @@ val_as(Sema *s, const Val *v, DType t, Span at)
 		return 0;
 	if (v->lit)
 		return literal_as(s, v, t, at);
+	if (v->choice && dtype_is_float(t))
+		return choice_as(s, v->choice, t, at);
 	if (t == DT_C64 && val_dtype(s, v) != DT_C64)
 		return expr_binary(s->g, OP_CPLX, expr_cast(s->g, DT_F32, v->e), expr_float(s->g, DT_F32, 0));
 	return expr_cast(s->g, t, v->e);
+}
+
+ExprId
+choice_as(Sema *s, const Choice *c, DType t, Span at)
+{
+	DType part = t == DT_C64 ? DT_F32 : t;
+	ExprId a = val_as(s, &c->arm[0], part, at), b = val_as(s, &c->arm[1], part, at);
+	if (!a || !b)
+		return 0;
+	ExprId e = expr_select(s->g, c->c, a, b);
+	return t == DT_C64 ? expr_binary(s->g, OP_CPLX, e, expr_float(s->g, DT_F32, 0)) : e;
 }
 
 static DType
@@ -111,16 +135,15 @@ DType
 common_type(Sema *s, const Val *a, const Val *b)
 {
 	if (a->lit && b->lit)
-		return a->lit == LIT_FLOAT || b->lit == LIT_FLOAT ? DT_F32 : DT_I32;
+		return common_of(literal_type(a), literal_type(b));
 	if (!a->lit && !b->lit)
 		return common_of(val_dtype(s, a), val_dtype(s, b));
 	const Val *typed = a->lit ? b : a, *number = a->lit ? a : b;
 	DType t = dtype_info[val_dtype(s, typed)].arith;
-	if (number->lit == LIT_FLOAT && dtype_is_int(t))
+	DType own = literal_type(number);
+	if (dtype_is_float(own) && dtype_is_int(t))
 		return DT_F32;
-	if (number->lit == LIT_INT && t == DT_I32 && (number->i > INT32_MAX || number->i < INT32_MIN))
-		return DT_I64;
-	return t;
+	return number->lit == LIT_INT && t == DT_I32 ? own : t;
 }
 
 Val
@@ -128,10 +151,7 @@ val_typed(Sema *s, Val v)
 {
 	if (!v.lit)
 		return v;
-	DType t = v.lit == LIT_FLOAT                                ? DT_F32
-	          : v.i > INT32_MAX || v.i < INT32_MIN ? DT_I64
-	                                                            : DT_I32;
-	return val_expr(literal_as(s, &v, t, (Span){0}), v.dom);
+	return val_expr(literal_as(s, &v, literal_type(&v), (Span){0}), v.dom);
 }
 
 ExprId
@@ -147,6 +167,8 @@ val_store(Sema *s, const Val *v, DType t, Span at)
 		}
 		return literal_as(s, v, t, at);
 	}
+	if (v->choice && (dtype_is_float(t) || t == DT_C64))
+		return choice_as(s, v->choice, t, at);
 	DType from = val_dtype(s, v);
 	bool same_kind = from == t || (dtype_is_float(from) && dtype_is_float(t)) ||
 	                 (dtype_is_int(from) && dtype_is_int(t));
@@ -162,19 +184,17 @@ val_store(Sema *s, const Val *v, DType t, Span at)
 
 /* --- exact arithmetic of numbers --- */
 
-static int64_t
-floor_div(int64_t a, int64_t b)
+static Whole
+floor_div(Whole a, Whole b)
 {
 	if (b == 0)
 		return -1;
-	if (b == -1)
-		return (int64_t)(0 - (uint64_t)a);
-	int64_t q = a / b;
+	Whole q = a / b;
 	return a % b != 0 && (a < 0) != (b < 0) && !BUG(fold_truncates) ? q - 1 : q;
 }
 
 static Val
-number_int(int64_t i, Dom d)
+number_int(Whole i, Dom d)
 {
 	return (Val){.lit = LIT_INT, .i = i, .f = (double)i, .dom = d};
 }
@@ -197,39 +217,50 @@ truth(Sema *s, bool b, Dom d)
 	return val_expr(expr_int(s->g, DT_BOOL, b), d);
 }
 
+/* r, or where it has no room, its value as a float. */
 static Val
-fold_ints(Op op, int64_t a, int64_t b, Dom d)
+whole_or(Whole r, bool lost, double f, Dom d)
 {
-	int64_t r;
+	return lost || r > WHOLE_MAX / 2 || r < -WHOLE_MAX / 2 ? number_float(f, d) : number_int(r, d);
+}
+
+static Val
+fold_power(Whole a, Whole b, Dom d)
+{
+	Whole r = 1;
+	bool lost = b < 0;
+	Whole times = a >= -1 && a <= 1 && b > 2 ? 2 - b % 2 : b; /* 0, 1 and -1 go round */
+	for (Whole k = 0; !lost && k < times; k++)
+		lost = __builtin_mul_overflow(r, a, &r);
+	return whole_or(r, lost, pow((double)a, (double)b), d);
+}
+
+static Val
+fold_ints(Op op, Whole a, Whole b, Dom d)
+{
+	Whole r = 0;
+	bool lost;
 	switch (op) {
 	case OP_ADD:
-		if (__builtin_add_overflow(a, b, &r))
-			return number_float((double)a + (double)b, d);
-		return number_int(r, d);
+		lost = __builtin_add_overflow(a, b, &r);
+		return whole_or(r, lost, (double)a + (double)b, d);
 	case OP_SUB:
-		if (__builtin_sub_overflow(a, b, &r))
-			return number_float((double)a - (double)b, d);
-		return number_int(r, d);
+		lost = __builtin_sub_overflow(a, b, &r);
+		return whole_or(r, lost, (double)a - (double)b, d);
 	case OP_MUL:
-		if (__builtin_mul_overflow(a, b, &r))
-			return number_float((double)a * (double)b, d);
-		return number_int(r, d);
+		lost = __builtin_mul_overflow(a, b, &r);
+		return whole_or(r, lost, (double)a * (double)b, d);
 	case OP_IDIV:
 		return number_int(floor_div(a, b), d);
 	case OP_IMOD:
-		return number_int(b == 0 ? a : b == -1 ? 0 : a - floor_div(a, b) * b, d);
+		return number_int(b == 0 ? a : a - floor_div(a, b) * b, d);
 	case OP_MIN:
 		return number_int(a < b ? a : b, d);
 	case OP_MAX:
 		return number_int(a > b ? a : b, d);
 	default:
-		break;
+		return fold_power(a, b, d);
 	}
-	r = 1;
-	for (int64_t k = 0; op == OP_POW && b >= 0 && k < b; k++)
-		if (__builtin_mul_overflow(r, a, &r) || k > 128)
-			return number_float(pow((double)a, (double)b), d);
-	return op == OP_POW && b >= 0 ? number_int(r, d) : number_float(pow((double)a, (double)b), d);
 }
 
 static Val
@@ -407,7 +438,7 @@ elab_unary(Sema *s, AstId id, Env *env)
 		return c ? val_expr(cond_not(s, c), d) : val_error;
 	}
 	Val v = elab(s, ast_kid(s->ast, id, 0), env);
-	if (v.lit == LIT_INT && v.i != INT64_MIN)
+	if (v.lit == LIT_INT)
 		return number_int(-v.i, v.dom);
 	if (v.lit)
 		return number_float(-number(&v), v.dom);

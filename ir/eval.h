@@ -54,6 +54,8 @@ EvalStatus graph_eval(const Graph *g, Arena *a, const EvalInputs *in, int64_t ma
 /* Element n of packed storage of type t, as a value without error; and back (rounded once, nearest
  * even, LANGUAGE.md's casts). */
 EvalValue eval_load(DType t, const void *packed, int64_t n);
+/* An integer of type t, of which i has the bits. */
+double eval_integer(DType t, int64_t i);
 void eval_store(DType t, void *packed, int64_t n, EvalValue v);
 
 /* The distance of neighbouring values of float type t at |x|. */

@@ -27,6 +27,17 @@ settled_early(Val a, Val b, Val *r)
 	return true;
 }
 
+/* A product that overflows may be added before it is rounded: certain is what the other operand does not take back. */
+static Val
+add_infinite(Val a, Val b)
+{
+	long double v = a.re + b.re;
+	Val high = isinf(a.re) ? a : b, other = isinf(a.re) ? b : a;
+	bool agree = isinf(other.re) ? other.re == high.re : (high.re > 0 ? other.re : -other.re) >= other.err;
+	bool overflown = (a.soft && isinf(a.re)) || (b.soft && isinf(b.re));
+	return agree || !overflown ? val_float(v) : val_open(v);
+}
+
 Val
 arith_add(FpMode fp, DType t, Val a, Val b)
 {
@@ -34,9 +45,9 @@ arith_add(FpMode fp, DType t, Val a, Val b)
 	if (settled_early(a, b, &r))
 		return r;
 	if (isinf(a.re) || isinf(b.re))
-		return (a.soft && isinf(a.re)) || (b.soft && isinf(b.re)) ? val_unknown() : val_float(a.re + b.re);
+		return add_infinite(a, b);
 	if (a.err > 0 || b.err > 0)
-		return number_settle(fp, t, a.re + b.re, a.err + b.err);
+		return number_settle(fp, t, a.re + b.re, (long double)a.err + b.err);
 	if (t == DT_F64)
 		return val_float((double)a.re + (double)b.re);
 	return val_float(round_once(t, a.re + b.re));
@@ -92,7 +103,7 @@ arith_mul(FpMode fp, DType t, Val a, Val b)
 		arith_mul_exact(t, a.re, b.re, &r);
 		return r;
 	}
-	double e = (double)fabsl(a.re) * b.err + (double)fabsl(b.re) * a.err + a.err * b.err;
+	long double e = fabsl(a.re) * b.err + fabsl(b.re) * a.err + (long double)a.err * b.err;
 	r = number_settle(fp, t, a.re * b.re, e);
 	r.soft = isinf(r.re); /* an addition may see it before it overflows */
 	return r;
@@ -128,9 +139,9 @@ arith_div(FpMode fp, DType t, Val a, Val b)
 	if (!(low > 0))
 		return val_unknown();
 	long double q = a.re / b.re;
-	double e = (double)((a.err + fabsl(q) * b.err) / low) * (1 + 0x1p-50);
+	long double e = (a.err + fabsl(q) * b.err) / low * (1 + 0x1p-50L);
 	if (fp == FP_FAST) /* 2 ulp in all */
-		e += 1.5 * number_ulp(t, (double)fabsl(q) + e);
+		e += 1.5 * number_ulp(t, (double)(fabsl(q) + e));
 	return number_settle(fp, t, q, e);
 }
 

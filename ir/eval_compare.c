@@ -59,6 +59,12 @@ element_distance(DType t, const EvalValue *want, const EvalValue *got)
 	return int_distance(t, want, got->i);
 }
 
+double
+eval_integer(DType t, int64_t i)
+{
+	return t == DT_U64 ? (double)(uint64_t)i : (double)i;
+}
+
 void
 eval_compare(const EvalTensor *want, const void *got, EvalCompare *out)
 {
@@ -77,8 +83,8 @@ eval_compare(const EvalTensor *want, const void *got, EvalCompare *out)
 		if (out->worst >= 0 && !(d.ratio > out->worst_ratio))
 			continue;
 		out->worst = n;
-		out->worst_got = integer ? (double)g.i : g.re;
-		out->worst_want = integer ? (double)w->i : w->re;
+		out->worst_got = integer ? eval_integer(want->dtype, g.i) : g.re;
+		out->worst_want = integer ? eval_integer(want->dtype, w->i) : w->re;
 		out->worst_bound = d.bound;
 		out->worst_ratio = d.ratio;
 		out->worst_ulp = d.ulp;

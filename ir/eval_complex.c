@@ -1,6 +1,6 @@
 /* eval_complex.c: c64, two f32 parts, each with its bound. A product is two products and a sum a
- * part; for a quotient any of the usual algorithms is allowed, so its bound is normwise, and a
- * divisor whose square leaves the range of f32 makes the result unknown. */
+ * part; for a quotient any of the usual algorithms is allowed, so its bound is normwise, and where
+ * squares may leave the range of f32 there is none: the result shows the quotient. */
 #include "ir/eval_value.h"
 
 static Val
@@ -34,10 +34,10 @@ quotient(FpMode fp, Val a, Val b)
 	long double nb = hypotl(b.re, b.im), na = hypotl(a.re, a.im);
 	long double ea = hypotl(a.err, a.ierr), eb = hypotl(b.err, b.ierr), low = nb - eb;
 	bool safe = low > 0x1p-50L && nb + eb < 0x1p50L && na + ea < 0x1p50L && (na == 0 || na > 0x1p-50L);
-	if (!safe)
-		return val_unknown();
 	long double square = nb * nb, size = na / nb;
 	long double re = (a.re * b.re + a.im * b.im) / square, im = (a.im * b.re - a.re * b.im) / square;
+	if (!safe)
+		return join(val_open(re), val_open(im));
 	long double e = (ea + size * eb) / low + 8 * 0x1p-24L * (size + (ea + size * eb) / low);
 	return join(number_settle(fp, DT_F32, re, (double)e), number_settle(fp, DT_F32, im, (double)e));
 }

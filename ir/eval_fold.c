@@ -74,12 +74,12 @@ sum_term(FoldSum *s, long double re, double err, bool soft)
 		s->nan = true;
 		return;
 	}
-	if (!isfinite(err) || (isinf(re) && soft)) {
+	if (!isfinite(err)) {
 		s->unknown = true;
 		return;
 	}
 	if (isinf(re)) {
-		*(re > 0 ? &s->pinf : &s->ninf) = true;
+		*(re > 0 ? soft ? &s->pover : &s->pinf : soft ? &s->nover : &s->ninf) = true;
 		return;
 	}
 	uint64_t odd;
@@ -101,14 +101,23 @@ sum_is_exact(const FoldSum *s, DType t)
 	return !s->inexact && (s->abs == 0 || s->abs <= ldexpl(1, s->quantum + (t == DT_F64 ? 53 : 24)));
 }
 
+/* Of terms that overflow and none of the other sign every order makes an infinity. */
+static Val
+sum_overflown(const FoldSum *s)
+{
+	bool certain = s->pover ? !s->nover && !s->ninf && s->neg == 0 : !s->pinf && s->pos == 0;
+	long double v = s->pover == s->nover ? 0 : s->pover ? INFINITY : -INFINITY;
+	return certain ? val_float(v) : val_open(v);
+}
+
 static Val
 sum_infinite(const FoldSum *s, long double limit)
 {
 	if (s->pinf && s->ninf)
 		return val_float(NAN);
 	if (s->pinf)
-		return s->neg >= limit ? val_unknown() : val_float(INFINITY);
-	return s->pos >= limit ? val_unknown() : val_float(-INFINITY);
+		return s->neg >= limit ? val_open(INFINITY) : val_float(INFINITY);
+	return s->pos >= limit ? val_open(-INFINITY) : val_float(-INFINITY);
 }
 
 void
@@ -153,13 +162,15 @@ sum_result(const Fold *f, const FoldSum *s)
 		return val_float(NAN);
 	if (s->unknown || u > 0.25)
 		return val_unknown();
+	if (s->pover || s->nover)
+		return sum_overflown(s);
 	long double limit = largest(t) * (1 - 2 * gamma);
 	if (s->pinf || s->ninf)
 		return sum_infinite(s, limit);
 	double e = sum_bound(f, s, gamma, t);
 	if (s->pos >= limit || s->neg >= limit) {
 		bool certain = (s->pos == 0 || s->neg == 0) && fabsl(s->sum) - e >= largest(t);
-		return certain ? val_float(copysignl(INFINITY, s->sum)) : val_unknown();
+		return certain ? val_float(copysignl(INFINITY, s->sum)) : val_open(s->sum);
 	}
 	Val r = val_float(s->sum);
 	r.err = e;
@@ -208,7 +219,7 @@ product_result(const Fold *f)
 		return r;
 	if (f->big >= limit) {
 		bool certain = f->small == 1 && fabsl(r.re) - r.err >= largest(t);
-		return certain ? val_float(copysignl(INFINITY, r.re)) : val_unknown();
+		return certain ? val_float(copysignl(INFINITY, r.re)) : val_open(r.re);
 	}
 	if (!f->re.inexact && (r.re == 0 || (!under && f->odd < (f64 ? 0x1p53L : 0x1p24L))))
 		r.err = 0;
@@ -216,7 +227,7 @@ product_result(const Fold *f)
 		r.err += (double)f->n * (f64 ? 0x1p-1074 : 0x1p-149) * (double)f->big;
 	if (f->fp == FP_FAST)
 		r.err += (double)f->n * 0x1p-126 * (double)f->big;
-	return isfinite(r.err) ? r : val_unknown();
+	return isfinite(r.err) ? r : val_open(r.re);
 }
 
 /* Normwise: n complex products, each with an error of 8 u in all. */

@@ -10,6 +10,7 @@ typedef struct {
 	double err;
 	int quantum; /* every exact term is a multiple of 2^quantum */
 	bool inexact, unknown, nan, pinf, ninf;
+	bool pover, nover; /* a product that overflows if it is rounded before it is added */
 } FoldSum;
 
 typedef struct {

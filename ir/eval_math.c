@@ -68,15 +68,15 @@ narrow_budget(Op op, DType narrow, double budget, double unit)
 
 /* A result v whose exact counterpart is within e, computed within the operation's budget. */
 static Val
-within_budget(FpMode fp, Op op, DType t, DType narrow, long double v, double e, double operand)
+within_budget(FpMode fp, Op op, DType t, DType narrow, long double v, long double e, double operand)
 {
 	DType wide = t == DT_F64 ? DT_F64 : DT_F32;
 	const MathInfo *f = &infos[op];
 	double budget = fp == FP_STRICT ? f->strict : fp == FP_RELAXED ? f->relaxed : f->fast;
 	if (fp == FP_FAST && (op == OP_EXP || op == OP_EXP2))
 		budget += fabs(operand); /* the stated growth with the size of x */
-	e += (double)fabsl(v) * 0x1p-62;
-	double own = fp == FP_FAST ? f->fast_abs : 0, unit = number_ulp(wide, (double)fabsl(v) + e);
+	e += fabsl(v) * 0x1p-62L;
+	double own = fp == FP_FAST ? f->fast_abs : 0, unit = number_ulp(wide, (double)(fabsl(v) + e));
 	budget = narrow_budget(op, narrow, budget, unit);
 	if (wide == DT_F64 && budget > 0.5 && budget < 1)
 		budget = 1;
@@ -133,9 +133,11 @@ math_unary(FpMode fp, Op op, DType t, DType narrow, Val a)
 	if (lo < least)
 		return val_unknown();
 	long double at_lo = value(op, lo), at_hi = value(op, hi);
-	double e = (double)fmaxl(fabsl(at_lo - v), fabsl(at_hi - v)) * (1 + 0x1p-50);
+	if (isinf(at_lo) && at_lo == at_hi)
+		return val_float(v);
+	long double e = fmaxl(fabsl(at_lo - v), fabsl(at_hi - v));
 	/* the ends were rounded: a hundredth of the way further covers it */
-	return within_budget(fp, op, t, narrow, v, e * 1.01, (double)fabsl(a.re));
+	return within_budget(fp, op, t, narrow, v, e * 1.01L, (double)fabsl(a.re));
 }
 
 /* --- pow --- */
@@ -187,6 +189,8 @@ math_pow(FpMode fp, DType t, Val a, Val b)
 		reach(&lo, &hi, powl(k & 1 ? a.re + a.err : a.re - a.err, k & 2 ? b.re + b.err : b.re - b.err));
 	if (straddles)
 		reach(&lo, &hi, 0);
-	double e = (double)fmaxl(hi - v, v - lo) * 1.01;
+	if (isinf(lo) && lo == hi)
+		return val_float(v);
+	long double e = fmaxl(hi - v, v - lo) * 1.01L;
 	return isfinite(e) ? within_budget(fp, OP_POW, t, DT_NONE, v, e, 0) : val_unknown();
 }

@@ -124,17 +124,17 @@ wide_of(DType t)
 
 /* 1.002 covers the reference's own rounding, 2^-64 of the value, in f64 as well. */
 Val
-number_settle(FpMode fp, DType t, long double v, double e)
+number_settle(FpMode fp, DType t, long double v, long double e)
 {
 	DType wide = wide_of(t);
 	long double m = fabsl(v), over = overflow_at(wide);
 	Val r = val_float(v);
 	if (!(m + e < over)) {
 		if (!(m - e >= over))
-			return val_unknown();
+			return val_open(v);
 		r.re = copysignl(INFINITY, v);
 	} else {
-		r.err = (e + 0.501 * number_ulp(wide, (double)(m + e))) * (1 + 0x1p-40);
+		r.err = (double)(e + 0.501 * number_ulp(wide, (double)(m + e))) * (1 + 0x1p-40);
 		if (fp == FP_FAST)
 			r.err += 0x1p-126;
 	}
@@ -154,7 +154,7 @@ number_narrow(DType t, Val a)
 	long double lo = number_round(t, a.re - a.err), hi = number_round(t, a.re + a.err);
 	bool scale_edge = t == DT_E8M0 && a.re - a.err < 0 && a.re + a.err >= 0;
 	if (!isfinite(a.err) || !isfinite(a.re) || scale_edge) {
-		Val u = val_unknown();
+		Val u = val_open(a.re);
 		u.fault = a.fault, u.cut = a.cut, u.absent = a.absent;
 		return u;
 	}

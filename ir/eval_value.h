@@ -11,6 +11,7 @@
 #ifndef TEXO_IR_EVAL_VALUE_H
 #define TEXO_IR_EVAL_VALUE_H
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ long double number_round(DType t, long double x);
 /* The distance of neighbouring values of t at |x|. */
 double number_ulp(DType t, double x);
 /* A finite result v that is e from exact before the operation's own rounding in t. */
-Val number_settle(FpMode fp, DType t, long double v, double e);
+Val number_settle(FpMode fp, DType t, long double v, long double e);
 /* The interval of a (a float) rounded to t: what a cast gives. */
 Val number_narrow(DType t, Val a);
 /* The same where the mode leaves it open whether a is rounded (tg.h, free casts). */
@@ -74,6 +75,16 @@ static inline Val
 val_unknown(void)
 {
 	return (Val){.err = INFINITY, .ierr = INFINITY, .ambiguous = true};
+}
+
+/* What may have any value, where an exact computation has v, or an infinity: a result shows that, comparisons take all.
+ * Finite, so that nobody takes it for a certain infinity. */
+static inline Val
+val_open(long double v)
+{
+	Val r = val_unknown();
+	r.re = isnan(v) ? 0 : isinf(v) ? copysignl(LDBL_MAX, v) : v;
+	return r;
 }
 
 /* The operand as anything but an addition sees it. */

@@ -13,30 +13,19 @@ text_init(Text *t, Arena *a)
 	*t = (Text){.arena = a};
 }
 
-static void
-reserve(Text *t, size_t extra)
+void
+text_room(Text *t, size_t n)
 {
-	if (extra < t->cap - t->n && t->cap > t->n)
+	if (n < t->cap - t->n && t->cap > t->n)
 		return;
 	size_t cap = t->cap ? t->cap * 2 : 256;
-	while (cap - t->n <= extra)
+	while (cap - t->n <= n)
 		cap *= 2;
 	char *p = arena_alloc(t->arena, cap);
 	if (t->n)
 		memcpy(p, t->at, t->n);
 	t->at = p;
 	t->cap = cap;
-}
-
-void
-text_add(Text *t, const char *s, size_t n)
-{
-	if (n == 0)
-		return;
-	reserve(t, n);
-	memcpy(t->at + t->n, s, n);
-	t->n += n;
-	t->at[t->n] = 0;
 }
 
 void
@@ -48,7 +37,7 @@ text_printf(Text *t, const char *fmt, ...)
 	va_end(ap);
 	if (n <= 0)
 		return;
-	reserve(t, (size_t)n);
+	text_room(t, (size_t)n);
 	va_start(ap, fmt);
 	vsnprintf(t->at + t->n, (size_t)n + 1, fmt, ap);
 	va_end(ap);
@@ -56,20 +45,18 @@ text_printf(Text *t, const char *fmt, ...)
 }
 
 void
-text_word(Text *t, const char *s)
-{
-	text_add(t, s, strlen(s));
-}
-
-void
 text_number(Text *t, uint64_t v)
 {
-	char s[20];
-	size_t at = sizeof s;
+	size_t digits = 1;
+	for (uint64_t above = v; above >= 10; above /= 10)
+		digits++;
+	text_room(t, digits);
+	t->n += digits;
+	char *at = t->at + t->n;
+	*at = 0;
 	do {
-		s[--at] = (char)('0' + v % 10);
+		*--at = (char)('0' + v % 10);
 	} while (v /= 10);
-	text_add(t, s + at, sizeof s - at);
 }
 
 void

@@ -87,10 +87,11 @@ tir_emit(TirKernel *k, Op op, TirType type, int64_t imm, const ValId *arg, unsig
 		if (arg[n] == 0 || arg[n] >= k->inst.n)
 			bug(k->arena, "tir_emit %s: operand %u is %%%u of %u", op_info[op].text, n, arg[n],
 			    k->inst.n);
-	for (unsigned n = 0; n < narg; n++) {
-		ValId x = arg[n]; /* arg may lie in k->arg, which moves */
-		vec_push(k->arena, &k->arg, x);
-	}
+	if (k->arg.cap - first < narg)
+		vec_room(k->arena, &k->arg, narg);
+	for (unsigned n = 0; n < narg; n++) /* arg may lie in k->arg as it was before, which the arena still has */
+		k->arg.at[first + n] = arg[n];
+	k->arg.n += narg;
 	ValId v = add_inst(k, op, type, imm, first, narg);
 	vec_push(k->arena, &k->region.at[k->open.at[k->open.n - 1]].inst, v);
 	return v;

@@ -49,6 +49,24 @@ typedef struct {
 } Walk;
 
 void walk_init(Walk *w, const TirKernel *k, Arena *scratch);
-WalkEvent walk_next(Walk *w);
+/* Opens or closes a region, or ends. */
+WalkEvent walk_step(Walk *w);
+
+/* Here, as most steps are one instruction further in a list. */
+static inline WalkEvent
+walk_next(Walk *w)
+{
+	WalkFrame *f = w->frame.n ? &w->frame.at[w->frame.n - 1] : NULL;
+	const TirRegion *r = f ? &w->k->region.at[f->region] : NULL;
+	if (w->pending || !f || f->next == r->inst.n)
+		return walk_step(w);
+	w->value = r->inst.at[f->next++];
+	w->region = f->region;
+	if (w->k->inst.at[w->value].nregion) {
+		w->pending = w->value;
+		w->pending_nth = 0;
+	}
+	return WALK_INST;
+}
 
 #endif

@@ -93,6 +93,14 @@ print_type(Text *out, TirType t)
 }
 
 static void
+print_signed(Text *out, int64_t n)
+{
+	if (n < 0)
+		text_word(out, "-");
+	text_number(out, n < 0 ? -(uint64_t)n : (uint64_t)n);
+}
+
+static void
 print_const(Text *out, const TirInst *p)
 {
 	text_word(out, " ");
@@ -100,10 +108,10 @@ print_const(Text *out, const TirInst *p)
 		text_double(out, p->imm.f);
 	else if (p->type.dtype == DT_BOOL)
 		text_word(out, p->imm.i ? "true" : "false");
-	else if (p->type.dtype == DT_U64 || p->imm.i >= 0)
+	else if (p->type.dtype == DT_U64)
 		text_number(out, (uint64_t)p->imm.i);
 	else
-		text_printf(out, "%" PRId64, p->imm.i);
+		print_signed(out, p->imm.i);
 }
 
 /* What imm says, in front of the operands (a number) or after them (the flags of an access). */
@@ -127,8 +135,10 @@ print_imm(Text *out, const TirInst *p)
 			text_word(out, " near");
 		return;
 	case OP_IOTA: case OP_BARRIER: case OP_THREAD:
-		if (p->imm.i)
-			text_printf(out, " %" PRId64, p->imm.i);
+		if (p->imm.i) {
+			text_word(out, " ");
+			print_signed(out, p->imm.i);
+		}
 		return;
 	case OP_ROLES: {
 		TirRoles r = tir_roles(p->imm.i);
@@ -149,7 +159,8 @@ print_imm(Text *out, const TirInst *p)
 	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE: case OP_SLIDE:
 	case OP_HALF: case OP_WEAVE: case OP_SHUFFLE: case OP_ACQUIRE: case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_SETTLE: case OP_PIECE: case OP_HELD:
 	case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_LOAD_MATRIX: case OP_ASYNC_WAIT:
-		text_printf(out, " %" PRId64, p->imm.i);
+		text_word(out, " ");
+		print_signed(out, p->imm.i);
 		return;
 	case OP_NONE: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_IDIV: case OP_IMOD: case OP_POW:
@@ -172,9 +183,9 @@ print_flags(Text *out, const TirInst *p)
 	if (p->op != OP_LOAD && p->op != OP_STORE)
 		return;
 	if (p->imm.i & TIR_MASKED)
-		text_printf(out, " masked");
+		text_word(out, " masked");
 	if (p->imm.i & TIR_STREAM)
-		text_printf(out, " stream");
+		text_word(out, " stream");
 	if (TIR_AHEAD_AXIS(p->imm.i) >= 0)
 		text_printf(out, " ahead %d", TIR_AHEAD_AXIS(p->imm.i));
 	if (TIR_AHEAD_COUNT(p->imm.i) > 1)
@@ -191,9 +202,9 @@ indent(Text *out, uint32_t depth)
 }
 
 static void
-print_value(Text *out, const char *before, ValId v)
+print_value(Text *out, ValId v)
 {
-	text_word(out, before);
+	text_word(out, "%");
 	text_number(out, v);
 }
 
@@ -201,13 +212,17 @@ static void
 print_inst(const TirKernel *k, Text *out, ValId v)
 {
 	const TirInst *p = tir_inst(k, v);
-	print_value(out, "%", v);
+	print_value(out, v);
 	print_type(out, p->type);
 	text_word(out, " = ");
 	text_word(out, op_info[p->op].text);
 	print_imm(out, p);
-	for (uint32_t n = 0; n < p->narg; n++)
-		print_value(out, n ? ", %" : " %", tir_arg(k, v, n));
+	for (uint32_t n = 0; n < p->narg; n++) {
+		if (n)
+			text_word(out, ",");
+		text_word(out, " ");
+		print_value(out, tir_arg(k, v, n));
+	}
 	print_flags(out, p);
 }
 

@@ -69,6 +69,13 @@ rewrite_inst(Rewrite *r, ValId v, ValId around)
 	return to;
 }
 
+static void
+enter(Rewrite *r, uint32_t region, uint32_t old)
+{
+	vec_room(r->to->arena, &r->to->region.at[region].inst, r->from->region.at[old].inst.n);
+	tir_enter(r->to, region);
+}
+
 TirKernel *
 tir_rewrite(const TirKernel *from, Arena *a, TirEmitFn *emit, void *user)
 {
@@ -85,6 +92,10 @@ tir_rewrite(const TirKernel *from, Arena *a, TirEmitFn *emit, void *user)
 	r.to->fp8 = from->fp8;
 	r.to->halves = from->halves;
 	r.map = ARENA_ARRAY(a, ValId, from->inst.n);
+	/* Most passes leave about as much as there was: nothing is copied as tables grow, and nothing left lying behind. */
+	vec_room(a, &r.to->inst, from->inst.n);
+	vec_room(a, &r.to->arg, from->arg.n);
+	vec_room(a, &r.to->region, from->region.n);
 	for (uint32_t i = 0; i < from->buffer.n; i++)
 		vec_push(a, &r.to->buffer, from->buffer.at[i]);
 	for (uint32_t i = 0; i < from->scalar.n; i++)
@@ -93,9 +104,10 @@ tir_rewrite(const TirKernel *from, Arena *a, TirEmitFn *emit, void *user)
 		vec_push(a, &r.to->channel, from->channel.at[i]);
 	Walk w;
 	walk_init(&w, from, a);
+	vec_room(a, &r.to->region.at[0].inst, from->region.at[0].inst.n);
 	for (WalkEvent e; (e = walk_next(&w)) != WALK_END;) {
 		if (e == WALK_OPEN)
-			tir_enter(r.to, tir_inst(r.to, r.map[w.value])->region + w.nth);
+			enter(&r, tir_inst(r.to, r.map[w.value])->region + w.nth, w.region);
 		else if (e == WALK_CLOSE)
 			tir_leave(r.to);
 		else

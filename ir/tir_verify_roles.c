@@ -9,6 +9,8 @@ typedef struct {
 	TirRoles roles;
 	unsigned role; /* 1 + the region of ROLES that is open; 0: none */
 	ValId owner;   /* ROLES */
+	/* What the whole kernel says of its registers, found once, at ROLES: all that asks stands in its regions. */
+	unsigned columns[TIR_MAX_BANKS], registers[TIR_MAX_BANKS], kept;
 } Check;
 
 static bool __attribute__((format(printf, 3, 4)))
@@ -102,6 +104,9 @@ check_roles(Check *x, ValId v, const WalkFrame *f)
 	NEED(!r.order || (r.groups > 1 && r.groups <= TIR_MAX_ORDER && !k->cluster), "%u groups have no order", r.groups);
 	x->roles = r;
 	x->owner = v;
+	x->kept = tir_kept_terms(k);
+	for (unsigned bank = 0; bank < TIR_MAX_BANKS; bank++)
+		x->columns[bank] = tir_bank_columns(k, bank, &x->registers[bank]);
 	return true;
 }
 
@@ -157,22 +162,16 @@ check_copy(Check *x, ValId v)
 static unsigned
 own_registers(const Check *x)
 {
-	unsigned all = tir_kept_terms(x->k) / 4;
-	for (unsigned bank = 0; bank < TIR_MAX_BANKS; bank++) {
-		unsigned n;
-		tir_bank_columns(x->k, bank, &n);
-		all += n;
-	}
+	unsigned all = x->kept / 4;
+	for (unsigned bank = 0; bank < TIR_MAX_BANKS; bank++)
+		all += x->registers[bank];
 	return all;
 }
 
 static unsigned
 bank_registers(const Check *x, int64_t bank)
 {
-	unsigned n = 0;
-	if (bank >= 0 && bank < TIR_MAX_BANKS)
-		tir_bank_columns(x->k, (unsigned)bank, &n);
-	return n;
+	return bank >= 0 && bank < TIR_MAX_BANKS ? x->registers[bank] : 0;
 }
 
 /* Whether a channel has so many parts from this one on, of one shape. */
@@ -222,7 +221,7 @@ check_product(Check *x, ValId v)
 	for (unsigned n = 0; n < (plain ? 1u : 2u); n++)
 		NEED(is_number(operand(x, v, n)), "operand %u is no i64 scalar", n);
 	NEED(is_condition(operand(x, v, plain ? 1 : 2)), "takes a condition");
-	unsigned columns = tir_bank_columns(x->k, p.bank, NULL), registers = p.na * rows / (TIR_MMA_ROWS * x->roles.shares) * (p.nb * b->rows / 2);
+	unsigned columns = x->columns[p.bank], registers = p.na * rows / (TIR_MMA_ROWS * x->roles.shares) * (p.nb * b->rows / 2);
 	NEED(columns == p.nb * b->rows && bank_registers(x, p.bank) == registers, "another product has the accumulator");
 	NEED(own_registers(x) + 24 <= x->roles.registers, "accumulators of %u registers", own_registers(x));
 	return true;
@@ -294,7 +293,7 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	}
 	if (p->op == OP_KEEP) {
 		DType t = (DType)(p->imm.i >> 16);
-		NEED((t == DT_BF16 || t == DT_F16) && 4 * (p->imm.i & 0xffff) < tir_kept_terms(x->k), "%u terms are kept", tir_kept_terms(x->k));
+		NEED((t == DT_BF16 || t == DT_F16) && 4 * (p->imm.i & 0xffff) < x->kept, "%u terms are kept", x->kept);
 		NEED(is_float(operand(x, v, 0)) && is_float(operand(x, v, 1)), "is given no f32 scalars");
 		return true;
 	}

@@ -41,21 +41,9 @@ close_region(Walk *w)
 }
 
 WalkEvent
-walk_next(Walk *w)
+walk_step(Walk *w)
 {
 	if (w->pending)
 		return open_region(w);
-	if (!w->frame.n)
-		return WALK_END;
-	WalkFrame *f = &w->frame.at[w->frame.n - 1];
-	const TirRegion *r = &w->k->region.at[f->region];
-	if (f->next == r->inst.n)
-		return close_region(w);
-	w->value = r->inst.at[f->next++];
-	w->region = f->region;
-	if (w->k->inst.at[w->value].nregion) {
-		w->pending = w->value;
-		w->pending_nth = 0;
-	}
-	return WALK_INST;
+	return w->frame.n ? close_region(w) : WALK_END;
 }

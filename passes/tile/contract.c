@@ -13,7 +13,6 @@
 
 typedef struct {
 	const uint32_t *uses; /* by ValId of the old kernel */
-	bool changed;
 } Contract;
 
 static const uint32_t *
@@ -31,6 +30,22 @@ is_product(const Contract *c, const TirKernel *from, ValId v)
 	return tir_inst(from, v)->op == OP_MUL && c->uses[v] == 1;
 }
 
+static bool
+is_sum(const TirInst *p)
+{
+	return (p->op == OP_ADD || p->op == OP_SUB) && dtype_is_float((DType)p->type.dtype);
+}
+
+/* The operand of sum v that is a product which it alone reads, the second one of two; 2: there is none. */
+static unsigned
+product_in(const Contract *c, const TirKernel *from, ValId v)
+{
+	for (unsigned n = 2; n-- > 0;)
+		if (is_product(c, from, tir_arg(from, v, n)))
+			return n;
+	return 2;
+}
+
 /* product + rest, or with either negated, where `product` is a MUL of the new kernel. */
 static ValId
 fuse(TirKernel *to, ValId product, bool minus_product, ValId rest, bool minus_rest)
@@ -46,24 +61,21 @@ fuse(TirKernel *to, ValId product, bool minus_product, ValId rest, bool minus_re
 static ValId
 contract(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
-	Contract *c = user;
+	const Contract *c = user;
 	const TirInst *p = tir_inst(from, v);
-	bool sub = p->op == OP_SUB;
-	if ((p->op != OP_ADD && !sub) || !dtype_is_float((DType)p->type.dtype))
+	unsigned n = is_sum(p) ? product_in(c, from, v) : 2;
+	if (n == 2)
 		return tir_copy_inst(to, from, v, arg);
-	for (unsigned n = 2; n-- > 0;) {
-		if (is_product(c, from, tir_arg(from, v, n))) {
-			c->changed = true;
-			return fuse(to, arg[n], sub && n == 1 && !BUG(contract_loses_sign), arg[1 - n], sub && n == 0);
-		}
-	}
-	return tir_copy_inst(to, from, v, arg);
+	bool sub = p->op == OP_SUB;
+	return fuse(to, arg[n], sub && n == 1 && !BUG(contract_loses_sign), arg[1 - n], sub && n == 0);
 }
 
 TirKernel *
 tile_contract(const TirKernel *k, Arena *a)
 {
 	Contract c = {.uses = count_uses(k, a)};
-	TirKernel *to = tir_rewrite(k, a, contract, &c);
-	return c.changed ? to : (TirKernel *)(uintptr_t)k;
+	for (ValId v = 1; v < k->inst.n; v++)
+		if (is_sum(tir_inst(k, v)) && product_in(&c, k, v) < 2)
+			return tir_rewrite(k, a, contract, &c);
+	return (TirKernel *)(uintptr_t)k;
 }

@@ -123,6 +123,11 @@ TirKernel *
 tile_narrow_divide(const TirKernel *k, Arena *a)
 {
 	bool any = false;
+	ValId first = 1;
+	while (first < k->inst.n && !is_taken(k, first) && !is_power_or_one(k, first))
+		first++;
+	if (first == k->inst.n) /* as in most kernels */
+		return (TirKernel *)(uintptr_t)k;
 	Divisors d = {loops_find(k, a), ARENA_ARRAY(a, uint32_t, k->inst.n)};
 	for (ValId v = 1; v < k->inst.n; v++)
 		if (is_taken(k, v))

@@ -412,6 +412,30 @@ def test_closed_descriptors(folder):
     assert done.returncode == 0 and np.load(folder / "z.npy").shape == (4,)
 
 
+# --- JSON ---
+
+def test_json_of_failures(folder):
+    bad = write(folder, "bad.tex", "graph f(x: f32[N]) -> (y: f32[N]) {\n  y[i] = x[i] + z[i]\n}\n")
+    gather = write(folder, "gather.tex", "graph f(x: f32[N], k: i32[M]) -> (y: f32[M]) { y[i] = x[k[i]] }\n")
+    none = str(folder / "none.tex")
+    known = {"code", "severity", "file", "line", "column", "end_column", "message", "help"}
+    for args, code, what in (
+            (["run", bad], 1, "E0202"), (["build", bad, "-o", folder / "bad"], 1, "E0202"), (["bench", bad], 1, "E0202"),
+            (["explain", bad], 1, "E0202"), (["tune", bad], 1, "E0202"), (["inspect", bad], 1, "E0202"),
+            (["run", gather, "x=[1]", "k=[3]", "--device=cpu"], 1, "E0790"), (["run", none], 3, "none.tex"),
+            (["build", none, "-o", folder / "none"], 3, "none.tex"), (["bench", AXPY, "x=zeros"], 1, "all zeros"),
+            (["explain", "E9999"], 2, "E9999"), (["run", AXPY, "--target=cpu:none"], 2, "no such processor"),
+            (["cache", "none"], 2, "no action"), (["report", AXPY], 1, "not built yet"),
+            (["run", AXPY, "--out", "z=-"], 2, "standard output")):
+        ran = expect(texo(*args, "--json"), code)
+        said = json.loads(ran.out)["diagnostics"]
+        assert said and all(known <= d.keys() for d in said), ran
+        assert any(what in (d["code"], ) or what in d["message"] for d in said), ran
+        assert ran.err, ran  # people read it as well
+    said = json.loads(expect(texo("build", AXPY, "--json", "-o", folder / "axpy"), 0).out)
+    assert said == {"files": [str(folder / "axpy.o"), str(folder / "axpy.h")]}, said
+
+
 # --- run: comparing ---
 
 def test_expect(folder):
@@ -427,6 +451,21 @@ def test_expect(folder):
     nan = save(folder, "nan.npy", np.array([2.5, np.nan, 5], np.float32))
     expect(texo("run", AXPY, *given, "--expect", f"z={nan}", "--rtol=1"), 5, out=["want nan"])
     expect(texo("run", AXPY, "a=2", "x=[1, nan, 3]", "y=[0.5, 0, -1]", "--expect", f"z={nan}"), 0)
+
+
+def test_expect_of_large_integers(folder):
+    """Integers that are one number as doubles are still two, also in a test block."""
+    large = write(folder, "large.tex", "graph f(k: i64[N], u: u64[N]) -> (a: i64[N], b: u64[N]) {\n"
+                                       "  a[i] = k[i]\n  b[i] = u[i]\n}\n"
+                                       "# test: off by one\n#   k = [1152921504606846977]\n#   u = [0]\n"
+                                       "#   expect a = [1152921504606846976]\n")
+    a = save(folder, "a.npy", np.array([2**60], np.int64))
+    b = save(folder, "b.npy", np.array([2**64 - 1], np.uint64))
+    given = ["run", large, "--expect", f"a={a}", "--expect", f"b={b}"]
+    expect(texo(*given, f"k=[{2**60}]", f"u=[{2**64 - 1}]"), 0)
+    expect(texo(*given, f"k=[{2**60 + 1}]", f"u=[{2**64 - 1}]"), 5, out=["a: 1 of 1 elements differ", "b: all 1"])
+    expect(texo(*given, f"k=[{2**60}]", f"u=[{2**64 - 2}]"), 5, out=["a: all 1", "b: 1 of 1 elements differ", "got 1.84467441e+19"])
+    expect(texo("test", large), 5, "off by one")
 
 
 def test_compare(folder):

@@ -279,6 +279,11 @@ comparison_finds_the_worst(void **state)
 	eval_compare(&ints, stored, &c);
 	assert_true(c.mismatches == 1 && c.worst == 1 && c.worst_got == -7 && c.worst_want == -9 &&
 		c.worst_ulp == 2);
+	EvalValue large[1] = {{.i = -1}};
+	uint64_t bits[1] = {UINT64_MAX - 1};
+	EvalTensor unsigned_ints = {.dtype = DT_U64, .count = 1, .at = large};
+	eval_compare(&unsigned_ints, bits, &c);
+	assert_true(c.mismatches == 1 && c.worst_got == 0x1p64 && c.worst_want == 0x1p64);
 }
 
 int

@@ -1,6 +1,7 @@
 /* Nodes: reductions and their ranges, laziness, faults, cuts, domains, scatter, recurrences. */
 #include "bench.h"
 
+#include <float.h>
 #include <math.h>
 
 static ExprId
@@ -303,6 +304,40 @@ monoids_on_special_values(void **state)
 	assert_true(reduce_of(MON_SUM, FP_RELAXED, DT_F32, NULL, 0, &e) == 0 && e == 0);
 	assert_true(reduce_of(MON_PROD, FP_RELAXED, DT_F32, NULL, 0, &e) == 1 && e == 0);
 	assert_true(reduce_of(MON_ALL, FP_RELAXED, DT_BOOL, NULL, 0, &e) == 1);
+}
+
+/* sum[k](x[k] * y[k]) of n terms. */
+static double
+dot_of(const float *x, const float *y, int64_t n, double *err)
+{
+	Bench b;
+	bench_open(&b, FP_RELAXED);
+	TensorId s = bench_input(&b, DT_F32, x, 1, n, 0), t = bench_input(&b, DT_F32, y, 1, n, 0);
+	Node node = {.monoid = MON_SUM};
+	ExprId k = bench_reduced(&b, &node, n);
+	node.body = expr_binary(b.g, OP_MUL, bench_read(&b, s, 1, k, 0, 0), bench_read(&b, t, 1, k, 0, 0));
+	bench_result(&b, bench_node(&b, node, DT_F32, 0, 0));
+	assert_int_equal(bench_eval(&b), EVAL_OK);
+	EvalValue v = *bench_at(&b, 0, 0);
+	bench_close(&b);
+	*err = v.err;
+	return v.re;
+}
+
+/* A product may be added before it is rounded. Where nothing has the other sign, one that overflows makes the sum
+ * infinite all the same; else a sum shows the sign, where there is one. */
+static void
+sums_of_products_overflow(void **state)
+{
+	(void)state;
+	static const float x[3] = {1e30f, 2, 3e38f}, minus[3] = {-1e30f, -2, -3e38f}, mixed[3] = {1e30f, -2, 1e-30f},
+		both[3] = {1e30f, 1, -1e30f}, y[3] = {1e30f, 1, 3e38f};
+	double e;
+	assert_true(dot_of(x, y, 3, &e) == INFINITY && e == 0);
+	assert_true(dot_of(minus, y, 3, &e) == -INFINITY && e == 0);
+	assert_true(dot_of(mixed, y, 3, &e) > FLT_MAX && isinf(e));
+	dot_of(both, y, 3, &e);
+	assert_true(isinf(e));
 }
 
 /* argmax over two ranges: row-major among the ranges, each from its lower end. */
@@ -693,6 +728,7 @@ main(void)
 		cmocka_unit_test(ranges_and_guards_depend_on_data),
 		cmocka_unit_test(a_cut_range_says_so),
 		cmocka_unit_test(monoids_on_special_values),
+		cmocka_unit_test(sums_of_products_overflow),
 		cmocka_unit_test(positions_count_from_the_lower_ends),
 		cmocka_unit_test(finish_knows_whether_a_term_arrived),
 		cmocka_unit_test(faults_travel),

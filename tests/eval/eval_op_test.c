@@ -94,7 +94,10 @@ functions_at_their_ends(void **state)
 	(void)state;
 	static const FloatRow rows[] = {
 		{OP_EXP, DT_F32, -INFINITY, 0, 0}, {OP_EXP, DT_F32, INFINITY, 0, INFINITY},
-		{OP_EXP, DT_F32, 100, 0, INFINITY},
+		{OP_EXP, DT_F32, 100, 0, INFINITY}, {OP_EXP, DT_F32, 1000, 0, INFINITY},
+		{OP_EXP, DT_F32, 12000, 0, INFINITY}, {OP_EXP, DT_F64, 710, 0, INFINITY},
+		{OP_EXP, DT_F64, 11000, 0, INFINITY}, {OP_EXP2, DT_F64, 1025, 0, INFINITY},
+		{OP_EXPM1, DT_F32, 1000, 0, INFINITY}, {OP_EXPM1, DT_F64, 710, 0, INFINITY},
 		{OP_EXP2, DT_F32, 129, 0, INFINITY}, {OP_EXP2, DT_F32, -INFINITY, 0, 0},
 		{OP_EXP, DT_F32, NAN, 0, NAN},
 		{OP_EXPM1, DT_F32, -INFINITY, 0, -1}, {OP_EXPM1, DT_F32, -0.0, 0, -0.0},
@@ -119,6 +122,9 @@ pow_follows_the_table(void **state)
 {
 	(void)state;
 	static const FloatRow rows[] = {
+		{OP_POW, DT_F32, 2, 129, INFINITY}, {OP_POW, DT_F32, 2, 2000, INFINITY},
+		{OP_POW, DT_F32, -2, 2001, -INFINITY}, {OP_POW, DT_F32, 10, 1e4, INFINITY},
+		{OP_POW, DT_F64, 2, 1025, INFINITY}, {OP_POW, DT_F64, 0.5, -3000, INFINITY},
 		{OP_POW, DT_F32, NAN, 0, 1}, {OP_POW, DT_F32, INFINITY, -0.0, 1}, {OP_POW, DT_F32, 1, NAN, 1},
 		{OP_POW, DT_F32, 1, INFINITY, 1}, {OP_POW, DT_F32, -1, INFINITY, 1},
 		{OP_POW, DT_F32, -1, -INFINITY, 1},
@@ -294,7 +300,41 @@ unknown_rather_than_wrong(void **state)
 	Val p = apply(FP_RELAXED, OP_MUL, DT_F32, DT_F32, val_float(1e30), val_float(1e30));
 	assert_true(isinf(p.re) && p.err == 0);
 	assert_true(isinf(apply(FP_RELAXED, OP_ADD, DT_F32, DT_F32, p, val_float(-1e38)).err));
+	assert_true(isinf(apply(FP_RELAXED, OP_SUB, DT_F32, DT_F32, p, p).err));
+	const Val minus = apply(FP_RELAXED, OP_MUL, DT_F32, DT_F32, val_float(-1e30), val_float(1e30));
+	const Val up[] = {val_float(0), val_float(1e38), p, {.re = 1, .err = 0.5}};
+	for (unsigned k = 0; k < sizeof up / sizeof up[0]; k++) {
+		Val over = apply(FP_RELAXED, OP_ADD, DT_F32, DT_F32, p, up[k]);
+		Val under = apply(FP_RELAXED, OP_SUB, DT_F32, DT_F32, minus, up[k]);
+		assert_true(over.err == 0 && over.re > 0 && isinf(over.re) && under.err == 0 && under.re < 0 && isinf(under.re));
+	}
+	Val perhaps = {.re = 1, .err = 2};
+	assert_true(isinf(apply(FP_RELAXED, OP_ADD, DT_F32, DT_F32, perhaps, p).err));
 	assert_true(apply(FP_RELAXED, OP_MAX, DT_F32, DT_F32, p, val_float(1)).err == 0);
+}
+
+/* What overflows whatever the operands' errors is infinite, also where it is beyond all doubles; what may or may not
+ * is open, and shows what an exact computation has. */
+static void
+far_overflow_is_certain(void **state)
+{
+	(void)state;
+	static const struct { Op op; DType t; double a, aerr, b, berr; } rows[] = {
+		{OP_EXP, DT_F32, 1000, 1e-3, 0, 0}, {OP_EXP, DT_F32, 12000, 1, 0, 0}, {OP_EXP, DT_F64, 800, 0.1, 0, 0},
+		{OP_EXP2, DT_F64, 3000, 1e-3, 0, 0}, {OP_EXPM1, DT_F32, 900, 1e-3, 0, 0},
+		{OP_POW, DT_F32, 2, 1e-5, 2000, 1e-3}, {OP_POW, DT_F64, 10, 1e-4, 6000, 1e-3},
+		{OP_MUL, DT_F64, 1e200, 1e185, 1e200, 1e185}, {OP_FDIV, DT_F64, 1e200, 1e185, 1e-200, 1e-215},
+	};
+	for (size_t k = 0; k < sizeof rows / sizeof rows[0]; k++) {
+		Val a = {.re = rows[k].a, .err = rows[k].aerr}, b = {.re = rows[k].b, .err = rows[k].berr};
+		Val v = apply(FP_RELAXED, rows[k].op, rows[k].t, rows[k].t, a, b);
+		if (!isinf(v.re) || v.re < 0 || v.err != 0)
+			fail_msg("%s(%g, %g): %Lg +- %g", op_info[rows[k].op].id, rows[k].a, rows[k].b, v.re, v.err);
+	}
+	Val edge = apply(FP_RELAXED, OP_POW, DT_F32, DT_F32, val_float(2), val_float(128));
+	assert_true(isinf(edge.err) && edge.re == 0x1p128L);
+	edge = number_cast(DT_F32, DT_BF16, edge);
+	assert_true(isinf(edge.err) && edge.re == 0x1p128L);
 }
 
 /* Errors of operands come through with the slope there, and no larger. */
@@ -439,7 +479,7 @@ main(void)
 		cmocka_unit_test(integers_are_total),
 		cmocka_unit_test(complex_numbers),
 		cmocka_unit_test(unknown_rather_than_wrong),
-		cmocka_unit_test(bounds_follow_the_slope),
+		cmocka_unit_test(far_overflow_is_certain), cmocka_unit_test(bounds_follow_the_slope),
 		cmocka_unit_test(modes_are_ordered), cmocka_unit_test(narrowed_functions),
 		cmocka_unit_test(additions_may_take_products_unrounded),
 		cmocka_unit_test(every_row_has_a_case),

@@ -107,7 +107,13 @@ integers_and_limits(void **state)
 	assert_int_equal(number_read("9223372036854775807", 19, &n), NUMBER_OK);
 	assert_true(n.is_int && n.value.i == INT64_MAX);
 	assert_int_equal(number_read("9223372036854775808", 19, &n), NUMBER_OK);
-	assert_true(!n.is_int && n.value.f == 0x1p63);
+	assert_true(!n.is_int && n.value.f == 0x1p63 && n.wide == UINT64_C(1) << 63);
+	assert_int_equal(number_read("018446744073709551615", 21, &n), NUMBER_OK);
+	assert_true(!n.is_int && n.value.f == 0x1p64 && n.wide == UINT64_MAX);
+	assert_int_equal(number_read("18446744073709551616", 20, &n), NUMBER_OK);
+	assert_true(!n.is_int && n.value.f == 0x1p64 && n.wide == 0);
+	assert_int_equal(number_read("9223372036854775808.0", 21, &n), NUMBER_OK);
+	assert_true(!n.is_int && n.wide == 0);
 	assert_int_equal(number_read("0x7fffffffffffffff", 18, &n), NUMBER_OK);
 	assert_true(n.is_int && n.value.i == INT64_MAX);
 	assert_int_equal(number_read("0x8000000000000000", 18, &n), NUMBER_WIDE_HEX);
