@@ -59,6 +59,8 @@ eliminate(const Simplex *s, int64_t *row, const int64_t *by, unsigned j)
 	uint64_t d = gcd(magnitude(a), magnitude(c));
 	__int128 up = (__int128)(magnitude(a) / d), across = (__int128)(c / (int64_t)d) * (a < 0 ? -1 : 1);
 	for (unsigned k = 0; k <= s->cols; k++) {
+		if (!by[k] && (up == 1 || !row[k])) /* as it was; most are 0 */
+			continue;
 		__int128 v = k == j ? across : up * row[k] - across * by[k];
 		if (!fits(v))
 			return false;

@@ -94,6 +94,7 @@ UNITS = {
     "passes/tile/narrow_divide": (("tile/narrow_divide_test",),),
     "passes/tile/legalize_casts": (("math/cast_test",),),
     "passes/tile/spread": (("tile/spread_test",),),
+    "passes/tile/spread_next": (("passes/across_test",),),
     "passes/tile/whole_power": (("math/constant_pow_test",),),
     "codegen": (("codegen/control_test",), ("codegen/ops_test", "host")),
     "codegen/lower_memory": (("codegen/memory_test", "host"),),

@@ -54,6 +54,18 @@ static int log2_points = 22;
 static bool write_table;
 
 static void
+judge_distance(Measure *m, double x, double y, double d, bool subnormal)
+{
+	if (subnormal) {
+		m->worst_subnormal = fmax(m->worst_subnormal, d);
+	} else if (d > m->worst) {
+		m->worst = d;
+		m->at = x;
+		m->at2 = y;
+	}
+}
+
+static void
 judge(Measure *m, DType t, double x, double y, double got, long double want)
 {
 	if (t == DT_F16 || t == DT_BF16) {
@@ -61,14 +73,18 @@ judge(Measure *m, DType t, double x, double y, double got, long double want)
 		m->own += !is_nearest(t, got, want) && !is_nearest(t, got, (long double)(float)want);
 		return;
 	}
-	double d = distance(t, got, want);
-	if (is_subnormal(t, want)) {
-		m->worst_subnormal = fmax(m->worst_subnormal, d);
-	} else if (d > m->worst) {
-		m->worst = d;
-		m->at = x;
-		m->at2 = y;
-	}
+	judge_distance(m, x, y, distance(t, got, want), is_subnormal(t, want));
+}
+
+/* The same for f32, most of whose results need no long double. */
+static void
+judge_f32(Measure *m, double x, double y, double got, double want)
+{
+	double d;
+	if (finite_distance(got, want, &d))
+		judge_distance(m, x, y, d, fabs(want) < 0x1p-126);
+	else if (!(isnan(got) && isnan(want)) && (got != want || !signbit(got) != !signbit(want))) /* else no distance */
+		judge(m, DT_F32, x, y, got, (long double)want);
 }
 
 static Measure
@@ -93,7 +109,10 @@ measure(const Budget *row, DType t, uint64_t npoint)
 		rig_launch(&r, &run);
 		for (size_t i = 0; i < BLOCK; i++) {
 			double a = number_at(t, x, i), b = op_info[op].arity == 2 ? number_at(t, y, i) : 0;
-			judge(&m, t, a, b, number_at(t, z, i), reference(op, t == DT_F64, a, b));
+			if (t == DT_F32)
+				judge_f32(&m, a, b, number_at(t, z, i), reference_narrow(op, a, b));
+			else
+				judge(&m, t, a, b, number_at(t, z, i), reference(op, t == DT_F64, a, b));
 		}
 	}
 	rig_close(&r);

@@ -42,14 +42,27 @@ static const Unary unary[] = {
 	{OP_SIN, sin, sinl}, {OP_COS, cos, cosl}, {OP_RSQRT, rsqrt, rsqrtl},
 };
 
+double
+reference_narrow(Op op, double x, double y)
+{
+	if (op == OP_POW)
+		return pow(x, y);
+	for (size_t i = 0; i < sizeof unary / sizeof unary[0]; i++)
+		if (unary[i].op == op)
+			return unary[i].narrow(x);
+	return (double)NAN;
+}
+
 long double
 reference(Op op, bool wide, double x, double y)
 {
+	if (!wide)
+		return (long double)reference_narrow(op, x, y);
 	if (op == OP_POW)
-		return wide ? powl(x, y) : (long double)pow(x, y);
+		return powl(x, y);
 	for (size_t i = 0; i < sizeof unary / sizeof unary[0]; i++)
 		if (unary[i].op == op)
-			return wide ? unary[i].wide(x) : (long double)unary[i].narrow(x);
+			return unary[i].wide(x);
 	return (long double)NAN;
 }
 
@@ -93,17 +106,19 @@ is_subnormal(DType t, long double v)
 	return v != 0 && fabsl(v) < least;
 }
 
-/* A number of f32's normal range is one of f64's, whose exponent field is all that its unit depends on;
- * differences of near ones and quotients by powers of two are exact, so this is what the long way gives. */
-static bool
-normal_distance(double got, double want, double *d)
+/* A number of f32's range is one of f64's, whose exponent field is all that its unit depends on; differences
+ * of near ones and quotients by powers of two are exact, so this is what the long way gives. */
+bool
+finite_distance(double got, double want, double *d)
 {
 	const Form f = {24, -125, 128};
 	uint64_t bits;
 	memcpy(&bits, &want, sizeof bits);
 	int e = (int)(bits >> 52 & 0x7ff) - 1022; /* as frexp has it */
-	if (e < f.least || e >= f.most || got == 0 || !isfinite(got))
+	if (want == 0 || e >= f.most || (got == 0 && (e >= f.least || !signbit(got) != !signbit(want))) || !isfinite(got))
 		return false;
+	if (e < f.least)
+		e = f.least;
 	uint64_t scale = (uint64_t)(1023 + f.digits - e) << 52;
 	double per_unit;
 	memcpy(&per_unit, &scale, sizeof per_unit);
@@ -115,7 +130,7 @@ double
 distance(DType t, double got, long double want)
 {
 	double near;
-	if (t == DT_F32 && (long double)(double)want == want && normal_distance(got, (double)want, &near))
+	if (t == DT_F32 && (long double)(double)want == want && finite_distance(got, (double)want, &near))
 		return near;
 	Form f = form_of(t);
 	if (isnan(want) || isnan(got))
