@@ -2,14 +2,18 @@
  *
  * in     a kernel of form SPREAD; another, or one whose tasks wait for others, is left as it is
  * out    the same: in a loop's body that only loads and computes, loads stand first with what their addresses take,
- *        as many as a thread has registers for, then what is computed from them, then the next ones; ids anew
+ *        as many as a thread has registers for, then what is computed from them, then the next ones; what is loaded once is
+ *        not loaded again; ids anew
  * fp     exact: nothing but the order of loads and of operations without effects changes
  * tests  tests/tile/early_loads_test.c; random kernels before and after
  *
  * A thread waits for memory when it uses what it loaded, so loads that stand side by side are waited for together.
- * The assembler would find them, but for masks: it does not move a load over the use of another, masked one. */
+ * The assembler would find them, but for masks: it does not move a load over the use of another, masked one. Nor does
+ * anybody behind see that two masked loads are the same one, as where the steps of an unrolled loop read the same element. */
 #include "passes/tile/cleanup.h"
 #include "passes/tile/tile.h"
+
+#include <string.h>
 
 enum {
 	MOST_WORDS = 128,       /* of 32 bits that loads side by side may fill: half a thread's registers */
@@ -20,7 +24,9 @@ typedef struct {
 	const TirKernel *k;
 	Arena *arena;
 	bool *wanted; /* by ValId: a load needs it */
-	VEC(ValId) waiting, out;
+	ValId *equal; /* by ValId, of a load: one of its region before it, with the same result; 0: none */
+	ValId *made;  /* by ValId: what it is in the new kernel */
+	VEC(ValId) waiting, out, met; /* met: the region's loads of which there is one each */
 } Early;
 
 /* How many words of registers a thread has for what it loads. */
@@ -85,16 +91,31 @@ place_all(Early *e)
 	e->waiting.n = 0;
 }
 
+/* The load of those met that has the operands of v, and its type; 0: there is none, and v is met. */
+static ValId
+find_equal(Early *e, ValId v)
+{
+	const TirInst *p = tir_inst(e->k, v);
+	for (uint32_t n = 0; n < e->met.n; n++) {
+		const TirInst *q = tir_inst(e->k, e->met.at[n]);
+		if (q->imm.i == p->imm.i && q->type.dtype == p->type.dtype && q->type.lanes == p->type.lanes && q->narg == p->narg &&
+		    memcmp(&e->k->arg.at[q->arg], &e->k->arg.at[p->arg], p->narg * sizeof(ValId)) == 0)
+			return e->met.at[n];
+	}
+	vec_push(e->arena, &e->met, v);
+	return 0;
+}
+
 static void
 order_region(Early *e, TirKernel *to, uint32_t region)
 {
 	const TirRegion *r = &e->k->region.at[region];
 	unsigned room = room_for_words(e->k), words = 0;
-	e->out.n = 0;
+	e->out.n = e->met.n = 0;
 	for (uint32_t n = 0; n < r->inst.n; n++) {
 		ValId v = r->inst.at[n];
 		const TirInst *p = tir_inst(e->k, v);
-		if (p->op != OP_LOAD) {
+		if (p->op != OP_LOAD || (e->equal[v] = find_equal(e, v))) {
 			if (p->op == OP_BLOCKARG)
 				vec_push(e->arena, &e->out, v);
 			else
@@ -116,8 +137,8 @@ order_region(Early *e, TirKernel *to, uint32_t region)
 static ValId
 copy(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
-	(void)user;
-	return tir_copy_inst(to, from, v, arg);
+	Early *e = user;
+	return e->made[v] = e->equal[v] ? e->made[e->equal[v]] : tir_copy_inst(to, from, v, arg);
 }
 
 TirKernel *
@@ -131,8 +152,10 @@ tile_early_loads(const TirKernel *k, Arena *a)
 		if (!to) {
 			to = cleanup_copy_lists(k, a);
 			e.wanted = ARENA_ARRAY(a, bool, k->inst.n);
+			e.equal = ARENA_ARRAY(a, ValId, k->inst.n);
+			e.made = ARENA_ARRAY(a, ValId, k->inst.n);
 		}
 		order_region(&e, to, tir_inst(k, v)->region);
 	}
-	return to ? tir_rewrite(to, a, copy, NULL) : (TirKernel *)(uintptr_t)k;
+	return to ? tir_rewrite(to, a, copy, &e) : (TirKernel *)(uintptr_t)k;
 }

@@ -44,6 +44,33 @@ room_is_limited(void **state)
 	assert_string_equal(fixture_print(f, tile_early_loads(k, &f->arena)), fixture_print(f, k));
 }
 
+/* What an iteration loads with the same mask is loaded once; with another mask, or in another iteration, it is something else. */
+static void
+equal_loads_are_one(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	static const char often[] = HEAD("32")
+		"  %7:i64 = thread\n  %8:bool = < %7, %1\n  %9:bool = < %2, %1\n  %10 = for %2, %1, %3, %6 {\n"
+		"    %11:i64 = blockarg 0\n    %12:f32 = blockarg 1\n    %13:f32 = load %5, %7, %8 masked\n"
+		"    %14:f32 = + %12, %13\n    %15:f32 = load %5, %7, %8 masked\n    %16:f32 = * %14, %15\n"
+		"    %17:f32 = load %5, %7, %9 masked\n    %18:f32 = + %16, %17\n    %19 = yield %18\n  }\n"
+		"  %20:f32 = load %5, %7, %8 masked\n  %21:f32 = result 0 %10\n  %22:f32 = + %20, %21\n"
+		"  %23 = buffer 1\n  %24:f32 = view %23, %1, %3\n  %25 = store %24, %22, %2\n}\n";
+	static const char once[] = HEAD("32")
+		"  %7:i64 = thread\n  %8:bool = < %7, %1\n  %9:bool = < %2, %1\n  %10 = for %2, %1, %3, %6 {\n"
+		"    %11:i64 = blockarg 0\n    %12:f32 = blockarg 1\n    %13:f32 = load %5, %7, %8 masked\n"
+		"    %14:f32 = load %5, %7, %9 masked\n    %15:f32 = + %12, %13\n    %16:f32 = * %15, %13\n"
+		"    %17:f32 = + %16, %14\n    %18 = yield %17\n  }\n"
+		"  %19:f32 = load %5, %7, %8 masked\n  %20:f32 = result 0 %10\n  %21:f32 = + %19, %20\n"
+		"  %22 = buffer 1\n  %23:f32 = view %22, %1, %3\n  %24 = store %23, %21, %2\n}\n";
+	TirKernel *k = fixture_read(f, often);
+	fixture_verify(f, k);
+	TirKernel *to = tile_early_loads(k, &f->arena);
+	fixture_round_trip(f, to);
+	assert_string_equal(fixture_print(f, to), fixture_print(f, fixture_read(f, once)));
+}
+
 /* A store may change what is loaded after it. */
 static void
 stores_stay(void **state)
@@ -65,6 +92,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(loads_come_first, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(room_is_limited, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(equal_loads_are_one, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(stores_stay, fixture_setup, fixture_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -274,7 +274,8 @@ add_holding(BlockShapes *out, unsigned threads, unsigned group, unsigned each, u
 
 /* Rows that blocks of a multiprocessor hold, the shortest first. What is carried goes on while a block waits: there is another
  * one. Where threads have few lanes, masked ones cost more: rows that do not fill them are for half as many threads with `each`,
- * where these hold as much. */
+ * where these hold as much. How many blocks there are is left to the assembler where rows are stored, but for what takes registers apart:
+ * of that it has more blocks than it has registers for, and spills. */
 static void
 add_held_blocks(BlockShapes *out, const Rows *r, const LaneWords *w, unsigned group, unsigned each)
 {
@@ -289,7 +290,7 @@ add_held_blocks(BlockShapes *out, const Rows *r, const LaneWords *w, unsigned gr
 		}
 		if (is_wide && threads * each <= most_few * few)
 			continue;
-		add_holding(out, threads, group, each, is_wide || threads == all || !stores_row(r) ? all / (w->turns ? 2 : 1) / threads : 0);
+		add_holding(out, threads, group, each, is_wide || w->apart || threads == all || !stores_row(r) ? all / (w->turns ? 2 : 1) / threads : 0);
 	}
 }
 

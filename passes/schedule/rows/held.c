@@ -142,8 +142,8 @@ held_early_bits(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan 
 	return threads ? early_room(p->lanes / threads, held_bits(g, held_phases(g, scratch, r, held_lane_axes(r)))) : UINT_MAX;
 }
 
-/* The registers of a thread that has so many lanes of a row that a cluster holds: what is held, what a phase reads besides
- * as it lies in memory, and what they are computed with. */
+/* The registers of a thread that has so many lanes of a row that a cluster holds: what is held, the terms of all folds of a
+ * phase but one, what a phase reads besides as it lies in memory, and what they are computed with. */
 unsigned
 held_registers(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, unsigned each)
 {
@@ -155,6 +155,7 @@ held_registers(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, un
 			bits += phases[t] == UINT32_C(1) << f ? dtype_info[g->tensor.at[t].dtype].bits : 0;
 		most = bits > most ? bits : most;
 	}
-	unsigned room = early_room(each, held), n = OWN_REGISTERS + each * (held + (most < room ? most : room)) / 32;
+	unsigned room = early_room(each, held), folds = folds_at_once(r), terms = folds > 1 ? folds - 1 : 0;
+	unsigned n = OWN_REGISTERS + each * (held + (most < room ? most : room)) / 32 + each * terms;
 	return n > LEAST_REGISTERS ? (n + 7) / 8 * 8 : LEAST_REGISTERS;
 }
