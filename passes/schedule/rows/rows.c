@@ -8,7 +8,6 @@
 #include "passes/schedule/point/long_sums.h"
 #include "passes/schedule/rows/build.h"
 #include "passes/schedule/rows/flat.h"
-#include "passes/schedule/rows/held.h"
 
 #include "ir/bugs.h"
 
@@ -357,17 +356,6 @@ declare(RowBuild *b)
 	rows_declare_lists(b);
 }
 
-/* Whether what there is of a row depends on where it is: of each of a thread's lanes that is a number of 64 bits, which would be
- * kept from row to row. */
-static bool
-has_conditions(const Graph *g, Arena *scratch, const Rows *r)
-{
-	uint32_t axes = 0;
-	for (unsigned k = 0; k < r->nmember; k++)
-		axes |= expr_axes(g, scratch, r->member[k].node.guard) | expr_axes(g, scratch, r->member[k].node.domain);
-	return axes & held_lane_axes(r);
-}
-
 void
 rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 {
@@ -395,7 +383,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	l.flat = plan->flat ? r->extent[r->nrow - 1] : 0;
 	l.lanes = plan->lanes;
 	l.unit = true;
-	kernel->tir->tight = plan->threads && ((plan->columns && !r->ntile) || (plan->cluster && plan->held && has_conditions(g, scratch, r)));
+	kernel->tir->tight = plan->threads && plan->columns && !r->ntile;
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
 	b->turns = plan->threads && !plan->posts ? block_turns(g, scratch, r, plan, row_count(b)) : 0;
