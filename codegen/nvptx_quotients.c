@@ -117,9 +117,9 @@ quick_root(Lower *l, Val a)
 }
 
 static Val
-slow_value(Lower *l, ValId v)
+slow_value(Lower *l, Val a, Val b)
 {
-	return lower_inst(l, v)->op == OP_FDIV ? lower_plain(l, v, LLVMFDiv, LLVMFDiv) : lower_intrinsic(l, v, "llvm.sqrt");
+	return b ? LLVMBuildFDiv(l->b, a, b, "") : intrinsic(l, "llvm.sqrt", &a, 1);
 }
 
 /* Without this LLVM takes a root for something to compute in advance. */
@@ -160,30 +160,87 @@ least_quotient(Lower *l, Val b, Val r)
 	return LLVMBuildFMul(l->b, most, low, "");
 }
 
+typedef struct {
+	Val a[SIDE], b[SIDE]; /* b without a value: roots of a */
+	unsigned n;
+	bool one; /* b, of all */
+} Together;
+
+/* One slow operation in a loop that turns as often as there are values: results move in where operands move out. */
+static void
+slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), loop = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
+	Val a[SIDE], b[SIDE] = {0};
+	LLVMBuildBr(l->b, loop);
+	LLVMPositionBuilderAtEnd(l->b, loop);
+	Val left = LLVMBuildPhi(l->b, i32, "");
+	for (unsigned k = 0; k < t->n; k++) {
+		a[k] = LLVMBuildPhi(l->b, LLVMTypeOf(t->a[k]), "");
+		b[k] = t->b[k] && !t->one ? LLVMBuildPhi(l->b, LLVMTypeOf(t->a[k]), "") : t->b[k];
+	}
+	Val made = slow_value(l, a[0], b[0]), next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
+	LLVMAddIncoming(left, (Val[]){lower_int(l, i32, t->n), next_left}, (LLVMBasicBlockRef[]){before, loop}, 2);
+	for (unsigned k = 0; k < t->n; k++) {
+		unsigned from = k + 1 < t->n ? k + 1 : 0;
+		slow[k] = from ? a[from] : made;
+		LLVMAddIncoming(a[k], (Val[]){t->a[k], slow[k]}, (LLVMBasicBlockRef[]){before, loop}, 2);
+		if (b[k] && !t->one)
+			LLVMAddIncoming(b[k], (Val[]){t->b[k], b[from]}, (LLVMBasicBlockRef[]){before, loop}, 2);
+	}
+	Val more = LLVMBuildICmp(l->b, LLVMIntNE, next_left, lower_int(l, i32, 0), "");
+	lower_rolled(l, LLVMBuildCondBr(l->b, more, loop, exit));
+}
+
+static void
+slow_values(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
+{
+	if (t->n > PAIR) {
+		slow_in_turns(l, t, slow, exit);
+		return;
+	}
+	for (unsigned k = 0; k < t->n; k++)
+		slow[k] = slow_value(l, t->a[k], t->b[k]);
+	LLVMBuildBr(l->b, exit);
+}
+
+/* The magnitudes of all that must be at least as large as *least_low. */
+static Val
+quick_values(Lower *l, const Together *t, Val *quick, Val *least_low)
+{
+	Val low = NULL, r = NULL;
+	*least_low = LLVMConstReal(LLVMFloatTypeInContext(l->ctx), LOW);
+	if (t->one) {
+		r = reciprocal(l, t->b[0]);
+		*least_low = least_quotient(l, t->b[0], r);
+	}
+	for (unsigned k = 0; k < t->n; k++) {
+		Val a = t->a[k], b = t->b[k];
+		quick[k] = b ? quick_quotient(l, a, b, t->one ? r : reciprocal(l, b)) : quick_root(l, a);
+		if (!t->one && !is_large(a))
+			low = least(l, low, b ? magnitude(l, a) : a);
+		low = least(l, low, b ? magnitude(l, quick[k]) : quick[k]);
+	}
+	return low;
+}
+
 static void
 lower_together(Lower *l, const ValId *v, unsigned n)
 {
-	bool divides = lower_inst(l, v[0])->op == OP_FDIV, one = have_one_divisor(l, v[0], v[1]);
-	Val quick[SIDE], slow[SIDE], low = NULL, least_low = LLVMConstReal(LLVMFloatTypeInContext(l->ctx), LOW), r = NULL;
-	if (one) {
-		r = reciprocal(l, lower_arg(l, v[0], 1));
-		least_low = least_quotient(l, lower_arg(l, v[0], 1), r);
-	}
+	Together t = {.n = n, .one = have_one_divisor(l, v[0], v[1])};
+	Val quick[SIDE], slow[SIDE], least_low;
 	for (unsigned k = 0; k < n; k++) {
-		Val a = lower_arg(l, v[k], 0), b = divides ? lower_arg(l, v[k], 1) : NULL;
-		quick[k] = divides ? quick_quotient(l, a, b, one ? r : reciprocal(l, b)) : quick_root(l, a);
-		if (!one && !is_large(a))
-			low = least(l, low, divides ? magnitude(l, a) : a);
-		low = least(l, low, divides ? magnitude(l, quick[k]) : quick[k]);
+		t.a[k] = lower_arg(l, v[k], 0);
+		t.b[k] = lower_inst(l, v[k])->op == OP_FDIV ? lower_arg(l, v[k], 1) : NULL;
 	}
-	Val fine = LLVMBuildFCmp(l->b, LLVMRealOGE, low, least_low, "");
+	Val low = quick_values(l, &t, quick, &least_low), fine = LLVMBuildFCmp(l->b, LLVMRealOGE, low, least_low, "");
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), exit = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
 	LLVMBasicBlockRef again = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
 	lower_expect_first(l, LLVMBuildCondBr(l->b, fine, exit, again));
 	LLVMPositionBuilderAtEnd(l->b, again);
-	for (unsigned k = 0; k < n; k++)
-		slow[k] = slow_value(l, v[k]);
-	LLVMBuildBr(l->b, exit);
+	slow_values(l, &t, slow, exit);
+	again = LLVMGetInsertBlock(l->b);
 	LLVMPositionBuilderAtEnd(l->b, exit);
 	for (unsigned k = 0; k < n; k++) {
 		l->val[v[k]] = LLVMBuildPhi(l->b, LLVMTypeOf(quick[k]), "");

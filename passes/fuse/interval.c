@@ -319,6 +319,25 @@ less_extreme(const Graph *g, ExprId a, ExprId b, Interval v)
 	return v;
 }
 
+/* Where the arm of a selection lies, being v elsewhere: by the comparison with a number that it is chosen by, where it is what is
+ * compared, or that negated. */
+static Interval
+chosen(const Graph *g, ExprId cond, bool holds, ExprId arm, Interval v)
+{
+	const Expr *c = expr_get(g, cond), *p = expr_get(g, arm);
+	if (c->op != OP_LT && c->op != OP_LE)
+		return v;
+	ExprId x = p->op == OP_NEG ? expr_arg(g, arm, 0) : arm;
+	bool first = expr_arg(g, cond, 0) == x, second = expr_arg(g, cond, 1) == x;
+	const Expr *limit = expr_get(g, expr_arg(g, cond, first));
+	if (first == second || limit->op != OP_CONST || !dtype_is_float((DType)limit->dtype) || isnan(limit->imm.f))
+		return v;
+	double least = first == holds ? -INFINITY : limit->imm.f, most = first == holds ? limit->imm.f : INFINITY;
+	if (p->op == OP_NEG)
+		return (Interval){fmax(v.lo, -most), fmin(v.hi, -least)};
+	return (Interval){fmax(v.lo, least), fmin(v.hi, most)};
+}
+
 /* Integers wrap: only floats, where an overflow is an infinity, are followed through arithmetic. */
 static Interval
 within(Bounds *b, ExprId e, unsigned depth)
@@ -337,7 +356,8 @@ within(Bounds *b, ExprId e, unsigned depth)
 	if (!dtype_is_float((DType)p->dtype))
 		return of_type((DType)p->dtype);
 	if (p->op == OP_SELECT) {
-		Interval x = within(b, expr_arg(b->g, e, 1), depth + 1), y = within(b, expr_arg(b->g, e, 2), depth + 1);
+		ExprId cond = expr_arg(b->g, e, 0), yes = expr_arg(b->g, e, 1), no = expr_arg(b->g, e, 2);
+		Interval x = chosen(b->g, cond, true, yes, within(b, yes, depth + 1)), y = chosen(b->g, cond, false, no, within(b, no, depth + 1));
 		return (Interval){fmin(x.lo, y.lo), fmax(x.hi, y.hi)};
 	}
 	ExprId a = expr_arg(b->g, e, 0), c = p->narg > 1 ? expr_arg(b->g, e, 1) : 0;

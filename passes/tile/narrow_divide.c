@@ -23,7 +23,8 @@
  * : 1 / (1 + e) with e the power of -|x|, only e is: so it becomes x < 0 ? e r : r, r = 1 / (1 + e). In general it is
  * c ? e r : r with r = 1 / b and b = k + e', k from 2^-64 to 2^64. r is rounded as the quotient of 1 is. It is at most 2^64,
  * and not below 2^-128, where it has 22 bits and e r uses few of them; of an infinite b it is 0, which makes e r the NaN
- * or 0 that the quotient is. */
+ * or 0 that the quotient is. Of a power that is known to be at most 1 (TIR_NO_MORE_THAN_0), as a sigmoid's is, b and 1 / b are
+ * middle (tir.h): threads ask for nothing. */
 #include "passes/tile/expand.h"
 #include "passes/tile/loops.h"
 #include "passes/tile/tile.h"
@@ -75,6 +76,14 @@ is_power_or_one(const TirKernel *k, ValId v)
 	       is_power(k, tir_arg(k, b, second)) && is_number(k, tir_arg(k, b, !second), 0x1p-64, 0x1p64);
 }
 
+/* Whether the power in that sum is at most 1. */
+static bool
+is_middle_sum(const TirKernel *k, ValId sum)
+{
+	ValId power = tir_arg(k, sum, is_power(k, tir_arg(k, sum, 1)));
+	return tir_inst(k, power)->imm.i & TIR_NO_MORE_THAN_0;
+}
+
 static bool
 is_shared(const Divisors *d, const TirKernel *k, ValId v)
 {
@@ -94,12 +103,13 @@ scale_for(const Ex *x, ValId b)
 
 /* Its selection, of which one arm becomes the power times the reciprocal, the other that one. */
 static ValId
-select_reciprocal(TirKernel *to, const ValId *arg)
+select_reciprocal(TirKernel *to, const ValId *arg, bool middle)
 {
 	const Ex x = ex_of(to, tir_inst(to, arg[1])->type);
 	ValId c = tir_arg(to, arg[0], 0), one = tir_arg(to, arg[0], 1), power = tir_arg(to, arg[0], 2);
 	bool turned = is_number(to, one, 1, 1);
-	ValId r = tir_binary(to, OP_FDIV, turned ? one : power, arg[1]), product = ex_mul(&x, turned ? power : one, r);
+	ValId r = middle ? ex_middle_quotient(&x, turned ? one : power, arg[1]) : tir_binary(to, OP_FDIV, turned ? one : power, arg[1]);
+	ValId product = ex_mul(&x, turned ? power : one, r);
 	return turned ? ex_select(&x, c, r, product) : ex_select(&x, c, product, r);
 }
 
@@ -107,7 +117,7 @@ static ValId
 divide(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
 	if (is_power_or_one(from, v))
-		return select_reciprocal(to, arg);
+		return select_reciprocal(to, arg, is_middle_sum(from, tir_arg(from, v, 1)));
 	if (!is_taken(from, v) || !is_shared(user, from, v))
 		return tir_copy_inst(to, from, v, arg);
 	bool splat = tir_inst(to, arg[1])->op == OP_SPLAT;

@@ -2,6 +2,7 @@
  * ones, for divisors up to both ends of f32. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "passes/tile/tile.h"
 #include "tests/ir/tir/tir_fixture.h"
@@ -51,6 +52,8 @@ static const struct {
 	{SUM(THREADS, "thread", "0x1p0", "%8, %16", "%16", "exp~bf16", "%20, %9", "%10, %20"), 1, false, false},
 	{SUM(THREADS, "thread", "0x1p64", "%8, %16", "%16", "exp~bf16", "%20, %9", "%10, %20"), 0x1p64, false, false},
 	{SUM(THREADS, "thread", "0x1p-64", "%16, %8", "%16", "exp~bf16", "%20, %9", "%20, %10"), 0x1p-64, true, false},
+	{SUM(THREADS, "thread", "0x1p0", "%16, %8", "%19", "exp~bf16 low", "%20, %9", "%9, %20"), 1, true, true},
+	{SUM(THREADS, "thread", "0x1p-64", "%16, %8", "%19", "exp~bf16 low", "%20, %9", "%20, %10"), 0x1p-64, true, true},
 };
 static const char *const others[] = {
 	SUM("", "const 0", "0x1p0", "%16, %8", "%19", "exp~bf16", "%20, %9", "%9, %20"),
@@ -81,7 +84,7 @@ divided(Fixture *f, const char *text)
 	return to;
 }
 
-/* The quotients of powers are products, and those left are of 1. */
+/* The quotients of powers are products, and those left are of 1; middle ones where a power is at most 1. */
 static void
 fires(Fixture *f, const char *text, unsigned products)
 {
@@ -91,6 +94,7 @@ fires(Fixture *f, const char *text, unsigned products)
 			continue;
 		const TirInst *one = tir_inst(k, tir_arg(k, v, 0));
 		assert_true(one->op == OP_CONST && one->imm.f == 1 && !tir_inst(k, v)->type.lanes);
+		assert_int_equal(tir_inst(k, v)->imm.i == TIR_MIDDLE, strstr(text, " low ") != NULL);
 	}
 	assert_int_equal(count(k, OP_MUL, false), products);
 }

@@ -183,12 +183,12 @@ is_low(const Point *l, ExprId e)
 	return interval_of(l->g, e).hi <= 0;
 }
 
-/* What expansions for processors know of a power's operand is what the graph and the template do. */
+/* What expansions know of a power's operand is what the graph and the template do. */
 static PointVal
 point_narrowed(Point *l, ExprId e, ValId a)
 {
 	int64_t imm = (int64_t)expr_narrow_type(l->g, e);
-	if (l->tir->form == TIR_TASKS && expr_get(l->g, e)->op != OP_TANH && is_low(l, expr_arg(l->g, e, 0)))
+	if (expr_get(l->g, e)->op != OP_TANH && is_low(l, expr_arg(l->g, e, 0)))
 		imm |= TIR_NO_MORE_THAN_0;
 	return (PointVal){.re = tir_emit(l->tir, (Op)expr_get(l->g, e)->op, tir_inst(l->tir, a)->type, imm, &a, 1)};
 }
