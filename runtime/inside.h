@@ -142,7 +142,6 @@ enum { RETIRED = 64 };
 struct texo_rt {
 	atomic_uint refs;
 	void *(*alloc)(void *user, size_t n);
-	void *(*resize)(void *user, void *p, size_t n);
 	void (*release)(void *user, void *p);
 	void *user;
 	uint32_t calls; /* of one kernel at the same time, at most */

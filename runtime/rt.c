@@ -14,13 +14,6 @@ libc_alloc(void *user, size_t n)
 	return malloc(n);
 }
 
-static void *
-libc_resize(void *user, void *p, size_t n)
-{
-	(void)user;
-	return realloc(p, n);
-}
-
 static void
 libc_release(void *user, void *p)
 {
@@ -52,7 +45,7 @@ static texo_status
 read_options(const texo_rt_options *given, Rt *rt)
 {
 	texo_rt_options taken, *o = &taken;
-	*rt = (Rt){.alloc = libc_alloc, .resize = libc_resize, .release = libc_release, .calls = pool_processors()};
+	*rt = (Rt){.alloc = libc_alloc, .release = libc_release, .calls = pool_processors()};
 	if (!given)
 		return TEXO_OK;
 	texo_status s = texo_private_take_struct("options", given, offsetof(texo_rt_options, parallel_for), sizeof taken, &taken);
@@ -69,7 +62,6 @@ read_options(const texo_rt_options *given, Rt *rt)
 		return rt_fail(TEXO_INVALID, "options: %u threads are asked for; %d are possible", o->threads, POOL_MAX_THREADS);
 	if (o->alloc) {
 		rt->alloc = o->alloc;
-		rt->resize = o->resize;
 		rt->release = o->release;
 	}
 	rt->user = o->user;

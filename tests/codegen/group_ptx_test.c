@@ -60,7 +60,7 @@ build_carried(Rig *r)
 
 /* z[i] = what x has at i, or z, neither of which is read again. */
 static void
-build_once(Rig *r, DType t, unsigned shared)
+build_once(Rig *r, DType t, unsigned shared, bool same)
 {
 	TirKernel *k = r->k;
 	ValId one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, 64);
@@ -69,6 +69,7 @@ build_once(Rig *r, DType t, unsigned shared)
 	k->group = 1;
 	tir_add_buffer(k, name_cstr(r->names, "x"), t, false);
 	tir_add_buffer(k, name_cstr(r->names, "z"), t, true);
+	k->buffer.at[1].same = same;
 	if (shared)
 		k->buffer.at[tir_add_buffer(k, 0, DT_F32, true)].shared = shared;
 	ValId from = tir_view(k, 0, 1, &n, &one), to = tir_view(k, 1, 1, &n, &one);
@@ -121,13 +122,14 @@ typedef struct {
 	DType t;
 	unsigned shared; /* floats of shared memory */
 	const char *past, *plain;
+	bool same; /* x may lie in z's memory, as an inout does before and after */
 } Once;
 
 static void
 loads_once(Rig *r, const void *arg)
 {
 	const Once *x = arg;
-	build_once(r, x->t, x->shared);
+	build_once(r, x->t, x->shared, x->same);
 	assemble(r);
 	unsigned past = count(r->out.assembly, "ld.global.nc.L1::no_allocate") + count(r->out.assembly, "ld.global.cg");
 	assert_int_equal(past, x->past != NULL);
@@ -138,14 +140,16 @@ loads_once(Rig *r, const void *arg)
 static void
 once(void **state)
 {
-	static const Once words = {DT_F32, 512, "ld.global.nc.L1::no_allocate.L2::128B.b32", "ld.global.b32"};
-	static const Once two = {DT_F64, 0, "ld.global.nc.L1::no_allocate.L2::128B.v2.b32", "ld.global.b64"};
-	static const Once crowded = {DT_F32, 513, "ld.global.cg.b32", "ld.global.b32"}, halves = {DT_F16, 513, NULL, "ld.global.b16"};
+	static const Once words = {DT_F32, 512, "ld.global.nc.L1::no_allocate.L2::128B.b32", "ld.global.b32", false};
+	static const Once two = {DT_F64, 0, "ld.global.nc.L1::no_allocate.L2::128B.v2.b32", "ld.global.b64", false};
+	static const Once crowded = {DT_F32, 513, "ld.global.cg.b32", "ld.global.b32", false}, halves = {DT_F16, 513, NULL, "ld.global.b16", false};
+	static const Once inout = {DT_F32, 512, NULL, "ld.global.b32", true};
 	(void)state;
 	rig_run("k", loads_once, &words);
 	rig_run("k", loads_once, &two);
 	rig_run("k", loads_once, &crowded);
 	rig_run("k", loads_once, &halves);
+	rig_run("k", loads_once, &inout);
 }
 
 static void

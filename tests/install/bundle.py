@@ -10,6 +10,7 @@ ROOT, BUILD = Path(sys.argv[1]), Path(sys.argv[2])
 LIBC = {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
 OURS = {"libtexo.so.0", "libtexo-rt.so.0", "libtexo-llvm.so"}
 DEBIAN_12 = (2, 36)
+MOST = 20_000_000  # bytes of an archive
 LIBRARY = "import sys, texo; module = texo.compile(sys.argv[1]); module.kernel(); print(len(module.emit('asm')) > 100)"
 TEXT = "graph g(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }"
 
@@ -39,6 +40,13 @@ def check_exports(library):
     assert names and all(re.fullmatch(r"LLVM\w+@@TEXO_LLVM", n) for n in names), names[:3]
 
 
+def check_size(bundle):
+    """Compressed in a hurry: bundle.sh takes its time, and makes three quarters of it."""
+    packed = subprocess.run(f"tar -C '{bundle.parent}' -c '{bundle.name}' | xz --x86 --lzma2=preset=1 -T1 | wc -c",
+                            shell=True, text=True, capture_output=True, timeout=300, check=True)
+    assert 1_000_000 < int(packed.stdout) < MOST, packed
+
+
 def check_runs(bundle):
     env = {k: v for k, v in os.environ.items() if k not in ("TEXO_LIBRARY", "LD_LIBRARY_PATH", "PYTHONPATH")}
     texo = bundle / "bin/texo"
@@ -63,6 +71,7 @@ def main():
         for f in files:
             check_needs(f)
         check_exports(next((bundle / "lib").glob("libtexo-llvm.so.*")))
+        check_size(bundle)
         check_runs(bundle)
         print(f"{len(files)} ELF files, {sum(f.stat().st_size for f in files)} bytes; run after a move")
 

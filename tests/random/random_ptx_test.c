@@ -15,7 +15,7 @@
 #include "passes/pass.h"
 #include "program.h"
 
-enum { BATCH = 16, ALL_EVERY = 8, MAX_GPUS = 16, MOST_REGISTERS = 255, SPILLS_PERMILLE = 150 };
+enum { BATCH = 16, ALL_EVERY = 8, MAX_GPUS = 16, MOST_REGISTERS = 255, SPILLS_PERMILLE = 60 };
 
 typedef struct {
 	const char *name;

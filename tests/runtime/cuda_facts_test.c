@@ -108,6 +108,31 @@ figures_are_checked(void **state)
 	nothing_alive();
 }
 
+/* Figures that were measured take the place of the row's where they are of such a device. */
+static void
+measured_figures_are_taken(void **state)
+{
+	texo_rt_options o = cuda_options();
+	texo_rt *rt;
+	int64_t fact[GPU_FACTS];
+	(void)state;
+	assert_int_equal(texo_rt_create(&o, &rt), TEXO_OK);
+	memcpy(fact, rt->cuda->fact, sizeof fact);
+	fact[GPU_MEMORY]++;
+	REFUSED(texo_private_take_figures(rt, fact, GPU_FACTS - 1), TEXO_INVALID, "no such device's");
+	fact[GPU_PROCESSORS]++;
+	REFUSED(texo_private_take_figures(rt, fact, GPU_FACTS), TEXO_INVALID, "no such device's");
+	fact[GPU_PROCESSORS] = 0;
+	REFUSED(texo_private_take_figures(rt, fact, GPU_FACTS), TEXO_INVALID, "no such device's");
+	fact[GPU_PROCESSORS] = rt->cuda->processors;
+	REFUSED(texo_private_take_figures(host_rt, fact, GPU_FACTS), TEXO_INVALID, "no such device's");
+	assert_int_not_equal(rt->cuda->fact[GPU_MEMORY], fact[GPU_MEMORY]);
+	assert_int_equal(texo_private_take_figures(rt, fact, GPU_FACTS), TEXO_OK);
+	assert_int_equal(rt->cuda->fact[GPU_MEMORY], fact[GPU_MEMORY]);
+	texo_rt_destroy(rt);
+	nothing_alive();
+}
+
 int
 main(void)
 {
@@ -116,6 +141,7 @@ main(void)
 		cmocka_unit_test(figures_that_are_possible),
 		cmocka_unit_test_setup(launches_ask_for_figures, set_up),
 		cmocka_unit_test_setup(figures_are_checked, set_up),
+		cmocka_unit_test_setup(measured_figures_are_taken, set_up),
 	};
 	return open_fake() || cmocka_run_group_tests(tests, NULL, NULL);
 }

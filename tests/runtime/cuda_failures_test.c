@@ -148,6 +148,7 @@ every_call_fails(void **state)
 				assert_true(f.at > 50);
 				assert_int_not_equal(seen, TEXO_OK);
 			}
+	print_message("%u calls made to fail\n", total);
 	assert_true(total >= 2000);
 }
 

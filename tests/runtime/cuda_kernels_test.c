@@ -41,9 +41,13 @@ posts_are_cleared(void **state)
 	assert_int_equal(bind->kind, IMG_BIND_TENSOR);
 	*bind = (ImageBind){.kind = IMG_BIND_CLEARED, .a = kernel->ntask, .b = DT_U64};
 	texo_rt_options o = cuda_options();
-	size_t all[3];
-	for (int with = 0; with < 3; with++) {
+	size_t all[4];
+	for (int with = 0; with < 4; with++) {
 		bind->kind = with < 2 ? IMG_BIND_CLEARED : IMG_BIND_PASSED;
+		if (with == 3) { /* accessed by groups: it begins with a line, whatever tensors do */
+			bind->group = IMG_GROUPS;
+			kernel->when = IMG_ALIGNED;
+		}
 		image_seal(copy);
 		Whole w = {.image = with ? copy : NULL};
 		first_init(&w.f);
@@ -62,6 +66,7 @@ posts_are_cleared(void **state)
 		whole_end(&w);
 	}
 	assert_int_equal(all[1], all[2]);
+	assert_int_equal(all[1], all[3]);
 	assert_int_not_equal(texo_rt_load(host_rt, copy, image_size, &(texo_program *){NULL}), TEXO_OK);
 	nothing_alive();
 	free(copy);

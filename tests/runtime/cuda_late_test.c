@@ -14,6 +14,8 @@ typedef struct {
 	texo_status fails;
 	bool machine; /* beside the text */
 	bool keeps;   /* what the driver's assembler makes: of the kernel that was made last */
+	bool without; /* text that does not say how many threads a block has: */
+	char *text;
 	size_t bytes[8];
 	void *code[8];
 	const char *symbol[8];
@@ -45,6 +47,15 @@ code_of(const Maker *m, const char *symbol)
 	return NULL;
 }
 
+static char *
+without_threads(const char *text)
+{
+	char *copy = strdup(text), *at = strstr(copy, "\n.maxntid ");
+	assert_non_null(at);
+	memcpy(at + 1, "//", 2);
+	return copy;
+}
+
 static texo_status
 make(void *user, const texo_private_kernel *k, texo_private_code *out)
 {
@@ -57,6 +68,8 @@ make(void *user, const texo_private_kernel *k, texo_private_code *out)
 		return texo_private_fail(m->fails, "this is no day for %s", k->symbol);
 	void *own = code_of(m, k->symbol);
 	*out = (texo_private_code){own ? own : m->machine ? code : NULL, text_of(k->symbol), m, own != NULL, m->keeps && !own};
+	if (m->without)
+		out->text = m->text = without_threads(out->text);
 	return TEXO_OK;
 }
 
@@ -89,7 +102,10 @@ static void
 release(void *user, texo_private_code *code)
 {
 	assert_ptr_equal(code->memory, user);
-	((Maker *)user)->released++;
+	Maker *m = user;
+	m->released++;
+	free(m->text);
+	m->text = NULL;
 }
 
 static texo_status
@@ -246,6 +262,25 @@ worse_code_is_not_kept(void **state)
 	}
 }
 
+/* Text that does not say how many threads a block has has no place for how many blocks are to be resident: the driver's own
+ * code runs, and is not kept. */
+static void
+text_without_threads_is_not_linked(void **state)
+{
+	(void)state;
+	Maker m = {.keeps = true, .without = true};
+	Whole w = {0};
+	assert_int_equal(start_late(&w, &m), TEXO_OK);
+	assert_int_equal(whole_move_in(&w), TEXO_OK);
+	assert_int_equal(m.made, 3);
+	assert_int_equal(fake->assembled, 0);
+	assert_int_equal(m.kept + m.refused, 0);
+	assert_int_equal(whole_run(&w), TEXO_OK);
+	results_are_right(&w);
+	whole_end(&w);
+	nothing_alive();
+}
+
 /* Each call fails: where it is one of the assembler's, the driver takes the text; nothing that was not loaded is kept. */
 static void
 assembling_fails(void **state)
@@ -322,6 +357,7 @@ main(void)
 		cmocka_unit_test_setup(nobody_makes_it, set_up),
 		cmocka_unit_test_setup(what_the_driver_assembles_is_kept, set_up),
 		cmocka_unit_test_setup(worse_code_is_not_kept, set_up), cmocka_unit_test_setup(assembling_fails, set_up),
+		cmocka_unit_test_setup(text_without_threads_is_not_linked, set_up),
 		cmocka_unit_test_setup(a_capture_loads_nothing, set_up),
 	};
 	late_image = fixture_image_late("sm_90a", &late_size);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ir/dtype.h"
 #include "tests/runtime/cuda_fixture.h"
 
 static void
@@ -179,6 +180,64 @@ damage(void **state)
 	nothing_alive();
 }
 
+/* --- tensor maps --- */
+
+static void map_is_right(ImageKernel *k, ImageMap *m) { k->resident = 1, m->step[1] = -(int64_t)k->nscalar; }
+static void of_no_buffer(ImageKernel *k, ImageMap *m) { m->buffer = k->nbuffer; }
+static void of_one_axis(ImageKernel *k, ImageMap *m) { (void)k, m->rank = 1; }
+static void of_many_axes(ImageKernel *k, ImageMap *m) { (void)k, m->rank = IMAGE_MAP_RANK + 1; }
+static void of_words(ImageKernel *k, ImageMap *m) { (void)k, m->dtype = DT_F32; }
+static void of_integers(ImageKernel *k, ImageMap *m) { (void)k, m->dtype = DT_I16; }
+static void of_no_type(ImageKernel *k, ImageMap *m) { (void)k, m->dtype = 99; }
+static void extent_of_no_scalar(ImageKernel *k, ImageMap *m) { m->extent[0] = -1 - (int64_t)k->nscalar; }
+static void stride_of_no_scalar(ImageKernel *k, ImageMap *m) { (void)k, m->stride[1] = INT64_MIN; }
+static void box_of_no_scalar(ImageKernel *k, ImageMap *m) { m->box[1] = -1 - (int64_t)k->nscalar; }
+static void step_of_no_scalar(ImageKernel *k, ImageMap *m) { m->step[0] = -1 - (int64_t)k->nscalar; }
+static void not_there(ImageKernel *k, ImageMap *m) { (void)m, k->map0 = 1; }
+static void too_many_maps(ImageKernel *k, ImageMap *m) { (void)m, k->nmap = IMAGE_CUDA_MAX_MAPS + 1; }
+static void too_much_shared(ImageKernel *k, ImageMap *m) { (void)m, k->shared = IMAGE_CUDA_MAX_SHARED + 1; }
+static void too_many_resident(ImageKernel *k, ImageMap *m) { (void)m, k->resident = IMAGE_CUDA_MAX_RESIDENT + 1; }
+static void none_resident(ImageKernel *k, ImageMap *m) { (void)m, k->resident = 0; }
+
+/* The artefact with a map of its first kernel behind all else. */
+static void
+maps_in_tables(void **state)
+{
+	static void (*const change[])(ImageKernel *, ImageMap *) = {
+		map_is_right, of_no_buffer, of_one_axis, of_many_axes, of_words, of_integers, of_no_type, extent_of_no_scalar, stride_of_no_scalar,
+		box_of_no_scalar, step_of_no_scalar, not_there, too_many_maps, too_much_shared, too_many_resident, none_resident,
+	};
+	texo_rt_options o = cuda_options();
+	texo_rt *rt;
+	texo_program *p;
+	size_t at = (image_size + 7) / 8 * 8, bytes = at + sizeof(ImageMap);
+	char *copy = calloc(1, bytes);
+	(void)state;
+	assert_non_null(copy);
+	assert_int_equal(texo_rt_create(&o, &rt), TEXO_OK);
+	for (unsigned n = 0; n < sizeof change / sizeof *change; n++) {
+		memcpy(copy, image, image_size);
+		ImageHeader *h = (ImageHeader *)(void *)copy;
+		ImageKernel *k = (ImageKernel *)(void *)(copy + h->kernel.at);
+		ImageMap *m = (ImageMap *)(void *)(copy + at);
+		*m = (ImageMap){.dtype = DT_BF16, .rank = 2, .extent = {8, 3}, .stride = {1, 8}, .box = {8, 3}, .step = {1, 1}};
+		h->map.at = at;
+		h->map.n = 1;
+		h->bytes = bytes;
+		k->nmap = 1;
+		map_is_right(k, m);
+		change[n](k, m);
+		image_seal(copy);
+		texo_status s = texo_rt_load(rt, copy, bytes, &p);
+		if (s != (n ? TEXO_BAD_ARTEFACT : TEXO_OK))
+			fail_msg("%u: %s", n, texo_status_name(s));
+		texo_program_destroy(p);
+	}
+	texo_rt_destroy(rt);
+	free(copy);
+	nothing_alive();
+}
+
 int
 main(void)
 {
@@ -189,6 +248,7 @@ main(void)
 		cmocka_unit_test_setup(arguments, set_up),
 		cmocka_unit_test_setup(text_that_the_driver_refuses, set_up),
 		cmocka_unit_test_setup(damage, set_up),
+		cmocka_unit_test_setup(maps_in_tables, set_up),
 	};
 	return open_fake() || cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,6 +336,7 @@ static void low_count(First *f) { f->k = -1; }
 static void result_over_input(First *f) { f->tensor[4].data = f->x; }
 static void result_inside_inout(First *f) { f->tensor[4].data = &f->acc[8]; }
 static void outside(First *f) { f->tensor[0].strides = far_stride; }
+static void at_the_end(First *f) { f->tensor[0].data = (void *)(UINTPTR_MAX - 15); }
 static void around(First *f) { f->tensor[0].strides = up_stride; }
 static void same_row(First *f) { f->tensor[4].strides = zero_stride; }
 static void close_rows(First *f) { f->tensor[4].strides = close_stride; }
@@ -369,6 +370,7 @@ static const struct {
 	{result_over_input, TEXO_INVALID, "argument y is written and shares memory with argument x"},
 	{result_inside_inout, TEXO_INVALID, "argument acc is written and shares memory with argument y"},
 	{outside, TEXO_INVALID, "argument x: its strides reach outside of all memory"},
+	{at_the_end, TEXO_INVALID, "argument x: its strides reach outside of all memory"},
 	{around, TEXO_INVALID, "argument x: its strides reach outside of all memory"},
 	{same_row, TEXO_INVALID, "argument y: it is written, and its strides let elements overlap"},
 	{close_rows, TEXO_INVALID, "argument y: it is written, and its strides let elements overlap"},
@@ -411,7 +413,19 @@ refuses_calls(void **state)
 	assert_int_equal(texo_kernel_status(first, &fault), TEXO_INVALID);
 	assert_int_equal(texo_program_get_kernel(program, "third", &k), TEXO_NOT_FOUND);
 	assert_null(k);
-	assert_string_equal(texo_status_name(TEXO_CHECK_FAILED), "CHECK_FAILED");
+}
+
+static void
+statuses_have_names(void **state)
+{
+	static const char *const name[] = {
+		[TEXO_OK] = "OK", [TEXO_INVALID] = "INVALID", [TEXO_COMPILE_ERROR] = "COMPILE_ERROR", [TEXO_CHECK_FAILED] = "CHECK_FAILED",
+		[TEXO_FAULT] = "FAULT", [TEXO_NO_MEMORY] = "NO_MEMORY", [TEXO_NO_DEVICE] = "NO_DEVICE", [TEXO_DEVICE_LOST] = "DEVICE_LOST",
+		[TEXO_BAD_ARTEFACT] = "BAD_ARTEFACT", [TEXO_NOT_FOUND] = "NOT_FOUND", [TEXO_NOT_BUILT] = "NOT_BUILT", [TEXO_LIMIT] = "LIMIT",
+		[TEXO_IO] = "IO", [TEXO_INTERNAL] = "INTERNAL"};
+	(void)state;
+	for (unsigned n = 0; n < sizeof name / sizeof *name; n++)
+		assert_string_equal(texo_status_name((texo_status)n), name[n]);
 	assert_string_equal(texo_status_name((texo_status)99), "unknown status");
 }
 
@@ -482,6 +496,7 @@ main(void)
 		cmocka_unit_test(refuses_arguments),
 		cmocka_unit_test(refuses_calls),
 		cmocka_unit_test(refuses_options),
+		cmocka_unit_test(statuses_have_names),
 		cmocka_unit_test(describes_itself),
 		cmocka_unit_test(is_deterministic),
 	};

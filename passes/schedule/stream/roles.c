@@ -26,7 +26,7 @@
 #include "passes/schedule/contract/raster.h"
 
 enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24, LEAST_TERMS = 16 };
-enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces, or of parts */
+enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces or parts, or that computes_to_load */
 enum { ASKED_COLUMNS = 256 }; /* whether anchors moved is asked of so many */
 enum { LATE_ELEMENTS = 4 }; /* of a row, whose powers wait: what a thread has of the terms of one instruction */
 enum { THREE_REGISTERS = 160, THREE_REST = 32 }; /* of three groups */
@@ -705,12 +705,25 @@ place_thread(StreamRoles *x)
 	x->right = sr_op(x, OP_MUL, x->right, sr_int(x, 2));
 }
 
+/* Whether the role that loads has both ends of ranges and a quotient, as of heads that share others' keys, to compute for a task:
+ * in 64 bits, for which REST registers are too few. */
+static bool
+computes_to_load(const StreamRoles *x)
+{
+	const StreamBuild *b = &x->s.b;
+	bool computed = false;
+	for (unsigned which = OF_KEY; which <= (x->columns ? OF_VALUE : OF_KEY); which++)
+		for (unsigned n = 0; n < x->of[which].rank; n++)
+			computed |= expr_get(b->l.g, x->of[which].sub[n])->op == OP_IDIV;
+	return computed && b->s->ragged;
+}
+
 static uint64_t
 roles_of(const StreamRoles *x)
 {
 	if (x->rows > SR_ROWS)
 		return TIR_ROLES(x->rows / TIR_MMA_ROWS, THREE_REGISTERS, THREE_REST);
-	if (x->pieces || stream_is_parts(x->s.b.l.g, x->s.b.s))
+	if (x->pieces || stream_is_parts(x->s.b.l.g, x->s.b.s) || computes_to_load(x))
 		return TIR_ROLES(SR_GROUPS, MORE_REGISTERS, MORE_REST);
 	return TIR_ROLES(SR_GROUPS, REGISTERS, REST);
 }
