@@ -21,16 +21,6 @@ source_text(Sema *s, Span at)
 	return t;
 }
 
-static Val
-number_node(const AstNode *n)
-{
-	if (n->is_int)
-		return (Val){.lit = LIT_INT, .i = n->num.i};
-	if (n->wide)
-		return (Val){.lit = LIT_INT, .i = n->wide};
-	return (Val){.lit = LIT_FLOAT, .f = n->num.f};
-}
-
 static bool
 named_constant(Sema *s, const char *text, Val *v)
 {
@@ -158,18 +148,15 @@ elab_conditional(Sema *s, AstId id, Env *env)
 		diag_add(s->diags, DIAG_E0506, ast_get(s->ast, id)->at, "one arm is bool, the other is a number");
 		return val_error;
 	}
+	Dom d = dom_join(s, dom_join(s, dc, dom_imply(s, c, false, arm[0].dom)), dom_imply(s, c, true, arm[1].dom));
+	if (is_number(&arm[0]) && is_number(&arm[1]))
+		return number_choice(s, c, arm, d, ast_get(s->ast, id)->at);
 	DType t = !arm[0].lit && t0 == t1 ? t0 : common_type(s, &arm[0], &arm[1]);
 	ExprId a = val_as(s, &arm[0], t, ast_get(s->ast, ast_kid(s->ast, id, 1))->at);
 	ExprId b = val_as(s, &arm[1], t, ast_get(s->ast, ast_kid(s->ast, id, 2))->at);
 	if (!a || !b)
 		return val_error;
-	Dom d = dom_join(s, dc, dom_imply(s, c, false, arm[0].dom));
-	Val v = val_expr(expr_select(s->g, c, a, b), dom_join(s, d, dom_imply(s, c, true, arm[1].dom)));
-	if ((arm[0].lit || arm[0].choice) && (arm[1].lit || arm[1].choice)) {
-		Choice numbers = {c, {arm[0], arm[1]}};
-		v.choice = arena_copy(s->arena, &numbers, sizeof numbers);
-	}
-	return v;
+	return val_expr(expr_select(s->g, c, a, b), d);
 }
 
 static Val
@@ -178,7 +165,7 @@ elab_kind(Sema *s, AstId id, Env *env)
 	const AstNode *n = ast_get(s->ast, id);
 	switch ((AstKind)n->kind) {
 	case AST_NUM:
-		return number_node(n);
+		return number_node(s, n);
 	case AST_NAME:
 		return elab_name(s, id, env);
 	case AST_CALL:
