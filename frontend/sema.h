@@ -197,6 +197,7 @@ typedef struct Sema {
 	Diags *diags;
 	Ast *ast;
 	const FrontendOptions *options;
+	VEC(Name) static_dim; /* dims that options alone give */
 	VEC(Module) module;
 	VEC(Item) item;         /* fns, consts, graphs, meshes of every module */
 	VEC(uint32_t) item_of;  /* by Name: 1 + first item of that name; chained by next */
@@ -414,6 +415,7 @@ Graph *sema_graph(Sema *s, AstId id, uint32_t module);
 DType ast_dtype(Sema *s, AstId param);
 /* The names in a dim's expression that nothing binds yet: their number, and the last one. */
 unsigned dim_unbound(Sema *s, Scope *sc, AstId id, AstId *name);
+Entity *static_dim(Sema *s, Scope *sc, Name name, Span at); /* given by an option alone; else NULL */
 Entity *declare(Sema *s, Scope *sc, EntityKind kind, Name name, Span at);
 bool add_results(Sema *s, Scope *sc, AstId results);
 void add_facts(Sema *s, Scope *sc, AstId facts);

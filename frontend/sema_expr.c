@@ -121,6 +121,8 @@ elab_name(Sema *s, AstId id, Env *env)
 	Item *item = item_find(s, env->file, n.name);
 	if (item && ast_get(s->ast, item->ast)->kind == AST_CONST)
 		return elab_const(s, item, n.at);
+	if (env->scope && (e = static_dim(s, env->scope, n.name, n.name_at)))
+		return val_expr(e->dim, dom_none);
 	unknown_name(s, &n, env);
 	return val_error;
 }
