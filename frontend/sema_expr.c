@@ -5,20 +5,37 @@
 #include <math.h>
 #include <string.h>
 
+enum { QUOTED = 120 }; /* bytes of a program that a message quotes */
+
+/* On one line: blanks in a row are one, and comments are left out. */
 const char *
 source_text(Sema *s, Span at)
 {
 	if (!at.file || at.end <= at.begin)
 		return "";
 	const SourceFile *f = &s->diags->files.at[at.file - 1];
-	uint32_t n = at.end - at.begin;
 	if (at.end > f->n)
 		return "";
-	char *t = arena_copy(s->arena, f->text + at.begin, n > 120 ? 120 : n);
-	for (char *p = t; *p; p++)
-		if ((unsigned char)*p < 0x20)
-			*p = ' ';
-	return t;
+	char t[QUOTED + sizeof " ..."];
+	uint32_t n = 0, k = at.begin;
+	for (bool blank = false; k < at.end && n + blank < QUOTED; k++) {
+		if (f->text[k] == '#')
+			while (k + 1 < at.end && f->text[k] != '\n')
+				k++;
+		if ((unsigned char)f->text[k] <= ' ') {
+			blank = true;
+			continue;
+		}
+		if (blank)
+			t[n++] = ' ';
+		t[n++] = f->text[k];
+		blank = false;
+	}
+	if (k < at.end) {
+		memcpy(t + n, " ...", sizeof " ..." - 1);
+		n += sizeof " ..." - 1;
+	}
+	return arena_copy(s->arena, t, n);
 }
 
 static bool

@@ -199,6 +199,22 @@ def test_check(folder):
     expect(texo("check", "-", stdin=b"graph g(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }\n"), 0)
 
 
+def test_what_is_quoted_is_one_line(folder):
+    program = write(folder, "lines.tex", """graph g(x: f32[N], ids: i32[M]) -> (y: f32[M], z: f32)
+  where N >= 2 &&   # at least \u00e9
+        N <= 8
+{
+  y[i] = x[ids[i]   # where it is
+             div 2]
+  z = x[ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] +
+        ids[0] + ids[0]]
+}
+""")
+    expect(texo("run", program, "x=[1, 2]", "ids=[0, 4]"), 1, "`x[ids[i] div 2]` is outside")
+    expect(texo("run", program, "x=[1, 2]", "ids=[1, 1]"), 1, "`x[ids[0] + ids[0]", " ...` is outside")
+    expect(texo("run", program, "x=[1]", "ids=[0, 1]"), 1, "E0702", "N >= 2 && N <= 8")
+
+
 def test_options_reach_the_frontend(folder):
     smaller = PROGRAMS.parents[1] / "lang/must_fail/sema_warn_smaller.tex"
     expect(texo("check", smaller), 0, "W0201")
