@@ -214,6 +214,7 @@ typedef struct Sema {
 	VEC(Def *) group;       /* members of the recurrence being elaborated */
 	uint32_t depth;
 	uint64_t steps;
+	Span call_at;           /* the last call of a function that stands in a graph */
 } Sema;
 
 /* --- sema_module.c --- */

@@ -215,9 +215,11 @@ void
 elab_enter(Sema *s)
 {
 	if (++s->depth > MAX_DEPTH)
-		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand more than %d expressions deep", MAX_DEPTH);
+		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand more than %d expressions deep, from the call at %u:%u on", MAX_DEPTH,
+		             s->call_at.line, s->call_at.col);
 	if (++s->steps > MAX_STEPS)
-		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand to more than %d expressions", MAX_STEPS);
+		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand to more than %d expressions, of which the call at %u:%u was the last",
+		             MAX_STEPS, s->call_at.line, s->call_at.col);
 }
 
 /* The value of an expression; an error has been reported when val_bad. */
