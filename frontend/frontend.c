@@ -63,6 +63,8 @@ check_statics(Sema *s, const Unit *u)
 		const char *text = s->options->statics[i];
 		size_t n = strcspn(text, "=");
 		bool found = false;
+		for (uint32_t d = 0; d < s->static_dim.n; d++)
+			found |= strncmp(name_text(s->names, s->static_dim.at[d]), text, n) == 0 && !name_text(s->names, s->static_dim.at[d])[n];
 		NearName near = near_begin(arena_copy(s->arena, text, n));
 		for (uint32_t g = 0; g < u->graph.n; g++)
 			for (uint32_t d = 1; d < u->graph.at[g]->dim.n; d++) {

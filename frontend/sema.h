@@ -11,6 +11,7 @@
 #define TEXO_FRONTEND_SEMA_H
 
 #include "frontend/ast.h"
+#include "frontend/exact.h"
 #include "frontend/frontend.h"
 #include "ir/prove.h"
 
@@ -24,17 +25,14 @@ typedef struct {
 
 typedef enum { LIT_NONE, LIT_INT, LIT_FLOAT } Literal;
 
-/* Exact integers have room for those of u64 and what leads to one, such as 2**64 - 1. */
-__extension__ typedef __int128 Whole;
-#define WHOLE_MAX ((Whole)((unsigned __int128)-1 >> 1))
-
 typedef struct Choice Choice;
 
 typedef struct {
 	ExprId e;      /* 0 with a literal, and after an error */
 	Literal lit;   /* an exact number that has not met a type */
 	Whole i;
-	double f;      /* LIT_FLOAT */
+	double f;      /* LIT_FLOAT: the nearest */
+	const Exact *exact; /* LIT_FLOAT: the number; NULL where f is all that is known of it */
 	const Choice *choice; /* e is one of two exact numbers, and has a type in case none is met; else NULL */
 	Dom dom;
 } Val;
@@ -199,6 +197,7 @@ typedef struct Sema {
 	Diags *diags;
 	Ast *ast;
 	const FrontendOptions *options;
+	VEC(Name) static_dim; /* dims that options alone give */
 	VEC(Module) module;
 	VEC(Item) item;         /* fns, consts, graphs, meshes of every module */
 	VEC(uint32_t) item_of;  /* by Name: 1 + first item of that name; chained by next */
@@ -215,6 +214,7 @@ typedef struct Sema {
 	VEC(Def *) group;       /* members of the recurrence being elaborated */
 	uint32_t depth;
 	uint64_t steps;
+	Span call_at;           /* the last call of a function that stands in a graph */
 } Sema;
 
 /* --- sema_module.c --- */
@@ -281,6 +281,17 @@ Dom outer_path(Sema *s);
 bool frame_settle(Sema *s, Dom dom);
 /* prove, for what an expression relies on: notes in the frame that it was needed. */
 bool frame_prove(Sema *s, ExprId cond);
+
+/* --- sema_number.c --- */
+Val number_node(Sema *s, const AstNode *n);
+double number_to_narrow(const Val *v);
+bool is_number(const Val *v);                  /* has not met a type; a choice of such counts */
+/* c ? arm[0] : arm[1] of numbers. */
+Val number_choice(Sema *s, ExprId c, const Val arm[2], Dom d, Span at);
+Val fold_numbers(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at);
+/* f of a number, or of each that is chosen among. */
+Val number_map(Sema *s, const Val *v, Val (*f)(Sema *, const Val *, Op), Op op, Span at);
+Val number_sign(Sema *s, const Val *v, Op op); /* OP_NEG, OP_ABS, OP_SIGN */
 
 /* --- sema_type.c --- */
 extern const Val val_error;
@@ -405,6 +416,7 @@ Graph *sema_graph(Sema *s, AstId id, uint32_t module);
 DType ast_dtype(Sema *s, AstId param);
 /* The names in a dim's expression that nothing binds yet: their number, and the last one. */
 unsigned dim_unbound(Sema *s, Scope *sc, AstId id, AstId *name);
+Entity *static_dim(Sema *s, Scope *sc, Name name, Span at); /* given by an option alone; else NULL */
 Entity *declare(Sema *s, Scope *sc, EntityKind kind, Name name, Span at);
 bool add_results(Sema *s, Scope *sc, AstId results);
 void add_facts(Sema *s, Scope *sc, AstId facts);

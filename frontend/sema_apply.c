@@ -128,6 +128,8 @@ inline_function(Sema *s, AstId call, Item *fn, Env *env, bool quiet, Inlined *ou
 	const Ast *t = s->ast;
 	AstNode n = *ast_get(t, call);
 	bool apply = n.kind == AST_APPLY;
+	if (env->depth == 0)
+		s->call_at = n.at;
 	AstId subs = apply ? ast_kid(t, call, 0) : 0, where = apply ? ast_kid(t, call, 1) : 0;
 	AstId args = ast_kid(t, call, apply ? 2 : 0);
 	AstId formals = ast_kid(t, fn->ast, 0), params = ast_kid(t, fn->ast, 1), body = ast_kid(t, fn->ast, 2);

@@ -87,12 +87,19 @@ refuse_complex(Sema *s, const Val *v, Span at, const char *name)
 }
 
 static Val
+float_of_number(Sema *s, const Val *v, Op op)
+{
+	(void)s;
+	return (Val){.lit = LIT_FLOAT, .f = fold_float(op, v->lit == LIT_INT ? (double)v->i : v->f), .dom = v->dom};
+}
+
+static Val
 call_float(Sema *s, Op op, Val v, Span at, const char *name)
 {
 	if (val_bad(&v) || refuse_complex(s, &v, at, name))
 		return val_error;
-	if (v.lit && op != OP_ISNAN)
-		return (Val){.lit = LIT_FLOAT, .f = fold_float(op, v.lit == LIT_INT ? (double)v.i : v.f), .dom = v.dom};
+	if (is_number(&v) && op != OP_ISNAN)
+		return number_map(s, &v, float_of_number, op, at);
 	v = val_typed(s, v);
 	return val_expr(expr_unary(s->g, op, val_as(s, &v, float_type(val_dtype(s, &v)), at)), v.dom);
 }
@@ -105,9 +112,8 @@ call_arith(Sema *s, Op op, Val *v, unsigned n, Span at, const char *name)
 		if (val_bad(&v[k]) || refuse_complex(s, &v[k], at, name))
 			return val_error;
 	if (n == 1) {
-		if (v->lit == LIT_INT)
-			return (Val){.lit = LIT_INT, .i = op == OP_ABS ? (v->i < 0 ? -v->i : v->i) : (v->i > 0) - (v->i < 0),
-			             .dom = v->dom};
+		if (is_number(v) && (op == OP_ABS || op == OP_SIGN))
+			return number_map(s, v, number_sign, op, at);
 		Val t = val_typed(s, *v);
 		return val_expr(expr_unary(s->g, op, val_as(s, &t, dtype_info[val_dtype(s, &t)].arith, at)), t.dom);
 	}

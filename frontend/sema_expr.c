@@ -5,30 +5,37 @@
 #include <math.h>
 #include <string.h>
 
+enum { QUOTED = 120 }; /* bytes of a program that a message quotes */
+
+/* On one line: blanks in a row are one, and comments are left out. */
 const char *
 source_text(Sema *s, Span at)
 {
 	if (!at.file || at.end <= at.begin)
 		return "";
 	const SourceFile *f = &s->diags->files.at[at.file - 1];
-	uint32_t n = at.end - at.begin;
 	if (at.end > f->n)
 		return "";
-	char *t = arena_copy(s->arena, f->text + at.begin, n > 120 ? 120 : n);
-	for (char *p = t; *p; p++)
-		if ((unsigned char)*p < 0x20)
-			*p = ' ';
-	return t;
-}
-
-static Val
-number_node(const AstNode *n)
-{
-	if (n->is_int)
-		return (Val){.lit = LIT_INT, .i = n->num.i};
-	if (n->wide)
-		return (Val){.lit = LIT_INT, .i = n->wide};
-	return (Val){.lit = LIT_FLOAT, .f = n->num.f};
+	char t[QUOTED + sizeof " ..."];
+	uint32_t n = 0, k = at.begin;
+	for (bool blank = false; k < at.end && n + blank < QUOTED; k++) {
+		if (f->text[k] == '#')
+			while (k + 1 < at.end && f->text[k] != '\n')
+				k++;
+		if ((unsigned char)f->text[k] <= ' ') {
+			blank = true;
+			continue;
+		}
+		if (blank)
+			t[n++] = ' ';
+		t[n++] = f->text[k];
+		blank = false;
+	}
+	if (k < at.end) {
+		memcpy(t + n, " ...", sizeof " ..." - 1);
+		n += sizeof " ..." - 1;
+	}
+	return arena_copy(s->arena, t, n);
 }
 
 static bool
@@ -131,6 +138,8 @@ elab_name(Sema *s, AstId id, Env *env)
 	Item *item = item_find(s, env->file, n.name);
 	if (item && ast_get(s->ast, item->ast)->kind == AST_CONST)
 		return elab_const(s, item, n.at);
+	if (env->scope && (e = static_dim(s, env->scope, n.name, n.name_at)))
+		return val_expr(e->dim, dom_none);
 	unknown_name(s, &n, env);
 	return val_error;
 }
@@ -158,18 +167,15 @@ elab_conditional(Sema *s, AstId id, Env *env)
 		diag_add(s->diags, DIAG_E0506, ast_get(s->ast, id)->at, "one arm is bool, the other is a number");
 		return val_error;
 	}
+	Dom d = dom_join(s, dom_join(s, dc, dom_imply(s, c, false, arm[0].dom)), dom_imply(s, c, true, arm[1].dom));
+	if (is_number(&arm[0]) && is_number(&arm[1]))
+		return number_choice(s, c, arm, d, ast_get(s->ast, id)->at);
 	DType t = !arm[0].lit && t0 == t1 ? t0 : common_type(s, &arm[0], &arm[1]);
 	ExprId a = val_as(s, &arm[0], t, ast_get(s->ast, ast_kid(s->ast, id, 1))->at);
 	ExprId b = val_as(s, &arm[1], t, ast_get(s->ast, ast_kid(s->ast, id, 2))->at);
 	if (!a || !b)
 		return val_error;
-	Dom d = dom_join(s, dc, dom_imply(s, c, false, arm[0].dom));
-	Val v = val_expr(expr_select(s->g, c, a, b), dom_join(s, d, dom_imply(s, c, true, arm[1].dom)));
-	if ((arm[0].lit || arm[0].choice) && (arm[1].lit || arm[1].choice)) {
-		Choice numbers = {c, {arm[0], arm[1]}};
-		v.choice = arena_copy(s->arena, &numbers, sizeof numbers);
-	}
-	return v;
+	return val_expr(expr_select(s->g, c, a, b), d);
 }
 
 static Val
@@ -178,7 +184,7 @@ elab_kind(Sema *s, AstId id, Env *env)
 	const AstNode *n = ast_get(s->ast, id);
 	switch ((AstKind)n->kind) {
 	case AST_NUM:
-		return number_node(n);
+		return number_node(s, n);
 	case AST_NAME:
 		return elab_name(s, id, env);
 	case AST_CALL:
@@ -209,9 +215,11 @@ void
 elab_enter(Sema *s)
 {
 	if (++s->depth > MAX_DEPTH)
-		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand more than %d expressions deep", MAX_DEPTH);
+		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand more than %d expressions deep, from the call at %u:%u on", MAX_DEPTH,
+		             s->call_at.line, s->call_at.col);
 	if (++s->steps > MAX_STEPS)
-		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand to more than %d expressions", MAX_STEPS);
+		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand to more than %d expressions, of which the call at %u:%u was the last",
+		             MAX_STEPS, s->call_at.line, s->call_at.col);
 }
 
 /* The value of an expression; an error has been reported when val_bad. */

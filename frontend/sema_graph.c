@@ -84,6 +84,19 @@ bind_dim(Sema *s, Scope *sc, Name name, Span at, int32_t param, int32_t axis, in
 	return e;
 }
 
+/* A dim that no input has, where an option gives it: a number. NULL where none does. */
+Entity *
+static_dim(Sema *s, Scope *sc, Name name, Span at)
+{
+	const char *fixed = static_value(s, name);
+	if (!fixed)
+		return NULL;
+	Entity *e = scope_add(s, sc, ENT_DIM, name, at);
+	e->dim = expr_int(s->g, DT_I64, strtoll(fixed, NULL, 10));
+	vec_push(s->arena, &s->static_dim, name);
+	return e;
+}
+
 /* A scalar parameter used as a dim: its value as i64, known to be at least 0. */
 static void
 scalar_as_dim(Sema *s, Scope *sc, Name name)
@@ -275,10 +288,13 @@ shape_of(Sema *s, Scope *sc, AstId param, ExprId *extent)
 			ok = false;
 			continue;
 		}
-		if (dim_unbound(s, sc, dim, &name)) {
+		while (dim_unbound(s, sc, dim, &name) && static_dim(s, sc, ast_get(s->ast, name)->name, ast_get(s->ast, name)->at))
+			name = 0;
+		if (name) {
 			diag_add(s->diags, DIAG_E0229, ast_get(s->ast, name)->at, "the dim `%s` is bound by no input axis",
 			         text_of(s, ast_get(s->ast, name)->name))->help =
-				"make it an axis of an input, alone, or a scalar parameter: `N: i64`";
+				arena_text(s->arena, "make it an axis of an input, alone, or a scalar parameter, `%s: i64`; or give it: -D %s=4096",
+				           text_of(s, ast_get(s->ast, name)->name), text_of(s, ast_get(s->ast, name)->name));
 			ok = false;
 			continue;
 		}
@@ -434,8 +450,10 @@ add_facts(Sema *s, Scope *sc, AstId facts)
 			diag_add(s->diags, DIAG_E0231, n.at, "a fact compares integers");
 			continue;
 		}
-		if (prove(s->facts, cond_not(s, c)))
+		if (prove(s->facts, cond_not(s, c))) { /* believed, it would prove that the next can't hold either */
 			diag_add(s->diags, DIAG_E0701, n.at, "this can't hold with the dims given");
+			continue;
+		}
 		add_check(s, c, n.at, DIAG_E0702, source_text(s, n.at));
 		know(s, c);
 	}

@@ -261,6 +261,20 @@ count_node(Sema *s, const Red *r)
 	return index_norm(g, n);
 }
 
+/* What an arg of one index says is the index itself, where a node counts from the lower end of its range, or of what is
+ * left of it within the axis. Of several indices it is the position that the node has. */
+static ExprId
+index_of_position(Sema *s, const Red *r, ExprId position)
+{
+	Graph *g = s->g;
+	if (r->b.n != 1 || !position)
+		return position;
+	const Ivar *v = &s->ivar.at[r->b.ivar[0]];
+	ExprId low = v->clamp ? at_least_zero(s, v->lo) : index_norm(g, v->lo);
+	bool zero = expr_get(g, low)->op == OP_CONST && expr_get(g, low)->imm.i == 0;
+	return zero ? position : expr_binary(g, OP_ADD, position, low);
+}
+
 static bool
 bool_argument(Sema *s, const Red *r, AstId arg)
 {
@@ -289,6 +303,8 @@ reduce_value(Sema *s, Red *r, AstId arg)
 	DType acc = accumulator(r->kind, t);
 	Monoid m = red_row[r->kind].monoid;
 	ExprId e = one_node(s, r, m, val_as(s, &r->v, acc, at), monoid_info[m].index ? DT_I64 : acc);
+	if (monoid_info[m].index)
+		return index_of_position(s, r, e);
 	if (!e || r->kind != RED_mean)
 		return e;
 	ExprId n = count_node(s, r);

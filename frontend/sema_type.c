@@ -1,9 +1,7 @@
-/* sema_type.c: the types of values: promotion, exact numbers, conversions, operators
+/* sema_type.c: the types of values: promotion, conversions, operators
  * (LANGUAGE.md, Dtypes and numerics). */
 #include "frontend/sema.h"
 #include "ir/bugs.h"
-
-#include <math.h>
 
 const Val val_error;
 
@@ -55,9 +53,9 @@ literal_as(Sema *s, const Val *v, DType t, Span at)
 	if (t == DT_F64)
 		return expr_float(g, t, f);
 	if (t == DT_F32)
-		return expr_float(g, t, v->lit == LIT_INT ? (double)(float)v->i : (double)(float)f);
+		return expr_float(g, t, v->lit == LIT_INT ? (double)(float)v->i : (double)(float)number_to_narrow(v));
 	if (dtype_is_float(t))
-		return expr_cast(g, t, expr_float(g, DT_F64, f));
+		return expr_cast(g, t, expr_float(g, DT_F64, number_to_narrow(v)));
 	Whole lo, hi;
 	if (t == DT_BOOL) {
 		diag_add(s->diags, DIAG_E0501, at, "a number where a bool is needed")->help =
@@ -182,121 +180,6 @@ val_store(Sema *s, const Val *v, DType t, Span at)
 	return 0;
 }
 
-/* --- exact arithmetic of numbers --- */
-
-static Whole
-floor_div(Whole a, Whole b)
-{
-	if (b == 0)
-		return -1;
-	Whole q = a / b;
-	return a % b != 0 && (a < 0) != (b < 0) && !BUG(fold_truncates) ? q - 1 : q;
-}
-
-static Val
-number_int(Whole i, Dom d)
-{
-	return (Val){.lit = LIT_INT, .i = i, .f = (double)i, .dom = d};
-}
-
-static Val
-number_float(double f, Dom d)
-{
-	return (Val){.lit = LIT_FLOAT, .f = f, .dom = d};
-}
-
-static double
-number(const Val *v)
-{
-	return v->lit == LIT_INT ? (double)v->i : v->f;
-}
-
-static Val
-truth(Sema *s, bool b, Dom d)
-{
-	return val_expr(expr_int(s->g, DT_BOOL, b), d);
-}
-
-/* r, or where it has no room, its value as a float. */
-static Val
-whole_or(Whole r, bool lost, double f, Dom d)
-{
-	return lost || r > WHOLE_MAX / 2 || r < -WHOLE_MAX / 2 ? number_float(f, d) : number_int(r, d);
-}
-
-static Val
-fold_power(Whole a, Whole b, Dom d)
-{
-	Whole r = 1;
-	bool lost = b < 0;
-	Whole times = a >= -1 && a <= 1 && b > 2 ? 2 - b % 2 : b; /* 0, 1 and -1 go round */
-	for (Whole k = 0; !lost && k < times; k++)
-		lost = __builtin_mul_overflow(r, a, &r);
-	return whole_or(r, lost, pow((double)a, (double)b), d);
-}
-
-static Val
-fold_ints(Op op, Whole a, Whole b, Dom d)
-{
-	Whole r = 0;
-	bool lost;
-	switch (op) {
-	case OP_ADD:
-		lost = __builtin_add_overflow(a, b, &r);
-		return whole_or(r, lost, (double)a + (double)b, d);
-	case OP_SUB:
-		lost = __builtin_sub_overflow(a, b, &r);
-		return whole_or(r, lost, (double)a - (double)b, d);
-	case OP_MUL:
-		lost = __builtin_mul_overflow(a, b, &r);
-		return whole_or(r, lost, (double)a * (double)b, d);
-	case OP_IDIV:
-		return number_int(floor_div(a, b), d);
-	case OP_IMOD:
-		return number_int(b == 0 ? a : a - floor_div(a, b) * b, d);
-	case OP_MIN:
-		return number_int(a < b ? a : b, d);
-	case OP_MAX:
-		return number_int(a > b ? a : b, d);
-	default:
-		return fold_power(a, b, d);
-	}
-}
-
-static Val
-fold_numbers(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at)
-{
-	double x = number(a), y = number(b);
-	bool ints = a->lit == LIT_INT && b->lit == LIT_INT;
-	switch (op) {
-	case OP_EQ:
-		return truth(s, ints ? a->i == b->i : x == y, d);
-	case OP_NE:
-		return truth(s, ints ? a->i != b->i : x != y, d);
-	case OP_LT:
-		return truth(s, ints ? a->i < b->i : x < y, d);
-	case OP_LE:
-		return truth(s, ints ? a->i <= b->i : x <= y, d);
-	case OP_FDIV:
-		return number_float(x / y, d);
-	default:
-		break;
-	}
-	if (ints)
-		return fold_ints(op, a->i, b->i, d);
-	if (op == OP_IDIV || op == OP_IMOD) {
-		diag_add(s->diags, DIAG_E0504, at, "`%s` takes integers", op_info[op].text);
-		return val_error;
-	}
-	return number_float(op == OP_ADD   ? x + y
-	                    : op == OP_SUB ? x - y
-	                    : op == OP_MUL ? x * y
-	                    : op == OP_POW ? pow(x, y)
-	                    : op == OP_MIN ? (isnan(x) || x < y ? x : y)
-	                                   : (isnan(x) || x > y ? x : y),
-	                    d);
-}
-
 static bool
 type_allows(Sema *s, Op op, DType t, Span at)
 {
@@ -324,8 +207,11 @@ elab_arith(Sema *s, Op op, Val a, Val b, Span at)
 	if (val_bad(&a) || val_bad(&b))
 		return val_error;
 	Dom d = dom_join(s, a.dom, b.dom);
-	if (a.lit && b.lit)
-		return fold_numbers(s, op, &a, &b, d, at);
+	if (is_number(&a) && is_number(&b)) {
+		Val n = fold_numbers(s, op, &a, &b, d, at);
+		if (!val_bad(&n) || (a.lit && b.lit))
+			return n;
+	}
 	DType ta = val_dtype(s, &a), tb = val_dtype(s, &b);
 	bool equality = op == OP_EQ || op == OP_NE;
 	DType t = equality && ta == DT_BOOL && tb == DT_BOOL ? DT_BOOL : common_type(s, &a, &b);
@@ -438,10 +324,8 @@ elab_unary(Sema *s, AstId id, Env *env)
 		return c ? val_expr(cond_not(s, c), d) : val_error;
 	}
 	Val v = elab(s, ast_kid(s->ast, id, 0), env);
-	if (v.lit == LIT_INT)
-		return number_int(-v.i, v.dom);
-	if (v.lit)
-		return number_float(-number(&v), v.dom);
+	if (v.lit || v.choice)
+		return number_map(s, &v, number_sign, OP_NEG, ast_get(s->ast, id)->at);
 	if (val_bad(&v))
 		return v;
 	DType t = dtype_info[val_dtype(s, &v)].arith;

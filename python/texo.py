@@ -23,6 +23,7 @@ import ctypes
 import ctypes.util
 import json
 import mmap
+import operator
 import os
 import re
 import struct
@@ -251,7 +252,11 @@ def _scalar(value, dtype, name):
     try:
         if dtype != "bf16":
             return struct.pack("<" + _SCALARS[dtype], value)
-        bits, = struct.unpack("<I", struct.pack("<f", value))
+        near = struct.pack("<f", value)
+        bits, = struct.unpack("<I", near)
+        rounded, = struct.unpack("<f", near)
+        if bits & 0xFFFF == 0x8000 and rounded != value:  # a tie of the f32 alone: the value lies on one side of it
+            bits += 1 if abs(value) > abs(rounded) else -1
         return struct.pack("<H", (bits + 0x7FFF + (bits >> 16 & 1)) >> 16 if value == value else 0x7FC0)
     except (struct.error, OverflowError, TypeError):
         raise TypeError(f"{name}: {value!r} is no {dtype}") from None
@@ -350,7 +355,7 @@ def _extent(axis):
         code = builtins.compile(axis.replace(" div ", " // ").replace(" mod ", " % ").strip(), axis, "eval")
     except SyntaxError:
         return None
-    return lambda dims: int(eval(code, {"__builtins__": {}, "min": min, "max": max}, dims))
+    return lambda dims: int(eval(code, {"__builtins__": {}, "min": min, "max": max, "neg": operator.neg}, dims))
 
 
 _LARGE_PAGE = 2 << 20
@@ -432,6 +437,9 @@ class Kernel:
         self._params = [(p["name"], p["dtype"], p["kind"], len(p.get("shape", ())),
                          [(n, axis) for n, axis in enumerate(p.get("shape", ())) if isinstance(axis, str)])
                         for p in self.signature["params"]]
+        # the axes that dims are solved from: each with its parameter, its text, its value over the dims, and their names
+        self._compound = [(p[0], axis, _extent(axis), [d for d in self.signature["dims"] if re.search(rf"\b{d}\b", axis)])
+                          for p in self._params for _, axis in p[4] if not axis.isidentifier()]
         self._made = [(r["name"], r["dtype"], [(axis, _extent(axis)) for axis in r["shape"]]) for r in self.signature["results"]]
 
     @property
@@ -459,7 +467,22 @@ class Kernel:
                 raise TypeError(f"{name} has rank {rank}, and the array {len(shape)}")
             for n, axis in axes:
                 dims.setdefault(axis, shape[n])
+        self._solve(dims)
         return views, scalars, dims
+
+    def _solve(self, dims):
+        """Adds the dims that no axis has alone, from those that are linear in one of them."""
+        for name, axis, extent, names in self._compound:
+            unknown = [d for d in names if d not in dims]
+            if extent is None or len(unknown) != 1:
+                continue
+            zero, one = (extent({**dims, unknown[0]: value}) for value in (0, 1))
+            if one == zero:
+                continue
+            value, rest = divmod(dims[axis] - zero, one - zero)
+            if rest or value < 0:
+                raise ValueError(f"{name}: an axis of {axis} elements can't have {dims[axis]}")
+            dims[unknown[0]] = value
 
     def _shape(self, name, axes, dims):
         shape = []

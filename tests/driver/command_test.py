@@ -199,6 +199,22 @@ def test_check(folder):
     expect(texo("check", "-", stdin=b"graph g(x: f32[N]) -> (y: f32[N]) { y[i] = 2 * x[i] }\n"), 0)
 
 
+def test_what_is_quoted_is_one_line(folder):
+    program = write(folder, "lines.tex", """graph g(x: f32[N], ids: i32[M]) -> (y: f32[M], z: f32)
+  where N >= 2 &&   # at least \u00e9
+        N <= 8
+{
+  y[i] = x[ids[i]   # where it is
+             div 2]
+  z = x[ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] + ids[0] +
+        ids[0] + ids[0]]
+}
+""")
+    expect(texo("run", program, "x=[1, 2]", "ids=[0, 4]"), 1, "`x[ids[i] div 2]` is outside")
+    expect(texo("run", program, "x=[1, 2]", "ids=[1, 1]"), 1, "`x[ids[0] + ids[0]", " ...` is outside")
+    expect(texo("run", program, "x=[1]", "ids=[0, 1]"), 1, "E0702", "N >= 2 && N <= 8")
+
+
 def test_options_reach_the_frontend(folder):
     smaller = PROGRAMS.parents[1] / "lang/must_fail/sema_warn_smaller.tex"
     expect(texo("check", smaller), 0, "W0201")
@@ -209,6 +225,25 @@ def test_options_reach_the_frontend(folder):
     expect(texo("run", AXPY, "-DQ=4"), 1, "E0706", "<command line>:1:4", "-D Q=4")
     expect(texo("run", AXPY, "-DNN=4"), 1, "E0706", "did you mean `N`?")
     expect(texo("run", AXPY, "-DN=4", "N=5"), 1, "the dim N is 4")
+    given = write(folder, "given.tex", """graph rows(x: f32[N]) -> (y: f32[N, V], z: f32[2*V]) where V >= 2, V mod 2 == 0 {
+  y[i, j] = sum[v in 0..V](x[i] * v) + j
+  z[i] = extent(i) + 0.5
+}
+graph table(ids: i32[N]) -> (y: f32[N]) {
+  a[ids[t] in 0..V] += 1.0
+  y[i] = a[ids[i]]
+}
+""")
+    expect(texo("check", given), 1, "E0229", "given.tex:1:37", "or give it: -D V=4096")
+    expect(texo("check", given, "-DV=4"), 0)
+    expect(texo("run", given, "-DV=4", "--graph=rows", "x=[1, 2]", "--device=cpu"), 0,
+           out=["y: f32[2, 4]", "[[6, 7, 8, 9]", "[12, 13, 14, 15]]", "z: f32[8]"])
+    expect(texo("run", given, "-DV=4", "--graph=table", "ids=[1, 3, 1]", "--device=cpu"), 0, out=["[2, 1, 2]"])
+    expect(texo("run", given, "-DV=2", "--graph=table", "ids=[1, 3, 1]", "--device=cpu"), 1, "E0790")
+    odd = texo("check", given, "-DV=3")
+    expect(odd, 1, "E0701", "given.tex:1:68")
+    assert odd.err.count("error[E0701]") == 1, odd  # what is after it is not said to be wrong
+    expect(texo("check", given, "-DV=4", "-DW=4"), 1, "E0706", "-D W=4")
     for bad in ("N=abc", "N", "N=", "=4", "N=-1", "N=99999999999999999999"):
         expect(texo("check", AXPY, "-D", bad), 2, "-D takes DIM=N")
 

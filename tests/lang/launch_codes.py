@@ -77,6 +77,13 @@ def check_memory(folder):
     found = [d["code"] for d in json.loads(out)["diagnostics"]]
     assert code == 1 and found == ["E0990"], (code, out, err)
 
+    lines = ["fn g0(x) = x * x"] + [f"fn g{k}(x) = g{k - 1}(x) + g{k - 1}(x)" for k in range(1, 26)]
+    lines += ["graph g(x: f32[N]) -> (y: f32[N]) {", "  a[i] = g3(x[i])", "  y[i] = a[i] + g25(x[i])", "}"]
+    path.write_text("\n".join(lines))
+    for command in ("check", "run"):
+        code, out, err = texo(command, path)
+        assert code == 1 and "the call at 29:17" in err + out, (code, out, err)
+
 
 def main():
     with tempfile.TemporaryDirectory() as folder:

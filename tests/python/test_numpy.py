@@ -71,6 +71,24 @@ class Calls(unittest.TestCase):
                          "{ y[i] = i < N ? x[i] : i32(i) }").kernel()
         np.testing.assert_array_equal(k(np.array([7, 8, 9], np.int32), 2), [7, 8, 9, 3, 4, 5])
 
+    def test_extents_solved_from_axes(self):
+        k = texo.compile("graph f(x: f32[3*N - 1], y: f32[N + M], z: f32[M - 2*N + 4]) -> (a: f32[N], b: f32[M, N], c: f32[M + N div 2]) "
+                         "{ a[i] = x[i]\n b[i, j] = y[i] + z[0] + j\n c[i] = i + 0.5 }").kernel()
+        a, b, c = k(np.arange(5, dtype=np.float32), np.arange(7, dtype=np.float32), np.ones(5, np.float32))
+        np.testing.assert_array_equal(a, [0, 1])
+        np.testing.assert_array_equal(b, [[1 + i + j for j in range(2)] for i in range(5)])
+        self.assertEqual(c.shape, (6,))
+        with self.assertRaisesRegex(ValueError, r"x: an axis of \(N \* 3\) - 1 elements can't have 6"):
+            k(np.zeros(6, np.float32), np.zeros(7, np.float32), np.ones(5, np.float32))
+        k = texo.compile("graph g(x: f32[N]) -> (y: f32[N + (0 - N) div 2]) { y[i] = x[i] }").kernel()
+        np.testing.assert_array_equal(k(np.arange(5, dtype=np.float32)), [0, 1])
+
+    def test_a_scalar_of_bf16_is_rounded_once(self):
+        k = texo.compile("graph f(x: f32[N], a: bf16) -> (y: f32[N]) { y[i] = x[i] * a }").kernel()
+        for a, want in ((1 + 2**-8, 1), (1 + 2**-8 + 2**-40, 1 + 2**-7), (-1 - 2**-8 - 2**-40, -1 - 2**-7),
+                        (1 + 3 * 2**-8 - 2**-40, 1 + 2**-7), (1 + 3 * 2**-8, 1 + 2**-6)):
+            self.assertEqual(k(np.ones(1, np.float32), a)[0], want)
+
     def test_bf16_as_bits(self):
         k = texo.compile("graph f(x: bf16[N]) -> (y: bf16[N]) { y[i] = x[i] * 2 }").kernel()
         one_and_half = np.array([0x3FC0], np.uint16)
