@@ -152,6 +152,7 @@ static const Row pairwise_rows[] = {
 	{"in_space", "N=70 M=90", 1, false, false, 256},
 	{"in_space", "N=129 M=1030", 1, false, false, 256},
 	{"in_space", "N=9 M=0", 1, false, false, 256},
+	{"in_space", "N=300 M=0", 1, false, false, 256}, /* three tasks, with nothing to wait for in one */
 	{"in_space", "N=9 M=2050", 1, false, false, 256},
 	{"forces", "N=70 D=3", 2, false, false, 256},
 	{"forces", "N=600 D=1", 2, false, false, 256},

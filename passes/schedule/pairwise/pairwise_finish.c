@@ -132,4 +132,5 @@ pairwise_finish(PairwiseBuild *b)
 	point_release(l, mark);
 	tir_else(k, NULL, 0);
 	tir_end_if(k, NULL, 0);
+	pw_barrier(b); /* where there is nothing to fold the next task stages its own at once */
 }
