@@ -63,6 +63,7 @@ typedef struct {
 	unsigned ahead;            /* how many of its views are fetched some turns before they are read */
 	unsigned past;             /* how many loads of its first kernel's are of what is not read again */
 	AccessId fault, cut;       /* the same in all */
+	bool left_out;             /* the oracle was not asked, so that nothing was compared */
 	int64_t compared, mismatches;
 	double ratio;              /* the largest distance from the oracle, as a part of what it allows */
 	const char *message;       /* the first mismatch */
