@@ -159,6 +159,21 @@ exact_power(Arena *a, const Exact *x, Whole times)
 	return r && times < 0 ? exact_arith(a, OP_FDIV, one, r) : r;
 }
 
+Whole
+exact_truncated(Arena *a, const Exact *x, Whole least, Whole most)
+{
+	Whole nearer = 0, beyond = x->minus ? least - 1 : most + 1; /* x is between them, or further */
+	while (nearer - beyond > 1 || beyond - nearer > 1) {
+		Whole middle = nearer + (beyond - nearer) / 2;
+		int order = exact_compare(x, exact_whole(a, middle));
+		if (x->minus ? order <= 0 : order >= 0)
+			nearer = middle;
+		else
+			beyond = middle;
+	}
+	return nearer;
+}
+
 double
 exact_double(const Exact *x, BigRounding how)
 {

@@ -21,6 +21,7 @@ const Exact *exact_power(Arena *a, const Exact *x, Whole times);
 
 bool exact_is_zero(const Exact *x);
 int exact_compare(const Exact *x, const Exact *y); /* below, at or above 0 */
+Whole exact_truncated(Arena *a, const Exact *x, Whole least, Whole most); /* towards 0, the nearer end where that is beyond one; 0 lies between */
 double exact_double(const Exact *x, BigRounding how); /* infinite beyond the doubles */
 
 #endif

@@ -178,11 +178,22 @@ call_root(Sema *s, AstId args, Env *env)
 }
 
 /* A cast written as a call. */
+/* An exact number as an integer of type t. */
+static ExprId
+exact_as_integer(Sema *s, DType t, const Exact *x)
+{
+	bool is_signed = dtype_info[t].kind == KIND_INT;
+	Whole half = (Whole)1 << (dtype_info[t].bits - 1), least = is_signed ? -half : 0, most = is_signed ? half - 1 : 2 * half - 1;
+	return expr_int(s->g, t, (int64_t)exact_truncated(s->arena, x, least, most));
+}
+
 static Val
 call_cast(Sema *s, DType t, Val v, Span at)
 {
 	if (val_bad(&v))
 		return v;
+	if (v.lit == LIT_FLOAT && v.exact && dtype_is_int(t))
+		return val_expr(exact_as_integer(s, t, v.exact), v.dom);
 	if (v.lit && dtype_is_int(t) && dtype_is_float(literal_type(&v)))
 		return val_expr(expr_cast(s->g, t, literal_as(s, &v, DT_F64, at)), v.dom);
 	if (v.lit && t == DT_BOOL)
