@@ -1,5 +1,5 @@
-"""How many kernels the rows of the GPU suite become, at their sizes, on a machine without a GPU: of streams, transposes, softmax,
-norms, quantisation, Adam's step and gathers no more than the table's limit. usage: kernels_of_rows.py TEXO"""
+"""How many kernels the rows of the GPU suite become, at their sizes, on a machine without a GPU: of streams, transposes,
+reductions, softmax, norms, quantisation, Adam's step, gathers and pairs no more than the table's limit. usage: kernels_of_rows.py TEXO"""
 import json
 import subprocess
 import sys
@@ -9,7 +9,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 import gpu_cases  # noqa: E402
 
-GROUPS = {"stream", "transpose", "softmax", "norm", "quantise", "adam", "index"}
+GROUPS = {"stream", "transpose", "reduce", "softmax", "norm", "quantise", "adam", "index", "pairs"}
 
 
 def kernels(texo, case):
