@@ -167,32 +167,27 @@ typedef struct {
 	bool one; /* b, of all */
 } Together;
 
-/* One slow operation in a loop that turns as often as there are values: results move in where operands move out. What goes
- * on behind it is where the loop begins, so that nothing is in two places. */
+/* One slow operation, of all by one divisor, in a loop that turns as often as there are values: results move in where operands
+ * move out. What goes on behind it is where the loop begins, so that nothing is in two places. */
 static void
 slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), loop = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
 	LLVMBasicBlockRef turn = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
-	Val b[SIDE];
 	LLVMBuildBr(l->b, loop);
 	LLVMPositionBuilderAtEnd(l->b, loop);
 	Val left = LLVMBuildPhi(l->b, i32, "");
-	for (unsigned k = 0; k < t->n; k++) {
+	for (unsigned k = 0; k < t->n; k++)
 		slow[k] = LLVMBuildPhi(l->b, LLVMTypeOf(t->a[k]), "");
-		b[k] = t->b[k] && !t->one ? LLVMBuildPhi(l->b, LLVMTypeOf(t->a[k]), "") : t->b[k];
-	}
 	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, left, lower_int(l, i32, 0), ""), exit, turn);
 	LLVMPositionBuilderAtEnd(l->b, turn);
-	Val made = slow_value(l, slow[0], b[0]), next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
+	Val made = slow_value(l, slow[0], t->b[0]), next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
 	lower_rolled(l, LLVMBuildBr(l->b, loop));
 	LLVMAddIncoming(left, (Val[]){lower_int(l, i32, t->n), next_left}, (LLVMBasicBlockRef[]){before, turn}, 2);
 	for (unsigned k = 0; k < t->n; k++) {
-		unsigned from = k + 1 < t->n ? k + 1 : 0;
-		LLVMAddIncoming(slow[k], (Val[]){t->a[k], from ? slow[from] : made}, (LLVMBasicBlockRef[]){before, turn}, 2);
-		if (b[k] && !t->one)
-			LLVMAddIncoming(b[k], (Val[]){t->b[k], b[from]}, (LLVMBasicBlockRef[]){before, turn}, 2);
+		Val next = k + 1 < t->n ? slow[k + 1] : made;
+		LLVMAddIncoming(slow[k], (Val[]){t->a[k], next}, (LLVMBasicBlockRef[]){before, turn}, 2);
 	}
 	LLVMPositionBuilderAtEnd(l->b, loop);
 }
@@ -201,7 +196,7 @@ slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 static void
 slow_values(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 {
-	if (t->n > PAIR && !l->k->resident) {
+	if (t->one && t->n > PAIR && !l->k->resident) {
 		slow_in_turns(l, t, slow, exit);
 		return;
 	}
