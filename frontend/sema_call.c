@@ -192,12 +192,16 @@ call_cast(Sema *s, DType t, Val v, Span at)
 {
 	if (val_bad(&v))
 		return v;
+	if (v.choice && !dtype_is_float(t) && t != DT_C64) {
+		Val a = call_cast(s, t, v.choice->arm[0], at), b = call_cast(s, t, v.choice->arm[1], at);
+		return val_expr(expr_select(s->g, v.choice->c, a.e, b.e), v.dom);
+	}
 	if (v.lit == LIT_FLOAT && v.exact && dtype_is_int(t))
 		return val_expr(exact_as_integer(s, t, v.exact), v.dom);
 	if (v.lit && dtype_is_int(t) && dtype_is_float(literal_type(&v)))
 		return val_expr(expr_cast(s->g, t, literal_as(s, &v, DT_F64, at)), v.dom);
 	if (v.lit && t == DT_BOOL)
-		return val_expr(expr_int(s->g, DT_BOOL, v.lit == LIT_INT ? v.i != 0 : v.f != 0), v.dom);
+		return val_expr(expr_int(s->g, DT_BOOL, v.lit == LIT_INT ? v.i != 0 : v.exact ? !exact_is_zero(v.exact) : v.f != 0), v.dom);
 	if (v.lit == LIT_INT && dtype_is_int(t))
 		return val_expr(expr_int(s->g, t, (int64_t)v.i), v.dom);
 	if (!v.lit && val_dtype(s, &v) == DT_C64 && t != DT_C64) {
