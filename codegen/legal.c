@@ -120,7 +120,7 @@ refusal(const TirKernel *k, ValId v, const Target *t, Arena *a)
 		return arena_text(a, "'%s' on vectors can't be asked of a GPU", op);
 	if (x->op == OP_RANK && !t->cluster)
 		return arena_text(a, "'%s' can't be asked of a GPU without clusters", op);
-	if (x->op == OP_ROLES && !t->roles)
+	if ((x->op == OP_ROLES || x->op == OP_STORE_MATRIX) && !t->roles)
 		return arena_text(a, "'%s' can't be asked of %s", op, t->tune);
 	if (t->arch == ARCH_X86 && row->needs == NEEDS_GPU)
 		return arena_text(a, "'%s' can't be asked of a processor", op);

@@ -280,7 +280,7 @@ lower_value(Lower *l, ValId v)
 	case OP_THREAD: return lower_inst(l, v)->imm.i ? lower_thread_anew(l) : lower_thread(l);
 	case OP_SHUFFLE: return lower_shuffle(l, v);
 	case OP_WARP_MMA: return lower_warp_mma(l, v);
-	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: return lower_meanwhile(l, v);
+	case OP_LOAD_MATRIX: case OP_STORE_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: return lower_meanwhile(l, v);
 	case OP_RANK: return lower_rank(l);
 	case OP_BARRIER:
 		if (l->k->channel.n)

@@ -215,7 +215,7 @@ Val lower_warp_mma(Lower *l, ValId v);
 void lower_rolled(Lower *l, Val back); /* the loop of that branch stays one */
 void lower_keep_rolled(Lower *l, const TirRegion *body, Val back);
 /* lower_async.c */
-Val lower_meanwhile(Lower *l, ValId v); /* LOAD_MATRIX, ASYNC_COPY, ASYNC_WAIT */
+Val lower_meanwhile(Lower *l, ValId v); /* LOAD_MATRIX, STORE_MATRIX, ASYNC_COPY, ASYNC_WAIT */
 /* lower_stream.c */
 bool lower_is_stored(const Lower *l, uint32_t b);
 Val lower_load_once(Lower *l, Val p, unsigned bytes);

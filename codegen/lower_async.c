@@ -1,5 +1,6 @@
-/* lower_async.c: LOAD_MATRIX, ASYNC_COPY and ASYNC_WAIT: ldmatrix and cp.async, which a GPU has from sm_80 on. A copy goes past
- * the first cache; where nothing is to be read it has a source of no bytes, for which it puts zeros. */
+/* lower_async.c: LOAD_MATRIX, STORE_MATRIX, ASYNC_COPY and ASYNC_WAIT: ldmatrix and cp.async, which a GPU has from sm_80 on, and
+ * stmatrix, from sm_90 on. A copy goes past the first cache; where nothing is to be read it has a source of no bytes, for which it
+ * puts zeros. */
 #include "codegen/lower.h"
 
 enum { WORDS = 4 };
@@ -17,6 +18,23 @@ load_matrix(Lower *l, ValId v)
 	for (unsigned n = 0; n < WORDS; n++)
 		all = LLVMBuildInsertElement(l->b, all, LLVMBuildExtractValue(l->b, four, n, ""), LLVMConstInt(i32, n, 0), "");
 	return LLVMBuildBitCast(l->b, all, lower_type(l, x->type), "");
+}
+
+/* Each word is made of two elements as they are: one instruction rounds both. */
+static void
+store_matrix(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	Val value = lower_arg(l, v, 1), arg[1 + WORDS] = {lower_address(l, lower_arg_id(l, v, 0), l->k->arg.at + x->arg + 2)};
+	LLVMTypeRef place = LLVMTypeOf(arg[0]);
+	for (unsigned n = 0; n < WORDS; n++) {
+		const Val two[2] = {LLVMConstInt(i32, 2 * n, 0), LLVMConstInt(i32, 2 * n + 1, 0)};
+		Val pair = LLVMBuildShuffleVector(l->b, value, LLVMGetPoison(LLVMTypeOf(value)), LLVMConstVector((Val *)two, 2), "");
+		arg[1 + n] = LLVMBuildBitCast(l->b, pair, i32, "");
+	}
+	const char *name = x->imm.i ? "llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.trans.b16" : "llvm.nvvm.stmatrix.sync.aligned.m8n8.x4.b16";
+	lower_call(l, name, &place, 1, arg, 1 + WORDS);
 }
 
 static void
@@ -43,7 +61,9 @@ lower_meanwhile(Lower *l, ValId v)
 {
 	if (lower_inst(l, v)->op == OP_LOAD_MATRIX)
 		return load_matrix(l, v);
-	if (lower_inst(l, v)->op == OP_ASYNC_COPY)
+	if (lower_inst(l, v)->op == OP_STORE_MATRIX)
+		store_matrix(l, v);
+	else if (lower_inst(l, v)->op == OP_ASYNC_COPY)
 		async_copy(l, v);
 	else
 		async_wait(l, v);

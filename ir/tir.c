@@ -359,6 +359,16 @@ tir_load_matrix(TirKernel *k, DType t, ValId view, const ValId *index, bool turn
 }
 
 void
+tir_store_matrix(TirKernel *k, ValId view, ValId value, const ValId *index, bool turned)
+{
+	ValId arg[2 + TIR_MAX_RANK] = {view, value};
+	unsigned rank = view_rank(k, view);
+	for (unsigned a = 0; a < rank; a++)
+		arg[2 + a] = index[a];
+	tir_emit(k, OP_STORE_MATRIX, (TirType){0}, turned, arg, 2 + rank);
+}
+
+void
 tir_async_copy(TirKernel *k, ValId to, const ValId *at, ValId from, const ValId *index, ValId there)
 {
 	ValId arg[3 + 2 * TIR_MAX_RANK] = {to, from, there};

@@ -75,6 +75,8 @@
  *            Thread t gets, as lanes 2 m and 2 m + 1, elements c and c + 1 of row t div 4 of matrix m or, turned, of its
  *            column t div 4, where c = 2 (t mod 4). Or a vector of 4 f32, not turned: the matrices are of 8 by 4 elements, and
  *            lane m is element t mod 4 of row t div 4 of matrix m
+ *   STORE_MATRIX  view, value, index[0..rank); imm: 1 turned, else 0: the opposite, of a vector of 8 bf16 or f16: the threads of
+ *            each warp, which all meet it, store what LOAD_MATRIX with the same view, indices and imm gives them
  *   ASYNC_COPY  to, from, there (bool), the indices of `to`, those of `from` (i64 scalars): begins to copy 16 bytes to a view of
  *            a shared buffer, from one of a buffer that nobody writes to, along the last axes of both, whose strides are 1, and from
  *            multiples of 16 bytes on; or, where `there` does not hold, 16 bytes of 0, and reads nothing. Until the thread has
@@ -279,6 +281,7 @@ void tir_store(TirKernel *k, ValId view, ValId value, const ValId *index, ValId 
 void tir_fetch(TirKernel *k, ValId view, const ValId *index);
 void tir_fault(TirKernel *k, ValId id);
 ValId tir_load_matrix(TirKernel *k, DType t, ValId view, const ValId *index, bool turned);
+void tir_store_matrix(TirKernel *k, ValId view, ValId value, const ValId *index, bool turned);
 void tir_async_copy(TirKernel *k, ValId to, const ValId *at, ValId from, const ValId *index, ValId there);
 void tir_async_wait(TirKernel *k, unsigned most);
 /* index: the leading indices of c, then a's, then b's. */

@@ -1,4 +1,4 @@
-/* tir_async.c: runs LOAD_MATRIX, ASYNC_COPY and ASYNC_WAIT. What is copied is there at once, but of its bytes it is known that
+/* tir_async.c: runs LOAD_MATRIX, STORE_MATRIX, ASYNC_COPY and ASYNC_WAIT. What is copied is there at once, but of its bytes it is known that
  * they are on their way: whoever touches them before the thread has waited is found, that thread too. When it has, it wrote
  * them, and others may touch them after the next barrier. */
 #include <string.h>
@@ -45,28 +45,34 @@ touch_bytes(Block *x, const Access *c, int64_t byte, unsigned n)
 
 /* --- matrices --- */
 
-/* Row `row` of matrix n, to those who get its elements: a word each. */
+/* Row `row` of matrix n, to those who get its elements, or from those who have them: a word each. */
 static bool
 hand_row(Block *x, Access *c, unsigned first, unsigned n, unsigned row, int64_t byte)
 {
 	const Memory *m = &x->memory[c->a->buffer];
-	const uint8_t *data = m->data + own_bytes(c, m) + byte;
-	bool turned = tir_inst(x->k, c->s->inst)->imm.i != 0;
-	unsigned word = 32u / dtype_info[c->s->dtype].bits, bytes = 4 / word;
+	uint8_t *data = m->data + own_bytes(c, m) + byte;
+	const TirInst *p = tir_inst(x->k, c->s->inst);
+	DType t = (DType)(c->writes ? tir_inst(x->k, tir_arg(x->k, c->s->inst, 1))->type.dtype : p->type.dtype);
+	bool turned = p->imm.i != 0;
+	unsigned word = 32u / dtype_info[t].bits, bytes = 4 / word;
 	for (unsigned column = 0; column < TIR_ASYNC_BYTES / bytes; column++) {
 		unsigned along = turned ? row : column, across = turned ? column : row;
 		c->thread = first + 4 * across + along / word;
 		if (!touch_bytes(x, c, byte + bytes * column, bytes))
 			return false;
-		at(x, c->s->dst + word * n + along % word)[c->thread] = slot_load((DType)c->s->dtype, data, column);
+		uint64_t *own = &at(x, (c->writes ? c->s->src[0] : c->s->dst) + word * n + along % word)[c->thread];
+		if (c->writes)
+			slot_store(t, data, column, *own);
+		else
+			*own = slot_load(t, data, column);
 	}
 	return true;
 }
 
 bool
-threads_load_matrix(Block *x, const Step *s)
+threads_matrix(Block *x, const Step *s)
 {
-	Access c = threads_access(x, s, &x->program->access.at[s->access], false);
+	Access c = threads_access(x, s, &x->program->access.at[s->access], s->kind == STEP_STORE_MATRIX);
 	int64_t byte;
 	for (unsigned t = x->from; t < x->to; t++) {
 		unsigned lane = t % TIR_WARP;

@@ -25,6 +25,7 @@ typedef enum {
 	STEP_BARRIER,
 	STEP_WARP_MMA, /* from: the factors' dtype; src[0]: slots of all operands, side by side */
 	STEP_LOAD_MATRIX, /* access */
+	STEP_STORE_MATRIX, /* access; src[0] the value */
 	STEP_ASYNC_COPY,  /* access: to, then from; src[2] the condition */
 	STEP_ASYNC_WAIT,
 	STEP_DOT,     /* access: c, then a, then b; src[0] n */

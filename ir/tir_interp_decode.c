@@ -196,10 +196,14 @@ static void
 decode_meanwhile(Decode *d, ValId v)
 {
 	Op op = (Op)tir_inst(d->k, v)->op;
-	Step *s = add_value(d, op == OP_LOAD_MATRIX ? STEP_LOAD_MATRIX : op == OP_ASYNC_COPY ? STEP_ASYNC_COPY : STEP_ASYNC_WAIT, v);
+	Step *s = add_value(d, op == OP_LOAD_MATRIX ? STEP_LOAD_MATRIX : op == OP_STORE_MATRIX ? STEP_STORE_MATRIX : op == OP_ASYNC_COPY ? STEP_ASYNC_COPY : STEP_ASYNC_WAIT, v);
 	s->access = d->out->access.n;
 	if (op == OP_LOAD_MATRIX)
 		add_row(d, v, 0, 1);
+	if (op == OP_STORE_MATRIX) {
+		s->src[0] = d->home[tir_arg(d->k, v, 1)];
+		add_row(d, v, 0, 2);
+	}
 	if (op == OP_ASYNC_COPY) {
 		add_row(d, v, 0, 3);
 		add_row(d, v, 1, 3 + (unsigned)tir_inst(d->k, tir_arg(d->k, v, 0))->imm.i);
@@ -421,7 +425,7 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_JOIN: case OP_WARP_MMA:
 		(p->op == OP_JOIN ? add_join : add_warp_mma)(d, v);
 		return;
-	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT:
+	case OP_LOAD_MATRIX: case OP_STORE_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT:
 		decode_meanwhile(d, v);
 		return;
 	case OP_HALF: case OP_WEAVE: case OP_PICK: case OP_ANY:

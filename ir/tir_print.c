@@ -158,7 +158,7 @@ print_imm(Text *out, const TirInst *p)
 	}
 	case OP_BUFFER: case OP_SCALAR: case OP_BLOCKARG: case OP_RESULT: case OP_LANE: case OP_SLIDE:
 	case OP_HALF: case OP_WEAVE: case OP_SHUFFLE: case OP_ACQUIRE: case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_SETTLE: case OP_PIECE: case OP_HELD:
-	case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_LOAD_MATRIX: case OP_ASYNC_WAIT:
+	case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_LOAD_MATRIX: case OP_STORE_MATRIX: case OP_ASYNC_WAIT:
 		text_word(out, " ");
 		print_signed(out, p->imm.i);
 		return;

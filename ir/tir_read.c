@@ -392,7 +392,7 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 	if (op == OP_BUFFER || op == OP_SCALAR || op == OP_BLOCKARG || op == OP_RESULT || op == OP_LANE ||
 	    op == OP_SLIDE || op == OP_HALF || op == OP_WEAVE || op == OP_SHUFFLE || op == OP_ACQUIRE || op == OP_TURN || op == OP_WAIT ||
 	    op == OP_RELEASE || op == OP_SETTLE || op == OP_PIECE || op == OP_HELD || op == OP_PRODUCT || op == OP_KEEP || op == OP_PUT ||
-	    op == OP_LOAD_MATRIX || op == OP_ASYNC_WAIT)
+	    op == OP_LOAD_MATRIX || op == OP_STORE_MATRIX || op == OP_ASYNC_WAIT)
 		return read_int(r, DT_I64, imm);
 	if (op == OP_IOTA || op == OP_BARRIER || op == OP_THREAD) {
 		skip(r);

@@ -435,7 +435,7 @@ threads_run(Block *x, const Step *from, const Step *to, const bool *active)
 		case STEP_FAULT: run_fault(x, s, active); break;
 		case STEP_SHUFFLE: case STEP_BARRIER: ok = run_together(x, s, active); break;
 		case STEP_WARP_MMA: ok = all_meet(x, s, active); if (ok) threads_warp_mma(x, s); break;
-		case STEP_LOAD_MATRIX: ok = all_meet(x, s, active) && threads_load_matrix(x, s); break;
+		case STEP_LOAD_MATRIX: case STEP_STORE_MATRIX: ok = all_meet(x, s, active) && threads_matrix(x, s); break;
 		case STEP_ASYNC_COPY: ok = threads_async_copy(x, s, active); break;
 		case STEP_ASYNC_WAIT: threads_async_wait(x, s, active); break;
 		case STEP_FOR: next = run_for(x, s, active); break;

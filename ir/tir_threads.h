@@ -113,7 +113,7 @@ bool threads_was_handed(const Block *x, unsigned thread, const Shadow *h);
 /* tir_warp.c: what all threads of each warp multiply. */
 void threads_warp_mma(Block *x, const Step *s);
 /* tir_async.c */
-bool threads_load_matrix(Block *x, const Step *s);
+bool threads_matrix(Block *x, const Step *s);
 bool threads_async_copy(Block *x, const Step *s, const bool *active);
 void threads_async_wait(Block *x, const Step *s, const bool *active);
 /* Whether all copies have been waited for. */

@@ -133,8 +133,7 @@ check_signature(Verify *x, ValId v)
 	TirType want = t;
 	if (sig == SIG_CMP)
 		want.dtype = DT_BOOL;
-	NEED(same_type(p->type, want), "the result must be %s of %u lanes", dtype_info[want.dtype].text,
-	     want.lanes);
+	NEED(same_type(p->type, want), "the result must be %s of %u lanes", dtype_info[want.dtype].text, want.lanes);
 	return true;
 }
 
@@ -186,8 +185,7 @@ check_view(Verify *x, ValId v)
 	NEED(b->op == OP_BUFFER, "operand 0 is no buffer");
 	for (unsigned n = 1; n < p->narg; n++)
 		NEED(is_index_scalar(operand(x, v, n)), "operand %u is no i64 scalar", n);
-	NEED(p->type.dtype == x->k->buffer.at[b->imm.i].dtype && p->type.lanes == 0,
-	     "has not the buffer's type");
+	NEED(p->type.dtype == x->k->buffer.at[b->imm.i].dtype && p->type.lanes == 0, "has not the buffer's type");
 	return !x->k->buffer.at[b->imm.i].wide || check_wide(x, v, &x->k->buffer.at[b->imm.i]);
 }
 
@@ -207,8 +205,7 @@ check_access(Verify *x, ValId v, unsigned value)
 	     masked ? " masked" : "", 1 + value + rank + masked, p->narg);
 	TirType t = value ? operand(x, v, 1)->type : p->type;
 	NEED(!value || is_value(operand(x, v, 1)), "operand 1 is no value");
-	NEED(t.dtype == view->type.dtype, "is %s, the view %s", dtype_info[t.dtype].text,
-	     dtype_info[view->type.dtype].text);
+	NEED(t.dtype == view->type.dtype, "is %s, the view %s", dtype_info[t.dtype].text, dtype_info[view->type.dtype].text);
 	int along = TIR_LANE_AXIS(p->imm.i);
 	NEED(along < 0 || t.lanes, "lanes along an axis, but no vector");
 	NEED(along >= 0 || !(p->imm.i & ((value || t.lanes ? TIR_STREAM : 0) | 0xf0)), "a hint without lanes along an axis");
@@ -513,16 +510,19 @@ buffer_of(const Verify *x, ValId view)
 }
 
 static bool
-check_load_matrix(Verify *x, ValId v)
+check_matrices(Verify *x, ValId v)
 {
 	const TirInst *p = tir_inst(x->k, v);
-	if (!check_row(x, v, 0, 1))
+	bool stores = p->op == OP_STORE_MATRIX;
+	if (!check_row(x, v, 0, 1 + stores))
 		return false;
-	NEED(p->narg == 1 + (uint64_t)operand(x, v, 0)->imm.i, "takes an index for each axis");
-	NEED(buffer_of(x, tir_arg(x->k, v, 0))->shared && !buffer_of(x, tir_arg(x->k, v, 0))->wide, "of no buffer of the block's own");
-	NEED(is_multiplied((DType)p->type.dtype) && p->type.lanes * dtype_info[p->type.dtype].bits == TIR_MATRIX_BITS,
-	     "gives no vector of 8 bf16 or f16, or 4 f32");
-	NEED(p->imm.i == 0 || (p->imm.i == 1 && p->type.dtype != DT_F32), "is turned or not");
+	const TirBuffer *b = buffer_of(x, tir_arg(x->k, v, 0));
+	TirType t = stores ? operand(x, v, 1)->type : p->type;
+	NEED(p->narg == 1u + stores + (uint64_t)operand(x, v, 0)->imm.i, "takes an index for each axis");
+	NEED(b->shared && !b->wide, "of no buffer of the block's own");
+	NEED(is_multiplied((DType)t.dtype) && t.lanes * dtype_info[t.dtype].bits == TIR_MATRIX_BITS, "has no vector of 8 bf16 or f16, or 4 f32");
+	NEED(!stores || (t.dtype != DT_F32 && p->type.dtype == DT_NONE && !p->type.lanes), "stores f32, or has a type");
+	NEED(p->imm.i == 0 || (p->imm.i == 1 && t.dtype != DT_F32), "is turned or not");
 	return true;
 }
 
@@ -541,14 +541,14 @@ check_async_copy(Verify *x, ValId v)
 	return true;
 }
 
-/* What the threads of a warp load together, and what each copies meanwhile. */
+/* What the threads of a warp load and store together, and what each copies meanwhile. */
 static bool
 check_meanwhile(Verify *x, ValId v)
 {
 	const TirInst *p = tir_inst(x->k, v);
-	NEED(x->k->form == TIR_SPREAD && !x->k->channel.n, "outside a kernel of threads without roles");
-	if (p->op == OP_LOAD_MATRIX)
-		return check_load_matrix(x, v);
+	NEED(x->k->form == TIR_SPREAD && (!x->k->channel.n || p->op == OP_STORE_MATRIX), "outside a kernel of threads without roles");
+	if (p->op == OP_LOAD_MATRIX || p->op == OP_STORE_MATRIX)
+		return check_matrices(x, v);
 	if (p->op == OP_ASYNC_COPY)
 		return check_async_copy(x, v);
 	NEED(p->imm.i >= 0 && p->imm.i <= TIR_MAX_ASYNC, "waits for all but %u at least", (unsigned)TIR_MAX_ASYNC);
@@ -720,7 +720,7 @@ check_inst(Verify *x, const Walk *w)
 		return check_leaf(x, v);
 	case OP_SHUFFLE: case OP_WARP_MMA: case OP_BARRIER:
 		return check_together(x, v);
-	case OP_LOAD_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT:
+	case OP_LOAD_MATRIX: case OP_STORE_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT:
 		return check_meanwhile(x, v);
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_IDIV: case OP_IMOD: case OP_POW:
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:

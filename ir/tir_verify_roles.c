@@ -267,6 +267,7 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	unsigned role = role_of((Op)p->op);
 	if (p->op == OP_ROLES)
 		return check_roles(x, v, f);
+	NEED(p->op != OP_STORE_MATRIX || !x->k->channel.n || x->role == 1, "is met by other threads than those of its role");
 	if (p->op == OP_BARRIER || p->op == OP_SHUFFLE || p->op == OP_WARP_MMA) {
 		bool all = p->imm.i == 1 && !tir_has_joint(x->k);
 		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && (all || p->imm.i == TIR_WARP_BARRIER)));

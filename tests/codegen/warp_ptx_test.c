@@ -148,6 +148,54 @@ has_matrices(Rig *r, const void *arg)
 	assert_int_equal(count(text, "mov.b32 \t{"), 0);
 }
 
+/* Rows of f32, rounded and stored as matrices, and as turned ones. */
+static void
+build_stored(Rig *r)
+{
+	TirKernel *k = r->k;
+	ValId elements = tir_int(k, DT_I64, TIR_MATRIX), one = tir_int(k, DT_I64, 1), lines = tir_int(k, DT_I64, TIR_WARP), x[TIR_MATRIX];
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = 4;
+	tir_add_buffer(k, name_cstr(r->names, "w"), DT_F32, false);
+	tir_add_buffer(k, name_cstr(r->names, "z"), DT_BF16, true);
+	unsigned shared = tir_add_buffer(k, 0, DT_BF16, true);
+	k->buffer.at[shared].shared = TIR_WARP * TIR_MATRIX;
+	const ValId extent[2] = {lines, elements}, stride[2] = {elements, one}, thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId from = tir_view(k, 0, 2, extent, stride), to = tir_view(k, 1, 2, extent, stride), rows = tir_view(k, shared, 2, extent, stride);
+	for (unsigned e = 0; e < TIR_MATRIX; e++)
+		x[e] = tir_cast(k, DT_BF16, tir_load(k, from, (ValId[]){thread, tir_int(k, DT_I64, e)}, 0, 0, 0));
+	const ValId at[2] = {thread, tir_int(k, DT_I64, 0)}, all = tir_emit(k, OP_JOIN, tir_vector(DT_BF16, TIR_MATRIX), 0, x, TIR_MATRIX);
+	for (unsigned turned = 0; turned < 2; turned++) {
+		tir_store_matrix(k, rows, all, at, turned);
+		tir_emit(k, OP_BARRIER, (TirType){0}, 0, NULL, 0);
+		tir_store(k, to, tir_load(k, rows, at, 0, TIR_LANES_ALONG(1), TIR_MATRIX), at, 0, TIR_LANES_ALONG(1));
+		tir_emit(k, OP_BARRIER, (TirType){0}, 0, NULL, 0);
+	}
+}
+
+static void
+has_stored(Rig *r, const void *arg)
+{
+	build_stored(r);
+	const char *text = text_of(r, rig_program(r, 8), arg);
+	assert_int_equal(count(text, "stmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
+	assert_int_equal(count(text, "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), 1);
+	assert_int_equal(count(text, "cvt.rn.bf16x2.f32"), 4);
+	assert_int_equal(count(text, "prmt"), 0);
+	assert_int_equal(count(text, "mov.b32 \t{"), 0);
+}
+
+static void
+has_none_stored(Rig *r, const void *arg)
+{
+	build_stored(r);
+	const Program *p = rig_program(r, 8);
+	CodegenOptions o = {.cpu = arg, .opt_level = 2, .want_asm = true};
+	assert_int_not_equal(codegen_cpu(&r->arena, &p, 1, &o, &r->out), CODEGEN_OK);
+	assert_non_null(strstr(r->out.message, "'store_matrix' can't be asked of sm_80"));
+}
+
 /* The same of f32: 16 rows of 8 terms, with the first 8 of them, each of whose words is rounded once, however often it is met. */
 static void
 build_words(Rig *r)
@@ -198,6 +246,8 @@ matrices(void **state)
 	rig_run("k", has_launch_memory, "sm_80");
 	rig_run("k", has_matrices, "sm_80");
 	rig_run("k", has_matrices, "sm_90a");
+	rig_run("k", has_stored, "sm_90a");
+	rig_run("k", has_none_stored, "sm_80");
 	rig_run("k", has_matrices, "sm_120");
 	rig_run("k", has_rounded_words, "sm_80");
 	rig_run("k", has_rounded_words, "sm_90a");

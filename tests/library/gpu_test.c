@@ -200,7 +200,7 @@ products_have_maps(void **state)
 	assert_int_equal(fake->early, 1);
 	assert_int_equal(fake->threads, 256);
 	assert_int_equal(fake->blocks, 25); /* tiles of 64 x 64 */
-	assert_int_equal(fake->shared, 8 * 2 * 8192 + 8 * 2 * 8 + 64 * 72 * 2);
+	assert_int_equal(fake->shared, 8 * 2 * 8192 + 8 * 2 * 8 + 64 * 64 * 2);
 	assert_int_equal(fake->map.at, (uintptr_t)p.f.w.data);
 	assert_int_equal(fake->map.extent[0], 264);
 	assert_int_equal(fake->map.extent[1], 80);
@@ -235,7 +235,7 @@ products_of_narrow_boxes(void **state)
 	assert_int_equal(launch_product(&p), 2);
 	assert_int_equal(fake->threads, 512);
 	assert_int_equal(fake->blocks, 120); /* tiles of 192 x 96 */
-	assert_int_equal(fake->shared, 4 * (192 + 96) * 128 + 4 * 2 * 8 + 192 * 136 * 2);
+	assert_int_equal(fake->shared, 4 * (192 + 96) * 128 + 4 * 2 * 8 + 192 * 128 * 2);
 	assert_int_equal(fake->map.at, (uintptr_t)p.f.w.data);
 	assert_int_equal(fake->map.box[0], 32);
 	assert_int_equal(fake->map.box[1], 64);

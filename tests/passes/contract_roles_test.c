@@ -145,6 +145,20 @@ all_are_right_in(unsigned tile, const Product *all, unsigned n)
 	}
 }
 
+/* Elements of 16 bits that change lanes by matrices: in several panels, with rows and columns that are not whole ones. */
+static void
+every_tile_is_right_that_packs(void **state)
+{
+	static const Product all[] = {
+		{"mk", "kn", "mn", {SIZE('m') = 70, SIZE('n') = 200, SIZE('k') = 64}, DT_F16, DT_F16, PLAIN, false, false},
+		{"bmk", "bnk", "bmn", {SIZE('b') = 2, SIZE('m') = 129, SIZE('n') = 104, SIZE('k') = 72}, DT_BF16, DT_BF16, PLAIN, true, false},
+	};
+	(void)state;
+	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
+		if (!roles_tile(tile - 1).sums && !roles_tile(tile - 1).parts && roles_tile(tile - 1).side > 1)
+			all_are_right_in(tile, all, sizeof all / sizeof *all);
+}
+
 /* Tiles of blocks that have columns in common: several tasks, tiles of rows of an odd number, columns along either axis. */
 static void
 columns_in_common_are_right(void **state)
@@ -248,6 +262,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(every_tile_is_right_that_packs, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(columns_in_common_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right_that_is_large, case_setup, case_teardown),

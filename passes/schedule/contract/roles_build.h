@@ -7,6 +7,7 @@
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/side.h"
 #include "passes/schedule/contract/window_rows.h"
+#include "passes/schedule/convert_emit.h"
 
 /* A factor: an element of a tensor. */
 typedef struct {
@@ -67,7 +68,9 @@ typedef struct {
 	ValId rank;                   /* of the block, in a cluster */
 	PieceValues pieces;           /* where those of tiles are tasks */
 	ValId view[1 + MEMBERS_MOST_SUMS], staged;
-	bool packed;                  /* elements are finished where the sums are, and staged as they are stored */
+	bool packed;                  /* elements are finished where the sums are, and change lanes as they are stored: */
+	const ConvertPlan *to_rows;   /* of a warp's rows of a panel, by which */
+	ConvertPlace put, take;       /* they are staged and taken */
 	ValId flat;                   /* with a window, and several elements at once, or where they are packed: the output, by offset and column */
 	ValId task, thread, group;
 	ValId row0, column0, coord[TG_MAX_AXES]; /* of the tile; the batch axes' */
@@ -172,8 +175,12 @@ void roles_end_finish(Roles *r);
 /* How many times 64 rows of a sum a group has. */
 unsigned roles_repeats(const Roles *r);
 /* Whether the tile's elements are finished where the hardware has the sums: of 16 bits, where that takes few instructions and
- * asks for nothing that depends on a row or a column. They are staged as they are stored then, two panels of sums as one. */
+ * asks for nothing that depends on a row or a column. They change lanes as they are stored then, two panels of sums as one. */
 bool roles_packs(const Roles *r, const RolesTile *t);
+/* How those of a warp do: from where the hardware has the sums to lanes with ROLES_PACKED_SIDE elements of a row each, as many side
+ * by side as a panel has; a lane's rows, which the last step has in order, are as far apart as there are rows of lanes. */
+enum { ROLES_PACKED_SIDE = 8 };
+const ConvertPlan *roles_to_rows(const Roles *r);
 /* Columns of a panel, and panels side by side in a tile. */
 unsigned roles_panel(const RolesTile *t, bool packed);
 unsigned roles_across(const RolesTile *t, bool packed);

@@ -7,9 +7,9 @@
  * that their reads wait together. What a panel's elements read by their rows, of memory that answers late while products go
  * on, is read before the panel is staged, where a thread has the registers.
  *
- * Elements of 16 bits that ask for nothing but their sum are finished where the hardware has that, and staged as they are
- * stored: half as much goes through shared memory, and a lane copies 16 bytes at once. On an H200 64 products of 1024 x 1024
- * x 128 took 56 us, and take 50 (cuBLAS 52).
+ * Elements of 16 bits that ask for nothing but their sum are finished where the hardware has that, and change lanes as they are
+ * stored, by matrices through shared memory (ir/convert.h): half as much goes there, and a lane stores 16 bytes at once. On an
+ * H200 64 products of 1024 x 1024 x 128 took 56 us, and 50 (cuBLAS 52) where two elements at a time went there.
  *
  * Blocks that have parts of the terms put all of a tile's sums where the others of the cluster reach them; then each block
  * adds those of its rows, in the order of the parts, and finishes them. */
@@ -24,8 +24,7 @@ enum {
 	AT_ONCE = 8,  /* elements of a lane that are finished together, */
 	MOST_AT_ONCE = 32, /* where that takes few instructions: */
 	FEW = 24,
-	PACKED_SIDE = 8, /* elements that a lane copies at once, where they are staged as they are stored, */
-	PACKED_REGISTERS = 4, /* and what they lie in */
+	PACKED_REGISTERS = 4, /* that ROLES_PACKED_SIDE elements lie in, which a lane stores at once */
 	OTHER_REGISTERS = 4, /* of a thread, beside sums, what is read and what is finished; */
 	AHEAD_REGISTERS = 24, /* where some of that is read ahead, with what is finished, */
 	ASIDE_REGISTERS = 28, /* and where some operands are a routine's */
@@ -53,7 +52,7 @@ typedef struct {
 static unsigned
 pitch(const Roles *r)
 {
-	return (r->tile.parts ? r->tile.columns : (1 + r->of.beside) * roles_panel(&r->tile, r->packed)) + GAP;
+	return (r->tile.parts ? r->tile.columns : (1u + r->of.beside) * r->tile.panel) + GAP;
 }
 
 /* Where no cluster has a tile. */
@@ -74,12 +73,18 @@ roles_bind_staged(Roles *r)
 		r->staged = tir_view(k, wide, 2, (ValId[]){roles_int(r, r->tile.parts), roles_int(r, all)}, (ValId[]){roles_int(r, all), roles_int(r, 1)});
 		return;
 	}
-	DType t = r->packed ? (DType)r->l.g->tensor.at[r->l.node->out].dtype : DT_F32;
-	unsigned rows = (unsigned)r->tile.groups * TIR_MMA_ROWS, buffer = tir_add_buffer(k, 0, t, true);
-	k->buffer.at[buffer].shared = rows * pitch(r);
-	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, pitch(r))}, (ValId[]){roles_int(r, pitch(r)), roles_int(r, 1)});
-	if (r->packed)
+	DType t = DT_F32;
+	unsigned rows = (unsigned)r->tile.groups * TIR_MMA_ROWS, each = pitch(r);
+	if (r->packed) {
+		r->to_rows = roles_to_rows(r);
 		r->flat = side_flat_output(&r->l, point_launch_expr(&r->l, r->ncolumn));
+		t = (DType)r->l.g->tensor.at[r->l.node->out].dtype;
+		rows = (unsigned)r->tile.groups * (TIR_GROUP / TIR_WARP);
+		each = r->to_rows->scratch;
+	}
+	unsigned buffer = tir_add_buffer(k, 0, t, true);
+	k->buffer.at[buffer].shared = rows * each;
+	r->staged = tir_view(k, buffer, 2, (ValId[]){roles_int(r, rows), roles_int(r, each)}, (ValId[]){roles_int(r, each), roles_int(r, 1)});
 }
 
 /* The sums side by side, of a row of those that are staged. */
@@ -154,42 +159,6 @@ finish_members(Roles *r, const Own *own, ValId row, unsigned n, const ValId *ahe
 	}
 }
 
-/* From one of the output's indices along an axis to the next, in elements. */
-static ValId
-stride_of(Roles *r, unsigned axis)
-{
-	const Point *l = &r->l;
-	return tir_arg(l->tir, point_tensor(&r->l, l->node->out)->data, 1u + l->g->tensor.at[l->node->out].rank + axis);
-}
-
-/* Where a row of the output begins in it. */
-static ValId
-place_of_row(Roles *r, ValId row)
-{
-	ValId at = roles_op(r, OP_MUL, row, stride_of(r, r->of.row_axis));
-	for (unsigned a = 0; a < r->l.node->npar; a++)
-		if (a != r->of.row_axis && a != r->of.column_axis)
-			at = roles_op(r, OP_ADD, at, roles_op(r, OP_MUL, r->l.axis[a], stride_of(r, a)));
-	return at;
-}
-
-/* The same of elements that are staged as they are stored. */
-static void
-copy_rows(Roles *r, const Own *own, ValId row, unsigned n)
-{
-	TirKernel *k = r->l.tir;
-	ValId all[WARP_ROWS], from = roles_op(r, OP_ADD, own->first, row);
-	for (unsigned i = 0; i < n; i++) {
-		const ValId at[2] = {roles_op(r, OP_ADD, from, roles_int(r, (int64_t)i * own->down)), own->right};
-		all[i] = tir_load(k, r->staged, at, 0, TIR_LANES_ALONG(1), PACKED_SIDE);
-	}
-	ValId to = place_of_row(r, roles_op(r, OP_ADD, own->row0, row)), step = stride_of(r, r->of.row_axis);
-	for (unsigned i = 0; i < n; i++) {
-		const ValId at[2] = {roles_op(r, OP_ADD, to, roles_op(r, OP_MUL, step, roles_int(r, (int64_t)i * own->down))), own->column};
-		tir_store(k, r->flat, all[i], at, 0, TIR_LANES_ALONG(1));
-	}
-}
-
 /* The elements at so many of the lane's rows, from this one of the warp's on; ahead: NULL, or what is read of these and those
  * behind. */
 static void
@@ -198,8 +167,8 @@ finish_rows(Roles *r, const Own *own, ValId row, unsigned n, const ValId *ahead)
 	Point *l = &r->l;
 	PointVal done[MOST_AT_ONCE];
 	ValId at[MOST_AT_ONCE];
-	if (r->members || r->packed) {
-		r->members ? finish_members(r, own, row, n, ahead) : copy_rows(r, own, row, n);
+	if (r->members) {
+		finish_members(r, own, row, n, ahead);
 		return;
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -321,6 +290,79 @@ finish_panel(Roles *r, const Own *own)
 	tir_end_if(k, NULL, 0);
 }
 
+/* --- panels of elements --- */
+
+/* From one of the output's indices along an axis to the next, in elements. */
+static ValId
+stride_of(Roles *r, unsigned axis)
+{
+	const Point *l = &r->l;
+	return tir_arg(l->tir, point_tensor(&r->l, l->node->out)->data, 1u + l->g->tensor.at[l->node->out].rank + axis);
+}
+
+/* Where a row of the output begins in it. */
+static ValId
+place_of_row(Roles *r, ValId row)
+{
+	ValId at = roles_op(r, OP_MUL, row, stride_of(r, r->of.row_axis));
+	for (unsigned a = 0; a < r->l.node->npar; a++)
+		if (a != r->of.row_axis && a != r->of.column_axis)
+			at = roles_op(r, OP_ADD, at, roles_op(r, OP_MUL, r->l.axis[a], stride_of(r, a)));
+	return at;
+}
+
+/* What the lane has of a row that is so many below its first one. */
+static void
+store_elements(Roles *r, const Own *own, ValId down, ValId elements)
+{
+	ValId place = roles_op(r, OP_ADD, place_of_row(r, own->row0), roles_op(r, OP_MUL, stride_of(r, r->of.row_axis), down));
+	tir_store(r->l.tir, r->flat, elements, (ValId[]){place, own->column}, 0, TIR_LANES_ALONG(1));
+}
+
+/* So many of the lane's rows from number `first` on. */
+static void
+copy_rows(Roles *r, const Own *own, unsigned first, unsigned n)
+{
+	ValId all[WARP_ROWS];
+	for (unsigned i = 0; i < n; i++)
+		all[i] = convert_take(&r->take, first + i);
+	for (unsigned i = 0; i < n; i++)
+		store_elements(r, own, roles_int(r, (int64_t)(first + i) * own->down), all[i]);
+}
+
+/* Those from `first` to `end` below its first one that the output has, one after the other. */
+static void
+copy_last_rows(Roles *r, const Own *own, ValId first, ValId end)
+{
+	TirKernel *k = r->l.tir;
+	ValId down = tir_for(k, first, end, roles_int(r, own->down), NULL, 0), at = roles_op(r, OP_ADD, own->row0, down);
+	tir_if(k, has_rows(r, own, at, at));
+	store_elements(r, own, down, convert_take_any(&r->take, roles_op(r, OP_IDIV, down, roles_int(r, own->down))));
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+	tir_end_for(k, NULL, 0);
+}
+
+static void
+finish_elements(Roles *r, const Own *own)
+{
+	TirKernel *k = r->l.tir;
+	unsigned step = own->rows * own->down;
+	tir_if(k, has_columns(r, own));
+	for (unsigned first = 0; first < own->end; first += step) {
+		ValId from = roles_int(r, first), last = roles_int(r, first + step - own->down);
+		tir_if(k, has_rows(r, own, roles_op(r, OP_ADD, own->row0, from), roles_op(r, OP_ADD, own->row0, last)));
+		copy_rows(r, own, first / own->down, own->rows);
+		tir_else(k, NULL, 0);
+		copy_last_rows(r, own, from, roles_int(r, first + step));
+		tir_end_if(k, NULL, 0);
+	}
+	tir_else(k, NULL, 0);
+	tir_end_if(k, NULL, 0);
+}
+
+/* --- how many rows --- */
+
 /* Registers of a lane beside sums and what it reads by its rows; *each: of what it reads of one of those. */
 static unsigned
 registers_beside(const Roles *r, const Own *own, unsigned *each)
@@ -394,7 +436,7 @@ static Own
 own_place(Roles *r)
 {
 	Own own;
-	unsigned side = r->packed ? PACKED_SIDE : r->tile.side, panel = roles_panel(&r->tile, r->packed), across = panel / side;
+	unsigned side = r->packed ? ROLES_PACKED_SIDE : r->tile.side, panel = roles_panel(&r->tile, r->packed), across = panel / side;
 	ValId rest, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &own.lane);
 	ValId below = roles_divide(r, own.lane, roles_int(r, across), &own.right);
 	own.right = roles_op(r, OP_MUL, own.right, roles_int(r, side));
@@ -494,6 +536,10 @@ roles_finish(Roles *r)
 	unsigned across = roles_across(&r->tile, r->packed);
 	for (unsigned a = 0; a < l->node->npar; a++)
 		l->axis[a] = r->coord[a];
+	if (r->packed) {
+		r->put = convert_place(k, l->scratch, &r->to_rows->step.at[0], r->staged, warp, own.lane);
+		r->take = convert_place(k, l->scratch, &r->to_rows->step.at[2], r->staged, warp, own.lane);
+	}
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, roles_repeats(r) * across), roles_int(r, 1), NULL, 0);
 	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
@@ -503,7 +549,7 @@ roles_finish(Roles *r)
 		read_ahead(r, &own);
 	roles_stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, roles_repeats(r) * across);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
-	finish_panel(r, &own);
+	(r->packed ? finish_elements : finish_panel)(r, &own);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
 	tir_end_for(k, NULL, 0);
 }

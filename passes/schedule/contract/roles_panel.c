@@ -2,6 +2,10 @@
  * window_finish.c). */
 #include "passes/schedule/contract/roles_build.h"
 
+#include "ir/fragment.h"
+
+enum { WARP_ROWS = 16 };
+
 unsigned
 roles_repeats(const Roles *r)
 {
@@ -29,6 +33,41 @@ roles_packs(const Roles *r, const RolesTile *t)
 	if (n->finish)
 		expr_walk(g, r->l.scratch, n->finish, note_place, &asks);
 	return !asks.any && side_expr_cost(g, r->l.scratch, n->finish) <= FEW;
+}
+
+/* The lanes along a row first; what is left of their number is along rows. */
+static Layout
+rows_of_lanes(unsigned columns)
+{
+	Layout l = layout_new(2, (unsigned[]){WARP_ROWS, columns});
+	unsigned lanes = 1;
+	for (unsigned c = 1; c < columns; c *= 2) {
+		layout_add_bit(&l, c < ROLES_PACKED_SIDE ? AXIS_REG : AXIS_LANE, coord_along(1, c));
+		lanes *= c < ROLES_PACKED_SIDE ? 1 : 2;
+	}
+	for (unsigned row = 1; row < WARP_ROWS; row *= 2, lanes *= 2)
+		layout_add_bit(&l, lanes < TIR_WARP ? AXIS_LANE : AXIS_REG, coord_along(0, row));
+	return l;
+}
+
+/* Not by shuffles: a group's instructions are what its time goes to, and those take five times as many. */
+const ConvertPlan *
+roles_to_rows(const Roles *r)
+{
+	Arena *a = r->l.scratch;
+	unsigned columns = roles_panel(&r->tile, true);
+	const ConvertMeans means = {.bits = 16, .store_matrix = true, .scratch_bytes = WARP_ROWS * columns * 2};
+	Layout sums, rows = rows_of_lanes(columns);
+	const char *error = "is no tile of fragments";
+	const ConvertPlan *p = NULL;
+	if (fragment_layout(a, FRAGMENT_MMA_C, (unsigned[]){WARP_ROWS, columns}, (unsigned[]){1, 0}, &sums))
+		p = layout_convert(a, &sums, &rows, &means, &error);
+	if (!p || p->step.n != 3 || p->step.at[0].kind != STEP_STORE_MATRIX || p->step.at[2].kind != STEP_LOAD)
+		bug(a, "a panel of %u columns: %s", columns, p ? "is not stored at once" : error);
+	for (unsigned row = 0; row < p->step.at[2].n; row++)
+		if (p->step.at[2].reg[row * ROLES_PACKED_SIDE] != p->result + row * ROLES_PACKED_SIDE)
+			bug(a, "a panel of %u columns: rows are not in order", columns);
+	return p;
 }
 
 unsigned
@@ -59,18 +98,29 @@ first_piece(const Roles *r, unsigned s, unsigned panel, unsigned *width, unsigne
 	return down * (*columns / 2) + right / 2;
 }
 
-/* A sum that the lane holds, or its element. */
 static ValId
-staged_piece(Roles *r, unsigned piece)
+sum_of(Roles *r, unsigned piece)
 {
-	TirKernel *k = r->l.tir;
-	ValId sum = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), piece, NULL, 0);
-	if (!r->packed)
-		return sum;
-	uint32_t mark = point_mark(&r->l);
-	ValId done = element_finish(&r->l, (PointVal){.re = sum}, tir_int(k, DT_BOOL, 1), true).re;
-	point_release(&r->l, mark);
-	return done;
+	return tir_emit(r->l.tir, OP_PIECE, tir_scalar(DT_F32), piece, NULL, 0);
+}
+
+/* The elements of what the lanes hold of a panel, which may have fewer columns than the plan. */
+static void
+stage_elements(Roles *r, unsigned panel)
+{
+	const ConvertStep *s = r->put.step;
+	unsigned columns, width, from = first_piece(r, 0, panel, &width, &columns), each = s->width * 2;
+	ValId *done = ARENA_ARRAY(r->l.scratch, ValId, width / 2);
+	for (unsigned e = 0; e < s->n; e++) {
+		if (s->reg[e * each] >= width / 2)
+			continue;
+		for (unsigned i = 0; i < each; i++) {
+			uint32_t mark = point_mark(&r->l), piece = s->reg[e * each + i];
+			done[piece] = element_finish(&r->l, (PointVal){.re = sum_of(r, from + piece)}, tir_int(r->l.tir, DT_BOOL, 1), true).re;
+			point_release(&r->l, mark);
+		}
+		convert_put(&r->put, e, done);
+	}
 }
 
 /* What the lanes hold of a panel of a sum, to where its rows are: two elements side by side at a time. */
@@ -78,16 +128,15 @@ static void
 stage_panel_of(Roles *r, ValId lane, ValId first, unsigned panel, unsigned s)
 {
 	TirKernel *k = r->l.tir;
-	const Graph *g = r->l.g;
-	unsigned columns, width, from = first_piece(r, s, panel, &width, &columns), most = roles_panel(&r->tile, r->packed);
+	unsigned columns, width, from = first_piece(r, s, panel, &width, &columns), most = roles_panel(&r->tile, false);
 	ValId quad, row = roles_op(r, OP_ADD, first, roles_divide(r, lane, roles_int(r, 4), &quad));
 	ValId column = roles_op(r, OP_MUL, quad, roles_int(r, 2));
 	for (unsigned n = 0; n < width / 2; n += 2) {
 		unsigned piece = from + n;
 		ValId pair[2];
 		for (unsigned i = 0; i < 2; i++)
-			pair[i] = staged_piece(r, piece + i);
-		ValId both = tir_emit(k, OP_JOIN, tir_vector(r->packed ? (DType)g->tensor.at[r->l.node->out].dtype : DT_F32, 2), 0, pair, 2);
+			pair[i] = sum_of(r, piece + i);
+		ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
 		unsigned down = tir_piece_row(piece, 0, columns) % TIR_MMA_ROWS, right = tir_piece_column(piece, 0, columns) % most + s * most;
 		const ValId at[2] = {roles_op(r, OP_ADD, row, roles_int(r, down)), roles_op(r, OP_ADD, column, roles_int(r, right))};
 		tir_store(k, r->staged, both, at, 0, TIR_LANES_ALONG(1));
@@ -97,8 +146,10 @@ stage_panel_of(Roles *r, ValId lane, ValId first, unsigned panel, unsigned s)
 static void
 stage_panel(Roles *r, ValId lane, ValId first, unsigned panel)
 {
-	for (unsigned s = 0; s <= r->of.beside; s++)
+	for (unsigned s = 0; s <= r->of.beside && !r->packed; s++)
 		stage_panel_of(r, lane, first, panel, s);
+	if (r->packed)
+		stage_elements(r, panel);
 }
 
 void

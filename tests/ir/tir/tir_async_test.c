@@ -1,4 +1,4 @@
-/* tir_async_test.c: LOAD_MATRIX, ASYNC_COPY and ASYNC_WAIT: in text, verified and run; and what is wrong with them when one
+/* tir_async_test.c: LOAD_MATRIX, STORE_MATRIX, ASYNC_COPY and ASYNC_WAIT: in text, verified and run; and what is wrong with them when one
  * thing is changed. */
 #include "ir/tir_slot.h"
 #include "tir_fixture.h"
@@ -139,6 +139,86 @@ matrices_of_words_are_right(void **state)
 	assert_non_null(strstr(error, "is turned or not"));
 }
 
+/* out[t] = row t of the matrices that the threads of its warp store, thread t what it has in a[t]. */
+static TirKernel *
+stored(Fixture *f, DType t, bool turned, Change change)
+{
+	TirKernel *k = fixture_kernel(f);
+	DType type = change == F32_ELEMENTS ? DT_F32 : t;
+	unsigned elements = change == FEW_LANES ? 4 : TIR_MATRIX, each = change == UNALIGNED ? 2 * TIR_MATRIX - 4 : TIR_MATRIX;
+	k->form = TIR_SPREAD;
+	k->threads = THREADS;
+	k->group = TIR_MATRIX;
+	tir_add_buffer(k, name_cstr(f->names, "a"), type, false);
+	tir_add_buffer(k, name_cstr(f->names, "out"), type, true);
+	unsigned buffer = tir_add_buffer(k, 0, type, true);
+	k->buffer.at[buffer].shared = change == UNSHARED ? 0 : THREADS * each;
+	ValId shared = rows_of(k, buffer, each, change == STRIDED ? 2 : 1), zero = number(k, 0), thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
+	const ValId own[2] = {thread, zero}, at[2] = {change == OUTSIDE ? tir_binary(k, OP_ADD, thread, number(k, 1)) : thread, zero};
+	ValId x = tir_load(k, rows_of(k, 0, TIR_MATRIX, 1), own, 0, TIR_LANES_ALONG(1), elements);
+	if (change == UNDER_BRANCH)
+		tir_if(k, tir_binary(k, OP_LT, thread, number(k, TIR_WARP + 1)));
+	ValId arg[4] = {shared, x, at[0], at[1]};
+	tir_emit(k, OP_STORE_MATRIX, (TirType){0}, change == HALF_TURNED ? 2 : turned, arg, 4);
+	if (change == UNDER_BRANCH) {
+		tir_else(k, NULL, 0);
+		tir_end_if(k, NULL, 0);
+	}
+	if (change != NO_BARRIER)
+		tir_emit(k, OP_BARRIER, (TirType){0}, 0, NULL, 0);
+	if (change == OVERWRITTEN)
+		tir_store_matrix(k, shared, x, at, turned);
+	tir_store(k, rows_of(k, 1, TIR_MATRIX, 1), tir_load(k, shared, own, 0, TIR_LANES_ALONG(1), elements), own, 0, TIR_LANES_ALONG(1));
+	return k;
+}
+
+static void
+stored_matrices_are_right(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned way = 0; way < 4; way++) {
+		const char *error = "";
+		bool turned = way % 2;
+		TirKernel *k = stored(f, way / 2 ? DT_F16 : DT_BF16, turned, NOTHING);
+		fixture_round_trip(f, k);
+		for (unsigned n = 0; n < sizeof a / sizeof **a; n++)
+			a[n / TIR_MATRIX][n % TIR_MATRIX] = (uint16_t)(1 + n);
+		if (!run(f, k, &error))
+			fail_msg("%s", error);
+		for (unsigned t = 0; t < THREADS; t++)
+			for (unsigned c = 0; c < TIR_MATRIX; c++) {
+				unsigned row = t % TIR_MATRIX, along = turned ? row : c, across = turned ? c : row;
+				unsigned from = t / TIR_WARP * TIR_WARP + 4 * across + along / 2;
+				assert_int_equal(out[t][c], a[from][t % TIR_WARP / TIR_MATRIX * 2 + along % 2]);
+			}
+	}
+}
+
+static void
+what_is_stored_wrongly_is_found(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	static const char *const refused[] = {
+		[UNSHARED] = "of no buffer of the block's own", [STRIDED] = "the last stride of operand 0 is not 1",
+		[FEW_LANES] = "has no vector of 8", [F32_ELEMENTS] = "has no vector of 8", [HALF_TURNED] = "is turned or not"};
+	static const char *const found[] = {
+		[NO_BARRIER] = "since the last barrier", [UNALIGNED] = "no multiple of 16", [OUTSIDE] = "the extent 64",
+		[UNDER_BRANCH] = "not all threads meet it", [OVERWRITTEN] = "since the last barrier"};
+	for (Change c = WRITTEN_SOURCE; c <= OVERWRITTEN; c++) {
+		const char *error = "", *why = c <= HALF_TURNED ? refused[c] : found[c];
+		if (!why)
+			continue;
+		TirKernel *k = stored(f, DT_BF16, false, c);
+		if (c > HALF_TURNED)
+			fixture_verify(f, k);
+		assert_false(c <= HALF_TURNED ? tir_verify(k, &f->arena, &error) : run(f, k, &error));
+		if (!strstr(error, why))
+			fail_msg("change %u: %s", (unsigned)c, error);
+	}
+}
+
 static void
 what_is_wrong_is_refused(void **state)
 {
@@ -146,7 +226,7 @@ what_is_wrong_is_refused(void **state)
 	GUARD(f);
 	static const char *const why[] = {
 		[WRITTEN_SOURCE] = "of a buffer that is written", [UNSHARED] = "to no buffer of the block's own",
-		[STRIDED] = "the last stride of operand 1 is not 1", [FEW_LANES] = "gives no vector of 8", [F32_ELEMENTS] = "gives no vector of 8",
+		[STRIDED] = "the last stride of operand 1 is not 1", [FEW_LANES] = "has no vector of 8", [F32_ELEMENTS] = "has no vector of 8",
 		[NO_CONDITION] = "the condition is no bool", [FAR_WAIT] = "waits for all but", [HALF_TURNED] = "is turned or not"};
 	for (Change c = WRITTEN_SOURCE; c <= HALF_TURNED; c++) {
 		const char *error = "";
@@ -192,6 +272,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(matrices_are_right),
 		TEST(matrices_of_words_are_right),
+		TEST(stored_matrices_are_right),
+		TEST(what_is_stored_wrongly_is_found),
 		TEST(what_is_wrong_is_refused),
 		TEST(what_is_wrong_is_found),
 		TEST(places_are_used_again),
