@@ -1,6 +1,8 @@
 /* convert_emit.c: steps of conversion plans as TIR of one thread. */
 #include "passes/schedule/convert_emit.h"
 
+#include <string.h>
+
 enum { WARP_BITS = 5, WORD_BITS = 32 };
 
 static ValId
@@ -111,4 +113,70 @@ convert_take_any(const ConvertPlace *p, ValId e)
 		add[nbit] = p->step->at[UINT32_C(1) << nbit];
 	ValId more = sum_of_bits(p->k, add, nbit, tir_cast(p->k, DT_U32, e));
 	return take_at(p, tir_cast(p->k, DT_I64, tir_binary(p->k, OP_BXOR, p->own, more)));
+}
+
+/* --- without memory --- */
+
+/* Whether the lane's number has an odd number of the mask's bits. */
+static ValId
+is_odd(TirKernel *k, ValId lane, uint32_t mask)
+{
+	ValId sum = 0;
+	for (unsigned i = 0; i < WARP_BITS; i++)
+		if (mask >> i & 1) {
+			ValId bit = i ? tir_binary(k, OP_SHR, lane, word(k, i)) : lane;
+			sum = sum ? tir_binary(k, OP_BXOR, sum, bit) : bit;
+		}
+	return tir_binary(k, OP_EQ, tir_binary(k, OP_BAND, sum, word(k, 1)), word(k, 1));
+}
+
+/* What such a selection of the same condition selects there. */
+static ValId
+arm(const TirKernel *k, ValId v, ValId condition, bool holds)
+{
+	const TirInst *p = tir_inst(k, v);
+	return p->op == OP_SELECT && tir_arg(k, v, 0) == condition ? tir_arg(k, v, holds ? 1 : 2) : v;
+}
+
+static void
+exchange(TirKernel *k, const ConvertStep *s, ValId odd, ValId *reg)
+{
+	for (uint32_t e = 0; e < s->n; e++) {
+		ValId *first = &reg[s->reg[2 * e]], *second = &reg[s->reg[2 * e + 1]], a = *first, b = *second;
+		*first = tir_select(k, odd, arm(k, b, odd, true), arm(k, a, odd, false));
+		*second = tir_select(k, odd, arm(k, a, odd, true), arm(k, b, odd, false));
+	}
+}
+
+static void
+move(TirKernel *k, Arena *a, const ConvertStep *s, ValId *reg)
+{
+	for (unsigned i = 0; i < WARP_BITS && s->kind == STEP_SHUFFLE; i++)
+		if (s->lane[i] != UINT32_C(1) << i)
+			bug(a, "a conversion shuffles lanes that differ in bits that are not known");
+	for (uint32_t e = 0; e < s->n; e++) { /* from registers of the source to others, of the result */
+		ValId own = reg[s->from[e]];
+		reg[s->reg[e]] = s->kind == STEP_SHUFFLE && s->at[e] ? tir_emit(k, OP_SHUFFLE, tir_inst(k, own)->type, s->at[e], &own, 1) : own;
+	}
+}
+
+void
+convert_in_registers(TirKernel *k, Arena *a, const ConvertPlan *p, ValId lane, const ValId *from, ValId *to)
+{
+	ValId *reg = ARENA_ARRAY(a, ValId, p->nreg), odd = 0, number = tir_cast(k, DT_U32, lane);
+	uint32_t mask = 0;
+	memcpy(reg, from, p->result * sizeof *reg);
+	for (uint32_t n = 0; n < p->step.n; n++) {
+		const ConvertStep *s = &p->step.at[n];
+		if (s->kind == STEP_EXCHANGE) {
+			odd = s->mask == mask ? odd : is_odd(k, number, s->mask);
+			mask = s->mask;
+			exchange(k, s, odd, reg);
+		} else if (s->kind == STEP_MOVE || s->kind == STEP_SHUFFLE) {
+			move(k, a, s, reg);
+		} else {
+			bug(a, "a conversion in registers goes through memory");
+		}
+	}
+	memcpy(to, reg + p->result, (p->nreg - p->result) * sizeof *to);
 }

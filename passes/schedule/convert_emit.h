@@ -29,4 +29,8 @@ void convert_put(const ConvertPlace *p, unsigned e, const ValId *reg);
 ValId convert_take(const ConvertPlace *p, unsigned e);
 ValId convert_take_any(const ConvertPlace *p, ValId e);
 
+/* All of a plan without memory, of 32-bit elements, whose shuffles are between lanes that differ in bits that are known: from the
+ * source's registers to the result's. */
+void convert_in_registers(TirKernel *k, Arena *a, const ConvertPlan *p, ValId lane, const ValId *from, ValId *to);
+
 #endif

@@ -19,8 +19,11 @@ typedef struct {
 } Fixture;
 
 typedef struct {
-	unsigned matrices, vectors, singles;
+	unsigned matrices, vectors, singles, shuffles, renames;
 } Count;
+
+/* What a plan may have. */
+typedef enum { VECTORS, MATRICES, REGISTERS } Way;
 
 static uint32_t
 below(uint64_t *seed, uint32_t n)
@@ -63,36 +66,49 @@ view_of(TirKernel *k, unsigned buffer, int64_t rows, int64_t columns)
 	return tir_view(k, buffer, 2, (ValId[]){number(k, rows), number(k, columns)}, (ValId[]){number(k, columns), number(k, 1)});
 }
 
-/* out[t] = the result's registers of thread t, whose source's are a[t]; every other entry is taken as one that is known later. */
+/* By what the plan has of memory; every other entry is taken as one that is known later. */
+static void
+through_memory(Arena *a, TirKernel *k, const ConvertPlan *p, ValId warp, ValId lane, const ValId *from, ValId *to)
+{
+	const ConvertStep *first = &p->step.at[0], *last = &p->step.at[p->step.n - 1];
+	DType t = (DType)k->buffer.at[0].dtype;
+	unsigned buffer = tir_add_buffer(k, 0, t, true);
+	k->buffer.at[buffer].shared = WARPS * p->scratch;
+	ValId scratch = view_of(k, buffer, WARPS, p->scratch);
+	ConvertPlace put = convert_place(k, a, first, scratch, warp, lane), take = convert_place(k, a, last, scratch, warp, lane);
+	for (unsigned e = 0; e < first->n; e++)
+		convert_put(&put, e, from);
+	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
+	for (unsigned e = 0; e < last->n; e++) {
+		ValId all = e % 2 ? convert_take_any(&take, number(k, e)) : convert_take(&take, e);
+		for (unsigned n = 0; n < last->width; n++)
+			to[last->reg[e * last->width + n] - p->result] = last->width > 1 ? tir_emit(k, OP_LANE, tir_scalar(t), n, &all, 1) : all;
+	}
+}
+
+/* out[t] = the result's registers of thread t, whose source's are a[t]. */
 static TirKernel *
 conversion(Arena *a, Names *names, const ConvertPlan *p, DType t)
 {
 	TirKernel *k = tir_new(a, names, name_cstr(names, "k"));
-	const ConvertStep *last = &p->step.at[p->step.n - 1];
 	unsigned nsource = p->result, nresult = p->nreg - p->result;
 	k->form = TIR_SPREAD;
 	k->threads = THREADS;
 	k->group = 8;
 	tir_add_buffer(k, name_cstr(names, "a"), t, false);
 	tir_add_buffer(k, name_cstr(names, "out"), t, true);
-	unsigned buffer = tir_add_buffer(k, 0, t, true);
-	k->buffer.at[buffer].shared = WARPS * p->scratch;
-	ValId in = view_of(k, 0, THREADS, nsource), out = view_of(k, 1, THREADS, nresult), scratch = view_of(k, buffer, WARPS, p->scratch);
-	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0), *reg = ARENA_ARRAY(a, ValId, nsource);
+	ValId in = view_of(k, 0, THREADS, nsource), out = view_of(k, 1, THREADS, nresult);
+	ValId *from = ARENA_ARRAY(a, ValId, nsource), *to = ARENA_ARRAY(a, ValId, nresult);
+	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId warp = tir_binary(k, OP_IDIV, thread, number(k, TIR_WARP)), lane = tir_binary(k, OP_IMOD, thread, number(k, TIR_WARP));
 	for (unsigned n = 0; n < nsource; n++)
-		reg[n] = tir_load(k, in, (ValId[]){thread, number(k, n)}, 0, 0, 0);
-	ConvertPlace put = convert_place(k, a, &p->step.at[0], scratch, warp, lane), take = convert_place(k, a, last, scratch, warp, lane);
-	for (unsigned e = 0; e < p->step.at[0].n; e++)
-		convert_put(&put, e, reg);
-	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
-	for (unsigned e = 0; e < last->n; e++) {
-		ValId all = e % 2 ? convert_take_any(&take, number(k, e)) : convert_take(&take, e);
-		for (unsigned n = 0; n < last->width; n++) {
-			ValId one = last->width > 1 ? tir_emit(k, OP_LANE, tir_scalar(t), n, &all, 1) : all;
-			tir_store(k, out, one, (ValId[]){thread, number(k, last->reg[e * last->width + n] - p->result)}, 0, 0);
-		}
-	}
+		from[n] = tir_load(k, in, (ValId[]){thread, number(k, n)}, 0, 0, 0);
+	if (p->cls < CONVERT_MATRIX)
+		convert_in_registers(k, a, p, lane, from, to);
+	else
+		through_memory(a, k, p, warp, lane, from, to);
+	for (unsigned n = 0; n < nresult; n++)
+		tir_store(k, out, to[n], (ValId[]){thread, number(k, n)}, 0, 0);
 	return k;
 }
 
@@ -133,12 +149,11 @@ check_conflicts(const ConvertPlan *p)
 		assert_int_equal(p->step.at[n].wavefronts, p->step.at[n].groups);
 }
 
-/* False where it is no store and load. */
-static bool
-convert(const Layout *src, const Layout *dst, DType t, bool matrices, bool fragment, Count *count)
+static void
+convert(const Layout *src, const Layout *dst, DType t, Way way, bool fragment, Count *count)
 {
 	static Fixture f;
-	const ConvertMeans means = {.bits = dtype_info[t].bits, .store_matrix = matrices, .scratch_bytes = UINT32_MAX};
+	const ConvertMeans means = {.bits = dtype_info[t].bits, .shuffle = way == REGISTERS, .store_matrix = way == MATRICES, .scratch_bytes = UINT32_MAX};
 	const char *error = "";
 	f = (Fixture){0};
 	arena_init(&f.arena, &host_default()->memory, &f.unwind);
@@ -147,18 +162,15 @@ convert(const Layout *src, const Layout *dst, DType t, bool matrices, bool fragm
 	const ConvertPlan *p = layout_convert(&f.arena, src, dst, &means, &error);
 	if (!p)
 		fail_msg("%s", error);
-	bool moves = p->cls >= CONVERT_MATRIX;
-	if (moves) {
-		assert_int_equal(p->step.n, 3);
-		check(&f.arena, p, src, dst, t);
-		if (fragment || p->cls == CONVERT_MEMORY)
-			check_conflicts(p);
-		count->matrices += p->cls == CONVERT_MATRIX;
-		count->vectors += p->step.at[2].width > 1;
-		count->singles += p->step.at[2].width == 1;
-	}
+	check(&f.arena, p, src, dst, t);
+	if (fragment || p->cls == CONVERT_MEMORY)
+		check_conflicts(p);
+	count->matrices += p->cls == CONVERT_MATRIX;
+	count->vectors += p->cls > CONVERT_SHUFFLE && p->step.at[2].width > 1;
+	count->singles += p->cls > CONVERT_SHUFFLE && p->step.at[2].width == 1;
+	count->shuffles += p->cls == CONVERT_SHUFFLE;
+	count->renames += p->cls == CONVERT_RENAME;
 	arena_free(&f.arena);
-	return moves;
 }
 
 static void
@@ -166,14 +178,42 @@ random_layouts(void **state)
 {
 	uint64_t seed = 7;
 	Count count = {0};
-	unsigned done = 0;
 	(void)state;
 	for (unsigned round = 0; round < 200; round++) {
 		unsigned rows = 1 + below(&seed, 4), columns = 5 + below(&seed, 3);
 		Layout src = random_layout(&seed, rows, columns), dst = random_layout(&seed, rows, columns);
-		done += convert(&src, &dst, round % 2 ? DT_F32 : DT_BF16, round % 4 == 0 && rows + columns >= LANE_BITS + 3, false, &count);
+		bool matrices = round % 4 == 0 && rows + columns >= LANE_BITS + 3; /* of four at once */
+		convert(&src, &dst, round % 2 ? DT_F32 : DT_BF16, matrices ? MATRICES : VECTORS, false, &count);
 	}
-	assert_true(done > 150 && count.vectors > 20 && count.singles > 20);
+	assert_true(count.vectors > 20 && count.singles > 20);
+}
+
+/* A bit of registers changes places with one of lanes, and with another of registers. */
+static void
+registers_and_lanes(void **state)
+{
+	uint64_t seed = 5;
+	Count count = {0};
+	(void)state;
+	for (unsigned round = 0; round < 100; round++) {
+		Layout src = random_layout(&seed, 2, 5 + below(&seed, 2)), dst;
+		uint64_t *reg = src.col[AXIS_REG], other;
+		unsigned n = src.nbit[AXIS_REG];
+		for (unsigned i = 0; i < LANE_BITS; i++) /* no sums */
+			src.col[AXIS_LANE][i] &= ~reg[n - 1];
+		dst = src;
+		if (round % 3) {
+			unsigned lane = round % LANE_BITS;
+			dst.col[AXIS_REG][0] = src.col[AXIS_LANE][lane];
+			dst.col[AXIS_LANE][lane] = reg[0];
+		}
+		other = dst.col[AXIS_REG][0];
+		dst.col[AXIS_REG][0] = dst.col[AXIS_REG][n - 1];
+		dst.col[AXIS_REG][n - 1] = other;
+		convert(&src, &dst, DT_F32, REGISTERS, false, &count);
+	}
+	assert_int_equal(count.shuffles + count.renames, 100);
+	assert_true(count.shuffles > 50 && count.renames > 20);
 }
 
 /* Lanes have so many elements of a row side by side, and the rows that are left. */
@@ -206,7 +246,7 @@ fragments_to_rows(void **state)
 			for (unsigned bit = 0; bit < LANE_BITS; bit++)
 				layout_add_bit(&src, AXIS_LANE, bit < 2 ? coord_along(1, UINT64_C(2) << bit) : coord_along(0, UINT64_C(1) << (bit - 2)));
 			assert_true(layout_grow(&src, AXIS_REG, 1, columns / 8));
-			assert_true(convert(&src, &dst, way % 2 ? DT_F32 : DT_F16, way < 2, true, &count));
+			convert(&src, &dst, way % 2 ? DT_F32 : DT_F16, way == 0 ? MATRICES : VECTORS, true, &count);
 		}
 	assert_int_equal(count.matrices, 5);
 	assert_int_equal(count.singles, 0);
@@ -218,6 +258,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_layouts),
 		cmocka_unit_test(fragments_to_rows),
+		cmocka_unit_test(registers_and_lanes),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "passes/schedule/contract/raster.h"
+#include "passes/schedule/convert_emit.h"
 #include "passes/schedule/stream/roles.h"
 
 #include "ir/bugs.h"
@@ -15,7 +16,8 @@ enum { QUAD = 4, PAIR = 2, BLOCK = QUAD * PAIR, LANE_ROWS = 2, TOGETHER = 2 /* b
 
 typedef struct {
 	StreamRoles *x;
-	ValId quad, odd; /* the lane's place in its rows, and whether that is odd */
+	ValId in_warp, quad, odd; /* the lane's number; its place in its rows, and whether that is odd */
+	const ConvertPlan *pairs; /* how pairs of 16 bits change lanes */
 	ValId first;     /* its first row */
 	ValId run[MAX_ACCS][STREAM_MAX_VECTORS], some[STREAM_MAX_VECTORS];
 } Lane;
@@ -33,16 +35,39 @@ sr_is_direct(const StreamRoles *x)
 	return !slots_stores(&x->s.b, true) || (x->side == SLOTS_SIDE && slots_leave_pieces(&x->s.b));
 }
 
+static Layout
+layout_of(Arena *a, const char *text)
+{
+	Layout l;
+	const char *error;
+	if (!layout_read(a, text, strlen(text), &l, &error))
+		bug(a, "%s: %s", text, error);
+	return l;
+}
+
+/* Of eight rows' pairs of two blocks: from a lane's pair of each block to two of one block. */
+static const ConvertPlan *
+pairs_of_lanes(Arena *a)
+{
+	const ConvertMeans means = {.bits = 32, .shuffle = true};
+	const Layout src = layout_of(a, "8x8 reg j4 lane j1 j2 i1 i2 i4"), dst = layout_of(a, "8x8 reg j1 lane j4 j2 i1 i2 i4");
+	const char *error;
+	const ConvertPlan *p = layout_convert(a, &src, &dst, &means, &error);
+	if (!p)
+		bug(a, "pairs of two blocks: %s", error);
+	return p;
+}
+
 /* The thread's number is looked up anew: registers that tiles need would keep what is made of it. */
 static Lane
 enter_lane(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	Lane own = {.x = x};
-	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 1, NULL, 0), in_warp, odd;
-	ValId warp = raster_divide(k, thread, sr_int(x, TIR_WARP), &in_warp), down = raster_divide(k, in_warp, sr_int(x, QUAD), &own.quad);
-	raster_divide(k, in_warp, sr_int(x, 2), &odd);
+	Lane own = {.x = x, .pairs = pairs_of_lanes(b->l.scratch)};
+	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 1, NULL, 0), odd;
+	ValId warp = raster_divide(k, thread, sr_int(x, TIR_WARP), &own.in_warp), down = raster_divide(k, own.in_warp, sr_int(x, QUAD), &own.quad);
+	raster_divide(k, own.in_warp, sr_int(x, 2), &odd);
 	own.odd = sr_op(x, OP_EQ, odd, sr_int(x, 1));
 	own.first = sr_op(x, OP_ADD, sr_op(x, OP_ADD, b->row0, sr_op(x, OP_MUL, warp, sr_int(x, SR_WARP_ROWS))), down);
 	memcpy(own.run, b->run, sizeof own.run);
@@ -171,10 +196,8 @@ exchange(const Row *r, unsigned block, unsigned nth, const ValId *first, const V
 	const ValId four[2 * PAIR] = {first[0], first[1], second[0], second[1]};
 	ValId own[2], got[2];
 	pack(r, four, own);
-	ValId given = tir_select(k, r->lane->odd, own[BUG(stream_pairs_kept)], own[1]);
-	ValId taken = tir_emit(k, OP_SHUFFLE, tir_scalar(DT_U32), 1, &given, 1);
-	got[0] = tir_select(k, r->lane->odd, taken, own[0]);
-	got[1] = tir_select(k, r->lane->odd, own[1], taken);
+	own[1] = own[!BUG(stream_pairs_kept)];
+	convert_in_registers(k, x->s.b.l.scratch, r->lane->pairs, r->lane->in_warp, own, got);
 	ValId right = tir_select(k, r->lane->odd, sr_int(x, BLOCK - PAIR), sr_int(x, 0));
 	return (Element){nth, sr_op(x, OP_ADD, column_of(r, block), right), tir_recast(k, t, tir_emit(k, OP_JOIN, tir_vector(DT_U32, 2), 0, got, 2))};
 }
