@@ -70,11 +70,4 @@ typedef struct {
 const ConvertPlan *layout_convert(Arena *a, const Layout *src, const Layout *dst, const ConvertMeans *means,
                                   const char **error);
 
-/* Storing a tile into, or loading it from, memory of a given layout that holds each element once: the
- * widest vectors, or matrices where the memory's rows are the fragment's. Registers count from 0 for both;
- * `scratch` is the memory. NULL, with the reason: other shapes, digits that do not nest, a lane's or
- * warp's share of the offset that is no sum of powers of two. */
-const ConvertPlan *layout_access(Arena *a, const Layout *registers, const Layout *memory, bool load,
-                                 const ConvertMeans *means, const char **error);
-
 #endif

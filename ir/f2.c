@@ -84,39 +84,6 @@ f2_meet(const F2Basis *modulo, const uint64_t *a, unsigned na, const uint64_t *b
 	return n;
 }
 
-uint64_t
-f2_apply(const F2Map *m, uint64_t x)
-{
-	uint64_t y = 0;
-	for (unsigned i = 0; i < m->n; i++)
-		if (x >> i & 1)
-			y ^= m->col[i];
-	return y;
-}
-
-F2Map
-f2_compose(const F2Map *outer, const F2Map *inner)
-{
-	F2Map m = {inner->n, {0}};
-	for (unsigned i = 0; i < inner->n; i++)
-		m.col[i] = f2_apply(outer, inner->col[i]);
-	return m;
-}
-
-F2Map
-f2_pseudo_inverse(const F2Map *m, unsigned rows)
-{
-	F2Basis b = {0};
-	F2Map g = {rows, {0}};
-	for (unsigned i = 0; i < m->n; i++)
-		f2_add(&b, m->col[i], UINT64_C(1) << i);
-	for (unsigned i = 0; i < rows; i++)
-		f2_add(&b, UINT64_C(1) << i, 0);
-	for (unsigned i = 0; i < rows; i++)
-		f2_reduce(&b, UINT64_C(1) << i, &g.col[i]);
-	return g;
-}
-
 unsigned
 f2_kernel(const F2Map *m, uint64_t *out)
 {

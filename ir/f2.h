@@ -41,10 +41,6 @@ unsigned f2_rank(const uint64_t *v, unsigned n);
 unsigned f2_meet(const F2Basis *modulo, const uint64_t *a, unsigned na, const uint64_t *b, unsigned nb,
                  uint64_t *out);
 
-uint64_t f2_apply(const F2Map *m, uint64_t x);
-F2Map f2_compose(const F2Map *outer, const F2Map *inner); /* x -> outer(inner(x)) */
-/* g with m g m = m and g m g = g, on inputs of `rows` bits; it is the inverse where there is one. */
-F2Map f2_pseudo_inverse(const F2Map *m, unsigned rows);
 /* A basis of the inputs that m sends to 0; out has room for m->n. */
 unsigned f2_kernel(const F2Map *m, uint64_t *out);
 

@@ -24,20 +24,15 @@ typedef struct {
 
 extern const FragmentInfo fragment_info[FRAGMENT_COUNT];
 
-bool fragment_named(const char *text, size_t n, Fragment *f);
 /* The atom alone. */
 Layout fragment_atom(Arena *a, Fragment f);
 /* A tile of that shape: the atom repeated in registers along one dimension after the other, first along
  * order[0]. False where the shape is no multiple of the atom's. */
 bool fragment_layout(Arena *a, Fragment f, const unsigned *shape, const unsigned *order, Layout *l);
 
-/* A tile rows x columns in shared memory as TMA writes and wgmma reads it: panels of span bytes of each
- * row (32, 64 or 128; 16: no swizzle), row after row, panel after panel; in a panel the 16-byte units are
- * xored with the row. Rows a multiple of 8, columns of the span. False where that does not divide. */
-bool swizzled_layout(unsigned rows, unsigned columns, unsigned bits, unsigned span, Layout *l);
-/* What wgmma's descriptor says of such a tile but where it begins. The columns are the terms or, turned, the rows are. */
+/* What wgmma's descriptor says, but where it begins, of a tile in shared memory as TMA writes it: panels of span bytes of each row
+ * (32, 64 or 128; 16: no swizzle), row after row, panel after panel; in a panel the 16-byte units are xored with the row. The
+ * columns are the terms or, turned, the rows are. */
 uint64_t swizzled_descriptor(unsigned rows, unsigned span, bool turned);
-/* The widest span that divides rows of that many columns; 0 when none of 64 bytes or more does. */
-unsigned swizzle_span(unsigned columns, unsigned bits);
 
 #endif

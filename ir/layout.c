@@ -37,17 +37,6 @@ layout_add_repeat(Layout *l, LayoutAxis axis, unsigned dim, unsigned count, unsi
 	l->nrepeat++;
 }
 
-Layout
-layout_row_major(unsigned rank, const unsigned *shape)
-{
-	Layout l = layout_new(rank, shape);
-	for (unsigned d = rank; d-- > 0;)
-		if (shape[d] > 1)
-			layout_add_repeat(&l, AXIS_OFFSET, d, shape[d], 1);
-	layout_canonical(&l);
-	return l;
-}
-
 /* --- the rules --- */
 
 static uint64_t
@@ -330,15 +319,4 @@ layout_find(const Layout *l, uint64_t coord, Place *p)
 		weight[a] *= l->repeat[i].count;
 	}
 	return true;
-}
-
-unsigned
-layout_duplicates(const Layout *l, Place *basis)
-{
-	F2Map m = layout_bits(l);
-	uint64_t kernel[F2_MAX];
-	unsigned n = f2_kernel(&m, kernel);
-	for (unsigned i = 0; i < n; i++)
-		basis[i] = place_of_bits(l, kernel[i]);
-	return n;
 }

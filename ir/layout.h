@@ -91,8 +91,6 @@ void layout_add_repeat(Layout *l, LayoutAxis axis, unsigned dim, unsigned count,
 /* The layout `count` times along dim: the extent grows, and the axis has a new slowest digit. On an
  * axis without repeats, or to keep bits, count is a power of two. False where it cannot be said. */
 bool layout_grow(Layout *l, LayoutAxis axis, unsigned dim, unsigned count);
-/* Row-major memory of a shape: one repeat a dimension on `offset`. */
-Layout layout_row_major(unsigned rank, const unsigned *shape);
 /* False with the reason, which needs no arena. */
 bool layout_verify(const Layout *l, const char **error);
 
@@ -109,32 +107,10 @@ uint32_t layout_size(const Layout *l, LayoutAxis axis);
 uint64_t layout_at(const Layout *l, const Place *p);
 /* A place that holds the coordinate, with the bits of dependent columns clear; false when none does. */
 bool layout_find(const Layout *l, uint64_t coord, Place *p);
-/* A basis of the duplicates: place and place ^ each sum of these hold the same. Room for
- * LAYOUT_ALL_BITS. */
-unsigned layout_duplicates(const Layout *l, Place *basis);
 /* The bits as one map: the axes in order, low bits first. */
 F2Map layout_bits(const Layout *l);
 
-/* --- new layouts from old --- */
-/* b's tile of a's: along every axis b's digits above a's, along every dimension b's steps times a's
- * extent. False where bits would have to step by what is no power of two. */
-bool layout_product(const Layout *a, const Layout *b, Layout *out);
-/* What a pattern over offsets (rank 1) sees of a memory: place -> inner -> offset of outer -> coordinate.
- * False where the digits do not nest. */
-bool layout_compose(const Layout *outer, const Layout *inner, Layout *out);
-/* Dimension d of the result is dimension order[d] of l. */
-Layout layout_permute(const Layout *l, const unsigned *order);
-/* The tile without dimension dim, as a reduction along it leaves it: registers that held what is now
- * the same are dropped, lanes, warps and blocks become duplicates. */
-Layout layout_project(const Layout *l, unsigned dim);
-
-/* --- questions --- */
-/* How many consecutive numbers along the axis hold consecutive coordinates along dim, counted from 0. */
-uint32_t layout_run(const Layout *l, LayoutAxis axis, unsigned dim);
-/* The largest power of two so that each aligned run of that many along dim is in one lane, in whichever
- * of its registers: the width of a vector access to memory that is contiguous along dim. */
-uint32_t layout_vector(const Layout *l, unsigned dim);
-
+/* --- banks of shared memory --- */
 typedef struct {
 	unsigned nlane;            /* bits of the lane's number */
 	uint32_t lane[LAYOUT_BITS]; /* what each adds, by xor, to the offset, in elements */
@@ -147,14 +123,5 @@ typedef struct {
 unsigned bank_wavefronts(const BankAccess *a);
 /* The least there could be: the groups, had none a conflict. */
 unsigned bank_groups(const BankAccess *a);
-
-/* --- relabelling a contraction --- */
-/* A linear bijection of the numbers along dim, to be put before `dst`, that gives every lane, warp and
- * block of dst the elements that it has in src, so that a conversion only renames registers. The other
- * operand's elements along its own dimension are relabelled alike and the contraction keeps its value.
- * Both layouts have the same shape. False when there is none that pairs registers one by one. */
-bool layout_relabel(const Layout *src, const Layout *dst, unsigned dim, F2Map *map);
-/* The layout with its numbers along dim sent through the map; false where a repeat is in the way. */
-bool layout_relabelled(const Layout *l, unsigned dim, const F2Map *map, Layout *out);
 
 #endif

@@ -137,30 +137,3 @@ layout_split(const Layout *a, const Layout *b, Split *sa, Split *sb)
 	split_one(b, bounds, sb);
 	return true;
 }
-
-bool
-layout_split_memory(const Layout *registers, const Layout *memory, Split *s)
-{
-	Bounds bounds[LAYOUT_RANK];
-	if (!same_shape(registers, memory) || layout_size(registers, AXIS_OFFSET) > 1)
-		return false;
-	for (unsigned a = 0; a < AXIS_COUNT; a++)
-		if (a != AXIS_OFFSET && layout_size(memory, (LayoutAxis)a) > 1)
-			return false;
-	if (!common_bounds(registers, memory, bounds))
-		return false;
-	split_one(registers, bounds, s);
-	return true;
-}
-
-unsigned
-layout_split_bits(const Layout *a, const Layout *b, unsigned dim)
-{
-	Bounds bounds = {0};
-	unsigned n = 0;
-	bounds_of(a, dim, &bounds);
-	bounds_of(b, dim, &bounds);
-	while (bound_above(&bounds, UINT32_C(1) << n) == UINT32_C(2) << n)
-		n++;
-	return n;
-}

@@ -23,9 +23,4 @@ typedef struct {
 
 /* False when the shapes differ, memory offsets are in one of them, or the digits do not nest. */
 bool layout_split(const Layout *a, const Layout *b, Split *sa, Split *sb);
-/* The same of registers and a memory, which has offsets alone; the digits of the registers. */
-bool layout_split_memory(const Layout *registers, const Layout *memory, Split *s);
-/* How many low bits of the numbers along dim are bits to both; the layouts must split. */
-unsigned layout_split_bits(const Layout *a, const Layout *b, unsigned dim);
-
 #endif

@@ -40,7 +40,7 @@ PROGRAMS = {
 UNITS = {
     "frontend": (),
     "ir": (("ir/prove_test",), ("ir/index_test",), ("ir/prove_fuzz", 500)),
-    "ir/layout": (("layout/layout_form_test",), ("layout/layout_derive_test",)),
+    "ir/layout": (("layout/layout_form_test",), ("layout/layout_grow_test",)),
     "ir/convert": (("layout/fragment_test",), ("layout/convert_test",)),
     "passes/schedule": (("passes/state_test",), ("fuse/phases_test",), ("passes/random_graph_test", 300, 1)),
     "passes/schedule/bundle": (("passes/bundle_test",),),

@@ -1,5 +1,5 @@
 /* convert_test.c: conversion plans, run element by element on the machine of model.c: pairs of all small
- * layouts, random larger ones, and memories of a given layout. usage: convert_test [all]
+ * layouts, and random larger ones. usage: convert_test [all]
  * With `all` every pair of small layouts is tried instead of a sample, and more random ones. */
 #include "model.h"
 
@@ -290,77 +290,6 @@ refusals(void **state)
 	arena_free(&x.arena);
 }
 
-/* --- memory of a given layout --- */
-
-/* 0: refused; 1; 100 by matrices. */
-static unsigned
-check_access(const Layout *registers, const Layout *memory, bool load, const ConvertMeans *means)
-{
-	Fixture x;
-	const char *error;
-	START(&x);
-	const ConvertPlan *p = layout_access(&x.arena, registers, memory, load, means, &error);
-	unsigned done = p ? p->cls == CONVERT_MATRIX ? 100 : 1 : 0;
-	if (p)
-		access_run(p, registers, memory, load, means->bits);
-	else
-		assert_non_null(error);
-	arena_free(&x.arena);
-	return done;
-}
-
-/* Offsets of the shape; often they begin as the rows or columns of a fragment that the registers are. */
-static Layout
-random_memory(uint64_t *seed, const Shape *s, const Layout *registers, unsigned bits)
-{
-	unsigned nbit[AXIS_COUNT] = {0}, none[LAYOUT_RANK] = {1, 1, 1, 1}, n = 0;
-	for (unsigned d = 0; d < s->rank; d++)
-		nbit[AXIS_OFFSET] += s->bits[d];
-	Layout m = layout_random(seed, nbit, s->rank, s->bits, none), any = m;
-	const uint64_t *lane = registers->col[AXIS_LANE], *reg = registers->col[AXIS_REG];
-	F2Basis have = {0}, all = {0};
-	unsigned npack = bits == 8 ? 2 : bits == 16;
-	f2_add_all(&all, any.col[AXIS_OFFSET], any.nbit[AXIS_OFFSET]);
-	if (random_below(seed, 4) && registers->nbit[AXIS_LANE] == 5 && registers->nbit[AXIS_REG] >= npack) {
-		bool columns = bits == 16 && random_below(seed, 2);
-		for (unsigned i = 0; i < npack + 2; i++) {
-			uint64_t v = columns ? lane[2 + i] : i < npack ? reg[i] : lane[i - npack];
-			if (f2_has(&all, v) && f2_add(&have, v, 0))
-				m.col[AXIS_OFFSET][n++] = v;
-		}
-	}
-	for (unsigned i = 0; i < nbit[AXIS_OFFSET]; i++)
-		if (f2_add(&have, any.col[AXIS_OFFSET][i], 0))
-			m.col[AXIS_OFFSET][n++] = any.col[AXIS_OFFSET][i];
-	assert_int_equal(n, nbit[AXIS_OFFSET]);
-	for (unsigned d = 0; d < s->rank; d++)
-		assert_true(layout_grow(&m, AXIS_OFFSET, d, s->odd[d]));
-	return m;
-}
-
-static void
-given_memory(void **state)
-{
-	uint64_t seed = 13;
-	unsigned done = 0, refused = 0;
-	(void)state;
-	for (unsigned round = 0; round < (all_pairs ? 1500 : 600); round++) {
-		Shape s = random_shape(&seed);
-		Layout registers = layout_random(&seed, s.src, s.rank, s.bits, s.odd);
-		unsigned bits = 8u << random_below(&seed, 4);
-		Layout memory = random_memory(&seed, &s, &registers, bits);
-		ConvertMeans means = {.bits = bits, .store_matrix = random_below(&seed, 4) > 0,
-		                      .load_matrix = random_below(&seed, 4) > 0};
-		for (unsigned load = 0; load < 2; load++) {
-			unsigned n = check_access(&registers, &memory, load, &means);
-			done += n;
-			refused += n == 0;
-		}
-	}
-	assert_true(done > 2000);
-	assert_in_range(refused, 3, all_pairs ? 300 : 100);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -372,7 +301,6 @@ main(int argc, char **argv)
 		cmocka_unit_test(large_random),
 		cmocka_unit_test(blocks_keep_their_part),
 		cmocka_unit_test(refusals),
-		cmocka_unit_test(given_memory),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,45 +12,33 @@ map_numbered(unsigned n, unsigned bits, unsigned number)
 	return m;
 }
 
+static uint64_t
+image_of(const F2Map *m, unsigned x)
+{
+	uint64_t y = 0;
+	for (unsigned i = 0; i < m->n; i++)
+		y ^= (x >> i & 1) * m->col[i];
+	return y;
+}
+
 static void
 maps(void **state)
 {
 	(void)state;
 	for (unsigned number = 0; number < 1u << (IN * OUT); number++) {
-		F2Map m = map_numbered(IN, OUT, number), g = f2_pseudo_inverse(&m, OUT);
+		F2Map m = map_numbered(IN, OUT, number);
 		uint64_t kernel[F2_MAX];
 		unsigned image = 0, zeros = 0, n = f2_kernel(&m, kernel);
 		for (unsigned x = 0; x < 1u << IN; x++) {
-			uint64_t y = 0;
-			for (unsigned i = 0; i < IN; i++)
-				y ^= (x >> i & 1) * m.col[i];
-			assert_int_equal(f2_apply(&m, x), y);
-			assert_int_equal(f2_apply(&m, f2_apply(&g, y)), y);
-			image |= 1u << y;
-			zeros += y == 0;
-		}
-		for (unsigned y = 0; y < 1u << OUT; y++) {
-			uint64_t x = f2_apply(&g, y);
-			assert_int_equal(f2_apply(&g, f2_apply(&m, x)), x);
+			image |= 1u << image_of(&m, x);
+			zeros += image_of(&m, x) == 0;
 		}
 		assert_int_equal(1u << f2_rank(m.col, m.n), f2_weight(image));
 		assert_int_equal(1u << n, zeros);
 		assert_int_equal(f2_rank(kernel, n), n);
 		for (unsigned i = 0; i < n; i++)
-			assert_int_equal(f2_apply(&m, kernel[i]), 0);
+			assert_int_equal(image_of(&m, (unsigned)kernel[i]), 0);
 	}
-}
-
-static void
-composition(void **state)
-{
-	(void)state;
-	for (unsigned a = 0; a < 1u << (IN * OUT); a += 3)
-		for (unsigned b = 0; b < 1u << (IN * OUT); b += 5) {
-			F2Map f = map_numbered(IN, OUT, a), g = map_numbered(IN, OUT, b), h = f2_compose(&f, &g);
-			for (unsigned x = 0; x < 1u << IN; x++)
-				assert_int_equal(f2_apply(&h, x), f2_apply(&f, f2_apply(&g, x)));
-		}
 }
 
 /* The set of sums, as a bit for each vector. */
@@ -106,7 +94,7 @@ memory(void **state)
 		for (unsigned y = 0; y < 1u << WIDE; y++) {
 			uint64_t how = 0, left = f2_reduce(&b, y, &how);
 			assert_int_equal(left == 0, span(m.col, 3) >> y & 1);
-			assert_int_equal(f2_apply(&m, how) ^ left, y);
+			assert_int_equal(image_of(&m, (unsigned)how) ^ left, y);
 		}
 	}
 }
@@ -116,7 +104,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(maps),
-		cmocka_unit_test(composition),
 		cmocka_unit_test(meets),
 		cmocka_unit_test(memory),
 	};

@@ -509,30 +509,3 @@ plan_run(const ConvertPlan *p, const Layout *src, const Layout *dst, unsigned bi
 	table_free(&s);
 	table_free(&d);
 }
-
-void
-access_run(const ConvertPlan *p, const Layout *registers, const Layout *memory, bool load, unsigned bits)
-{
-	Machine m = {.plan = p, .bits = bits, .nlane = 1u << registers->nbit[AXIS_LANE],
-	             .nwarp = 1u << registers->nbit[AXIS_WARP]};
-	Table r = table_of(registers), t = table_of(memory);
-	assert_int_equal(p->nreg, r.size[AXIS_REG]);
-	assert_int_equal(p->scratch, t.n);
-	m.reg = malloc(sizeof *m.reg * m.nwarp * m.nlane * p->nreg);
-	m.slot = calloc(p->scratch, sizeof *m.slot);
-	assert_true(m.reg && m.slot);
-	fill(&m, registers, load ? 0 : p->nreg, 0);
-	for (uint32_t i = 0; i < p->scratch && load; i++)
-		m.slot[i].value = 1 + t.coord[i];
-	for (uint32_t i = 0; i < p->step.n; i++)
-		for (unsigned w = 0; w < m.nwarp; w++)
-			step_run(&m, &p->step.at[i], w);
-	if (load)
-		compare(&m, registers, p->nreg, 0);
-	for (uint32_t i = 0; i < p->scratch && !load; i++)
-		assert_int_equal(m.slot[i].value, 1 + t.coord[i]);
-	free(m.reg);
-	free(m.slot);
-	table_free(&r);
-	table_free(&t);
-}

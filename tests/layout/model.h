@@ -81,8 +81,6 @@ Layout layout_random(uint64_t *state, const unsigned *nbit, unsigned rank, const
 /* Runs the plan on every lane and checks: the result's registers hold what dst says, loads find what was
  * stored and no barrier is missing, and every access goes through the banks as often as predicted. */
 void plan_run(const ConvertPlan *p, const Layout *src, const Layout *dst, unsigned bits);
-/* The same of a plan of layout_access: the memory is filled, or is compared, by its layout. */
-void access_run(const ConvertPlan *p, const Layout *registers, const Layout *memory, bool load, unsigned bits);
 /* Times the banks are gone through for accesses of `bytes` at the addresses of all lanes. */
 unsigned count_wavefronts(const uint32_t *address, unsigned nlane, unsigned bytes);
 
