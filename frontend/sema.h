@@ -162,6 +162,7 @@ typedef struct {
 typedef struct Frame {
 	struct Frame *up;
 	Dom path;         /* conditions in force inside this frame */
+	Dom branch;       /* those of them that are of branches: every conjunct met counts where they hold */
 	VEC(IvarId) ivar; /* bound by this frame */
 	VEC(Obligation) duty;
 	Def *def;
@@ -265,12 +266,12 @@ void frame_push(Sema *s, Frame *f, Def *def);
 void frame_pop(Sema *s);
 void frame_bind(Sema *s, IvarId v);            /* the index joins the frame, its range the facts */
 typedef struct {
-	Dom path;
+	Dom path, branch;
 	uint32_t facts, duty;
 } PathMark;
 PathMark path_mark(const Sema *s);
-void path_push(Sema *s, ExprId cond);
-void path_push_dom(Sema *s, Dom d);
+void path_push(Sema *s, ExprId cond);          /* of a branch, which the conjuncts met inside have as their condition */
+void path_push_dom(Sema *s, Dom d);            /* conjuncts of the term itself */
 void path_reset(Sema *s, PathMark mark);
 /* Accesses met since mark are evaluated only where dom holds. */
 void duties_limit(Sema *s, PathMark mark, Dom dom);
@@ -281,6 +282,8 @@ Dom outer_path(Sema *s);
 bool frame_settle(Sema *s, Dom dom);
 /* prove, for what an expression relies on: notes in the frame that it was needed. */
 bool frame_prove(Sema *s, ExprId cond);
+/* frame_prove, for a conjunct that its term need not carry: from what is known where it would be absorbed. */
+bool conjunct_holds(Sema *s, ExprId cond);
 
 /* --- sema_number.c --- */
 Val number_node(Sema *s, const AstNode *n);
