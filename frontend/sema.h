@@ -31,6 +31,7 @@ typedef struct {
 	ExprId e;      /* 0 with a literal, and after an error */
 	Literal lit;   /* an exact number that has not met a type */
 	Whole i;
+	bool whole;    /* LIT_FLOAT: an integer that has no room in i */
 	double f;      /* LIT_FLOAT: the nearest */
 	const Exact *exact; /* LIT_FLOAT: the number; NULL where f is all that is known of it */
 	const Choice *choice; /* e is one of two exact numbers, and has a type in case none is met; else NULL */

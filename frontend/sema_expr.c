@@ -258,7 +258,7 @@ elab_index(Sema *s, AstId id, Env *env, Dom *dom, const char *what)
 		return 0;
 	*dom = dom_join(s, *dom, v.dom);
 	Span at = ast_get(s->ast, id)->at;
-	if (v.lit == LIT_INT)
+	if (v.lit == LIT_INT || v.whole)
 		return literal_as(s, &v, DT_I64, at);
 	if (!v.lit && dtype_is_int(val_dtype(s, &v)))
 		return tidy_index(s, expr_cast(s->g, DT_I64, v.e));
