@@ -39,6 +39,18 @@ say_error(Session *s, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* As a diagnostic that has no place. */
+__attribute__((format(printf, 2, 3))) static void
+say_limit(Session *s, const char *fmt, ...)
+{
+	char before[32];
+	va_list ap;
+	snprintf(before, sizeof before, "error[%s]: ", code_info[DIAG_E0990].id);
+	va_start(ap, fmt);
+	vsay(s, before, fmt, ap);
+	va_end(ap);
+}
+
 void
 say_note(Session *s, const char *fmt, ...)
 {
@@ -115,7 +127,7 @@ unwound(Session *s)
 		*s->why = s->unwind.why == UNWIND_LIMIT ? "a limit of the compiler was reached" : "texo ended early";
 	switch (s->unwind.why) {
 	case UNWIND_LIMIT:
-		say_error(s, "%s%s%s", subject, colon, s->unwind.text);
+		say_limit(s, "%s%s%s\n   = note: texo explain %s", subject, colon, s->unwind.text, code_info[DIAG_E0990].id);
 		return EXIT_INPUT;
 	case UNWIND_NO_MEMORY:
 		say_error(s, "%s%s%s", subject, colon, s->unwind.text);

@@ -193,6 +193,12 @@ typedef struct {
 	TensorId tensor;
 } NodeSlot;
 
+/* What had been said when elaboration gave up. */
+typedef struct {
+	bool is;
+	uint32_t ndiag, nerror, nwarning;
+} Spent;
+
 typedef struct Sema {
 	Arena *arena;
 	Names *names;
@@ -217,6 +223,7 @@ typedef struct Sema {
 	uint32_t depth;
 	uint64_t steps;
 	Span call_at;           /* the last call of a function that stands in a graph */
+	Spent spent;            /* a limit was met in the graph being built */
 } Sema;
 
 /* --- sema_module.c --- */
@@ -317,7 +324,8 @@ Val elab_arith(Sema *s, Op op, Val a, Val b, Span at);
 
 /* --- sema_expr.c --- */
 Val elab(Sema *s, AstId id, Env *env);
-void elab_enter(Sema *s);                      /* counts depth (until s->depth--) and work against the limits */
+/* Counts depth (until s->depth--) and work against the limits. False, with a report, where that is too much. */
+bool elab_enter(Sema *s);
 ExprId elab_cond(Sema *s, AstId id, Env *env, Dom *dom); /* a bool; 0 after an error */
 ExprId elab_index(Sema *s, AstId id, Env *env, Dom *dom, const char *what); /* an i64 */
 const char *source_text(Sema *s, Span at);
