@@ -445,7 +445,7 @@ plan(Explain *x)
 	Session *s = x->s;
 	const Options *o = s->options;
 	InputSpec *spec;
-	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .hints = true, .shapes_only = true};
+	BindOptions bo = {.files = &s->host->files, .diags = &x->unit.diags, .arena = &s->arena, .data = &s->data, .hints = true, .shapes_only = true};
 	const char *target = option_value(o, OPT_TARGET);
 	x->target = target ? target : "cpu";
 	x->graph = compile_pick(s, &x->unit, option_value(o, OPT_GRAPH));

@@ -73,9 +73,26 @@ say_detail(Session *s, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Those before it have been shown, or are no error. */
+static void
+say_placed(Session *s)
+{
+	const Diags *d = s->problem.diags;
+	Diags last = *d;
+	last.list.at = d->list.at + d->list.n - 1;
+	last.list.n = 1;
+	session_diags(s, &last);
+	if (option_on(s->options, OPT_JSON))
+		s->reported = diags_json(d, &s->arena);
+}
+
 ExitCode
 session_fail(Session *s)
 {
+	if (s->problem.diags) {
+		say_placed(s);
+		return s->problem.exit;
+	}
 	s->failed = true;
 	say_error(s, "%s", s->problem.text);
 	if (s->problem.help)

@@ -38,6 +38,10 @@ graph uneven(x: f32[K]) -> (y: f32) {
   (a) = halves(x)
   y = sum[i](a[i])
 }
+graph told(n: i64, x: f32[n], z: f32[K - 3], w: f32[K]) -> (y: f32[n], u: f32) {
+  y[i] = x[i]
+  u = sum[i](z[i] + w[i + 3])
+}
 """
 RUNS = [  # graph, dims, code and place or None
     ("facts", ["N=6"], ("E0702", 1, 45)), ("facts", ["N=8"], None),
@@ -49,12 +53,27 @@ RUNS = [  # graph, dims, code and place or None
     ("called", ["N=2"], ("E0707", 13, 37)), ("called", ["N=4"], None),
     ("uneven", ["K=5"], ("E0705", 25, 14)), ("uneven", ["K=1"], ("E0705", 25, 21)), ("uneven", ["K=2"], None),
     ("facts", ["-D", "Q=3"], ("E0706", 1, 4)),
+    ("halves", ["x=[1, 2, 3]"], ("E0708", 25, 14)), ("halves", ["x=[1, 2, 3, 4]"], None),
+    ("halves", ["x=[[1, 2]]"], ("E0708", 25, 14)), ("both", ["x=[[1]]"], ("E0708", 10, 12)),
+    ("told", ["n=-1", "K=4"], ("E0708", 32, 12)), ("told", ["n=2", "x=[1, 2, 3]", "K=4"], ("E0708", 32, 20)),
+    ("told", ["n=2", "K=2"], ("E0708", 32, 31)), ("told", ["n=2", "K=3"], None),
 ]
 
 
 def texo(*args):
     done = subprocess.run([TEXO, *map(str, args)], capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout, done.stderr
+
+
+def check_shown_once(path):
+    """By every command that binds inputs; as one object with --json."""
+    for command in ("run", "bench", "explain", "tune"):
+        code, out, err = texo(command, path, "--graph=halves", "x=[1, 2, 3]")
+        assert code == 1 and err.count("error[E0708]: axis 0 of x can't have length 3") == 1, (command, code, out, err)
+        assert "texo: axis" not in err, (command, err)
+        code, out, err = texo(command, path, "--graph=halves", "--json", "x=[1, 2, 3]")
+        found = [(d["code"], d["line"], d["column"]) for d in json.loads(out)["diagnostics"] if d["severity"] == "error"]
+        assert code == 1 and found == [("E0708", 25, 14)], (command, code, out, err)
 
 
 def check_runs(path):
@@ -110,6 +129,7 @@ def main():
         path = Path(folder) / "launch.tex"
         path.write_text(PROGRAM)
         check_runs(path)
+        check_shown_once(path)
         check_limits(Path(folder))
     print(f"{2 * len(RUNS) + 1} runs")
 
