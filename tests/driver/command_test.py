@@ -747,6 +747,30 @@ def test_explain_codes(folder):
     expect(texo("explain", "E0119"), 2, "did you mean")
 
 
+def check_emit_json(folder, broken):
+    """One object, whose texts are those without --json, byte for byte."""
+    def same(*args):
+        said = json.loads(expect(texo(*args, "--json"), 0).out)
+        assert list(said) == ["forms"], (args, said)
+        assert "".join(f["text"] for f in said["forms"]) == texo(*args).out, args
+        return [f["form"] for f in said["forms"]]
+    for command in ("run", "build"):
+        for form in ("tokens", "ast", "tg", "dot", "plan", "tir", "llvm", "asm"):
+            assert same(command, AXPY, f"--emit={form}") == [form]
+        assert same(command, AXPY, "--emit=tir,tg", "-o", "-") == ["tg", "tir"]
+        assert same(command, AXPY, "--emit=ptx", "--target=cuda") == ["ptx"]
+        expect(texo(command, AXPY, "--emit=cubin", "--target=cuda", "--json"), 2, "a cubin is no text", "-o PATH writes it")
+    for form in ("header", "manifest"):
+        assert same("build", AXPY, f"--emit={form}", "-o", "-") == [form]
+    assert same("run", broken, "--emit=tokens") == ["tokens"]
+    path = f"{folder}/plan.txt"
+    assert json.loads(expect(texo("build", AXPY, "--emit=plan", "-o", path, "--json"), 0).out) == {"files": [path]}
+    assert pathlib.Path(path).read_text() == texo("build", AXPY, "--emit=plan").out
+    for form in ("ast", "tg"):
+        said = json.loads(expect(texo("run", broken, f"--emit={form}", "--json"), 1).out)["diagnostics"]
+        assert said[0]["code"] == "E0102", said
+
+
 def test_emit(folder):
     marks = {"tokens": "graph", "ast": "axpy", "tg": "graph axpy", "dot": "digraph", "plan": "kernel", "tir": "kernel",
              "llvm": "define", "asm": ".text"}
@@ -761,6 +785,7 @@ def test_emit(folder):
     expect(texo("run", broken, "--emit=ast"), 1, "b.tex:1:")
     expect(texo("run", broken, "--emit=tg"), 1, "b.tex:1:")
     expect(texo("run", AXPY, "--dump=schedule", "-q"), 0, "# after schedule", out=["z: f32"])
+    check_emit_json(folder, broken)
     expect(texo("build", AXPY, "--emit=plan", "--stop=schedule"), 2, "--stop")
 
 
