@@ -1,5 +1,9 @@
-"""The table and the JSON of a run."""
+"""The table and the JSON of a run.
+
+    report.py FILE.json     prints of each of its rows, with tabs between: its case, how it ended, the figure, and the bars"""
 import json
+import sys
+from pathlib import Path
 
 
 def floor_seconds(row):
@@ -162,3 +166,20 @@ how far each contender is off, relative to the norm of what it should give; OFF:
 
 def write_json(path, machine, rows):
     path.write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+
+
+def outcome(row):
+    """What a row comes to in four words of a table: FAILED where a result is wrong, MISSED where a bar is, absent where
+    there is no time, or a bar could not be measured."""
+    met = [v["met"] for v in row["verdicts"]]
+    result = "FAILED" if row["wrong"] else "MISSED" if False in met else "absent" if not mine(row) or None in met else "ok"
+    figures = [f"{short(mine(row))} us"] if mine(row) else []
+    figures += [f"{v['what']} {short(v['got'])}" for v in row["verdicts"]]
+    bars = ", ".join(f"{v['what']} {v['sense']} {v['bar']:g}" for v in row["verdicts"])
+    name = f"{row['case']}, {row['threads']} threads" if row["threads"] else row["case"]
+    return name, result, ", ".join(figures) or "-", bars or "-"
+
+
+if __name__ == "__main__":
+    for found in json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["rows"]:
+        print("\t".join(outcome(found)))

@@ -66,7 +66,7 @@ bind(Bench *x)
 	Session *s = x->s;
 	const Options *o = s->options;
 	InputSpec *spec;
-	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .hints = true,
+	BindOptions bo = {.files = &s->host->files, .diags = &x->unit.diags, .arena = &s->arena, .data = &s->data, .hints = true,
 	                  .cast = option_on(o, OPT_CAST), .subject = &s->subject};
 	UseTable uses;
 	if (!session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||

@@ -8,6 +8,8 @@
 #include "ir/eval.h"
 #include "ir/gpu_facts.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 typedef struct {
@@ -102,11 +104,27 @@ match_names(Bind *s, InputSpec *spec, uint32_t nspec)
 	return true;
 }
 
-static bool
-wrong_rank(Bind *s, const BoundParam *b, const char *what, unsigned rank)
+/* The signature contradicts what is given for a parameter. */
+__attribute__((format(printf, 3, 4))) static bool
+contradicts(Bind *s, const Tensor *t, const char *fmt, ...)
 {
-	return problem(s->problem, EXIT_INPUT, "%s has %u %s, but %s has %u", what, rank, rank == 1 ? "axis" : "axes",
-	               b->spec->name, b->rank);
+	char text[512];
+	va_list ap;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof text, fmt, ap);
+	va_end(ap);
+	problem(s->problem, EXIT_INPUT, "%s", text);
+	diag_add(s->o->diags, DIAG_E0708, t->at, "%s", text);
+	s->problem->diags = s->o->diags;
+	return false;
+}
+
+static bool
+wrong_rank(Bind *s, uint32_t k, const char *what, unsigned rank)
+{
+	const BoundParam *b = &s->out->param[k];
+	return contradicts(s, param_tensor(s->graph, k), "%s has %u %s, but %s has %u", what, rank, rank == 1 ? "axis" : "axes",
+	                   b->spec->name, b->rank);
 }
 
 /* The header of the file, and the shape it gives. */
@@ -140,7 +158,7 @@ open_file(Bind *s, uint32_t k)
 		               dtype_info[b->dtype].text);
 	}
 	if (rank != b->rank)
-		return wrong_rank(s, b, b->spec->path, rank);
+		return wrong_rank(s, k, b->spec->path, rank);
 	memcpy(b->shape, shape, sizeof b->shape);
 	s->has_shape[k] = true;
 	return true;
@@ -163,7 +181,7 @@ written_shape(Bind *s, uint32_t k)
 		return problem(s->problem, EXIT_INPUT, "the literal of %s has shape %s, not %s", spec->name,
 		               shape_text(s->o->arena, rank, shape), shape_text(s->o->arena, spec->rank, spec->shape));
 	if (rank != b->rank)
-		return wrong_rank(s, b, arena_text(s->o->arena, "the value of %s", spec->name), rank);
+		return wrong_rank(s, k, arena_text(s->o->arena, "the value of %s", spec->name), rank);
 	memcpy(b->shape, shape, sizeof b->shape);
 	s->has_shape[k] = true;
 	return true;
@@ -206,10 +224,10 @@ shape_differs(Bind *s, uint32_t k, unsigned axis)
 			dims = arena_text(s->o->arena, "%s%s%s = %lld", dims, *dims ? ", " : " with ",
 			                  name_text(g->names, g->dim.at[d].name), (long long)env->dim[d]);
 	if (!launch_value(env, param_tensor(g, k)->extent[axis], &want))
-		return problem(s->problem, EXIT_INPUT, "axis %u of %s can't have length %lld", axis, b->spec->name,
-		               (long long)b->shape[axis]);
-	return problem(s->problem, EXIT_INPUT, "axis %u of %s has length %lld, but the graph makes it %lld%s", axis,
-	               b->spec->name, (long long)b->shape[axis], (long long)want, dims);
+		return contradicts(s, param_tensor(g, k), "axis %u of %s can't have length %lld", axis, b->spec->name,
+		                   (long long)b->shape[axis]);
+	return contradicts(s, param_tensor(g, k), "axis %u of %s has length %lld, but the graph makes it %lld%s", axis,
+	                   b->spec->name, (long long)b->shape[axis], (long long)want, dims);
 }
 
 /* Dims from fixed values, scalars and given shapes, again until nothing new is learnt. */
@@ -222,8 +240,8 @@ solve_dims(Bind *s)
 		const Dim *dim = &g->dim.at[d];
 		TensorId t = !dim->fixed && dim->axis == -1 && dim->param >= 0 ? g->param.at[dim->param] : 0;
 		if (t && env->scalar_known[t] && env->scalar[t] < 0)
-			return problem(s->problem, EXIT_INPUT, "the dim %s is %lld, and a dim is at least 0",
-			               name_text(g->names, dim->name), (long long)env->scalar[t]);
+			return contradicts(s, &g->tensor.at[t], "the dim %s is %lld, and a dim is at least 0",
+			                   name_text(g->names, dim->name), (long long)env->scalar[t]);
 		if (t && env->scalar_known[t]) {
 			env->dim[d] = env->scalar[t];
 			env->dim_known[d] = true;
@@ -250,8 +268,8 @@ settle_shapes(Bind *s)
 			if (s->has_shape[k] && n != b->shape[a])
 				return shape_differs(s, k, a);
 			if (n < 0)
-				return problem(s->problem, EXIT_INPUT, "axis %u of %s would have length %lld", a, b->spec->name,
-				               (long long)n);
+				return contradicts(s, param_tensor(g, k), "axis %u of %s would have length %lld", a, b->spec->name,
+				                   (long long)n);
 			b->shape[a] = n;
 		}
 		if (dtype_info[b->dtype].bits == 4 && b->rank && b->shape[b->rank - 1] % 2)

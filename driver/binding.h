@@ -5,6 +5,7 @@
 #include "driver/input_spec.h"
 #include "ir/launch_expr.h"
 #include "driver/sizes.h"
+#include "ir/diag.h"
 
 typedef struct {
 	const InputSpec *spec; /* random:0 where nothing was said */
@@ -26,6 +27,7 @@ typedef struct {
 
 typedef struct {
 	const HostFiles *files;
+	Diags *diags;        /* of the program: what the signature contradicts is said at its place there */
 	Arena *arena;        /* for what is small */
 	Arena *data;         /* for the tensors */
 	bool cast;           /* convert .npy files between float types, and between integer types */

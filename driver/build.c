@@ -23,7 +23,7 @@ typedef struct {
 	uint32_t nlevel, ngpu, nprogram;
 	CodegenOptions machine;      /* its assembler, for GPUs */
 	ObjectResult result;
-	Text written;                /* the files, as a list of JSON */
+	Text written, forms;         /* the files, and what went to standard output: as lists of JSON */
 } Build;
 
 /* The files that --emit can ask for, and what is behind PATH in their names. */
@@ -263,10 +263,12 @@ add_file(Build *b, const FileForm *f, const char *path)
 		print_deps(b, path, &text);
 	else
 		text_printf(&text, "%s", strcmp(f->form, "header") == 0 ? r->header : r->manifest);
-	if (strcmp(path, "-") == 0)
-		text_add(&s->out, text_get(&text), text.n);
-	else
+	if (strcmp(path, "-") != 0)
 		return output_add(files, path, text_get(&text), text.n, &s->problem);
+	if (option_on(s->options, OPT_JSON))
+		form_json(&b->forms, f->form, text_get(&text), text.n);
+	else
+		text_add(&s->out, text_get(&text), text.n);
 	return true;
 }
 
@@ -332,8 +334,8 @@ write_files(Build *b, const char *path)
 	}
 	if (!output_commit(&s->host->files, &s->problem))
 		return false;
-	if (b->written.n && option_on(s->options, OPT_JSON))
-		text_printf(&s->out, "{\"files\":[%s]}\n", text_get(&b->written));
+	if (option_on(s->options, OPT_JSON))
+		text_printf(&s->out, "{\"%s\":[%s]}\n", b->forms.n ? "forms" : "files", text_get(b->forms.n ? &b->forms : &b->written));
 	return true;
 }
 
@@ -387,6 +389,7 @@ command_build(Session *s, void *arg)
 	bool files;
 	(void)arg;
 	text_init(&b.written, &s->arena);
+	text_init(&b.forms, &s->arena);
 	if (!check_forms(&b, &files))
 		return session_fail(s);
 	if (files)

@@ -5,6 +5,7 @@
 #include "driver/explain_code.h"
 #include "driver/binding.h"
 #include "driver/run_parts.h"
+#include "driver/tensor_title.h"
 #include "driver/tune_file.h"
 #include "ir/launch_expr.h"
 #include "passes/cost/predict.h"
@@ -28,6 +29,7 @@ typedef struct {
 	Binding binding;
 	Program *program;
 	UseTable uses;
+	const char **title;  /* by tensor */
 	uint32_t *kernel_of; /* by tensor: kernel index + 1 */
 	double bytes_fused, us_fused;
 	Work *work;          /* by kernel */
@@ -57,6 +59,7 @@ count_kernels(Explain *x)
 	const Program *p = x->program;
 	Arena *a = &x->s->arena;
 	use_table_init(&x->uses, p->graph, a);
+	x->title = tensor_titles(&x->uses, x->unit.file, a);
 	cost_note_plans(&x->uses, p);
 	x->kernel_of = ARENA_ARRAY(a, uint32_t, p->graph->tensor.n);
 	x->work = ARENA_ARRAY(a, Work, p->kernel.n + 1);
@@ -74,13 +77,6 @@ count_kernels(Explain *x)
 		x->bytes_fused += x->work[k].bytes;
 		x->us_fused += x->predicted[k].us;
 	}
-}
-
-static const char *
-tensor_name(const Explain *x, TensorId t)
-{
-	Name n = x->program->graph->tensor.at[t].name;
-	return n ? name_text(x->program->graph->names, n) : arena_text(&x->s->arena, "%%%u", t);
 }
 
 /* Calls f for each pair of kernels' nodes that hand a tensor over, once. */
@@ -119,15 +115,6 @@ why_apart(const UnfusedEdge *edge)
 	return strncmp(edge->reason, known, sizeof known - 1) == 0 ? edge->reason + sizeof known - 1 : edge->reason;
 }
 
-/* The line that defines the reader; what a function of another file brought in has its user's. */
-static uint32_t
-edge_line(const Explain *x, TensorId to)
-{
-	const Graph *g = x->program->graph;
-	const Span *at = &g->tensor.at[to].at;
-	return at->file == x->unit.file ? at->line : g->at.line;
-}
-
 static const char *
 size_text(Arena *a, double v, const char *unit)
 {
@@ -143,8 +130,10 @@ print_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 {
 	if (n == 0)
 		text_printf(&x->s->out, "not fused:\n");
-	text_printf(&x->s->out, "  %s -> %s (line %u): %s\n", tensor_name(x, from), tensor_name(x, to), edge_line(x, to),
-	            why_apart(edge_of(x, from, to)));
+	text_printf(&x->s->out, "  %s -> %s", x->title[from], x->title[to]);
+	if (x->program->graph->tensor.at[to].name) /* else the title says it */
+		text_printf(&x->s->out, " (line %u)", tensor_line(&x->uses, x->unit.file, to));
+	text_printf(&x->s->out, ": %s\n", why_apart(edge_of(x, from, to)));
 }
 
 /* --- inputs that are read by one kernel after another --- */
@@ -195,7 +184,7 @@ reason_to_read_again(const Explain *x, const ReadAgain *r)
 	for (uint32_t i = 0; i < x->uses.use.n; i++) {
 		TensorUse u = x->uses.use.at[i];
 		if (x->kernel_of[u.reader] == last && x->kernel_of[u.read] && x->kernel_of[u.read] != last)
-			return arena_text(&x->s->arena, "%s waits for %s: %s", tensor_name(x, u.reader), tensor_name(x, u.read),
+			return arena_text(&x->s->arena, "%s waits for %s: %s", x->title[u.reader], x->title[u.read],
 			                  why_apart(edge_of(x, u.read, u.reader)));
 	}
 	return "nothing goes from one to the other";
@@ -205,7 +194,7 @@ static void
 print_read_again(Explain *x, const ReadAgain *r, uint32_t n)
 {
 	Text *out = &x->s->out;
-	text_printf(out, "%s  %s by", n ? "" : "read again:\n", tensor_name(x, r->input));
+	text_printf(out, "%s  %s by", n ? "" : "read again:\n", x->title[r->input]);
 	for (uint32_t k = 0; k < r->kernel.n; k++)
 		text_printf(out, "%s k%u", k ? "," : "", r->kernel.at[k]);
 	text_printf(out, ": %s\n", reason_to_read_again(x, r));
@@ -215,7 +204,7 @@ static void
 json_read_again(Explain *x, const ReadAgain *r, uint32_t n)
 {
 	Text *out = &x->s->out;
-	const char *input = tensor_name(x, r->input), *reason = reason_to_read_again(x, r);
+	const char *input = x->title[r->input], *reason = reason_to_read_again(x, r);
 	text_printf(out, "%s{\"input\":", n ? "," : "");
 	text_json(out, input, strlen(input));
 	text_printf(out, ",\"times\":%u,\"reason\":", r->kernel.n);
@@ -354,7 +343,7 @@ print_text(Explain *x)
 			continue;
 		text_printf(out, "  k%-3u %-5s", k, template_info[kernel->plan.tmpl].text);
 		for (unsigned i = 0; i < kernel->plan.nnode; i++)
-			text_printf(out, "%s %s", i ? "," : "", tensor_name(x, kernel->plan.node[i]));
+			text_printf(out, "%s %s", i ? "," : "", x->title[kernel->plan.node[i]]);
 		text_printf(out, ": %s, %s%s\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"), bound_text(x, k));
 		if (x->options.blocks) /* elsewhere there is one */
 			print_plan(x, k);
@@ -369,7 +358,7 @@ static void
 json_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 {
 	Text *out = &x->s->out;
-	const char *a = tensor_name(x, from), *b = tensor_name(x, to);
+	const char *a = x->title[from], *b = x->title[to];
 	text_printf(out, "%s{\"from\":", n ? "," : "");
 	text_json(out, a, strlen(a));
 	text_printf(out, ",\"to\":");
@@ -377,7 +366,7 @@ json_edge(Explain *x, TensorId from, TensorId to, uint32_t n)
 	const UnfusedEdge *edge = edge_of(x, from, to);
 	text_printf(out, ",\"code\":\"%s\",\"reason\":", edge->code);
 	text_json(out, edge->reason, strlen(edge->reason));
-	text_printf(out, ",\"line\":%u}", edge_line(x, to));
+	text_printf(out, ",\"line\":%u}", tensor_line(&x->uses, x->unit.file, to));
 }
 
 static void
@@ -390,7 +379,7 @@ json_kernel(Explain *x, uint32_t k)
 	text_json(out, name, strlen(name));
 	text_printf(out, ",\"template\":\"%s\",\"defs\":[", template_info[kernel->plan.tmpl].text);
 	for (unsigned i = 0; i < kernel->plan.nnode; i++) {
-		const char *def = tensor_name(x, kernel->plan.node[i]);
+		const char *def = x->title[kernel->plan.node[i]];
 		text_printf(out, "%s", i ? "," : "");
 		text_json(out, def, strlen(def));
 	}
@@ -445,7 +434,7 @@ plan(Explain *x)
 	Session *s = x->s;
 	const Options *o = s->options;
 	InputSpec *spec;
-	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .hints = true, .shapes_only = true};
+	BindOptions bo = {.files = &s->host->files, .diags = &x->unit.diags, .arena = &s->arena, .data = &s->data, .hints = true, .shapes_only = true};
 	const char *target = option_value(o, OPT_TARGET);
 	x->target = target ? target : "cpu";
 	x->graph = compile_pick(s, &x->unit, option_value(o, OPT_GRAPH));

@@ -28,6 +28,7 @@ typedef struct {
 	const void *cubin;
 	size_t cubin_bytes;
 	Needs reached;
+	bool json; /* for standard output: an entry for each form */
 } Emission;
 
 /* tokens and ast parse on their own, so that a program in error shows them. */
@@ -135,10 +136,35 @@ run_to_stop(Emission *e)
 	return true;
 }
 
+void
+form_json(Text *list, const char *form, const char *text, size_t n)
+{
+	text_printf(list, "%s{\"form\":\"%s\",\"text\":", list->n ? "," : "", form);
+	text_json(list, text, n);
+	text_printf(list, "}");
+}
+
+static void
+add_form(Emission *e, const char *form, Text *out)
+{
+	Text one;
+	if (!e->json) {
+		emit_form(e, form, out);
+		return;
+	}
+	text_init(&one, &e->s->arena);
+	emit_form(e, form, &one);
+	form_json(out, form, text_get(&one), one.n);
+}
+
 static bool
 emit_all(Emission *e, Text *out)
 {
 	const Options *o = e->s->options;
+	if (e->json && option_lists(o, OPT_EMIT, "cubin")) {
+		problem(&e->s->problem, EXIT_USAGE, "a cubin is no text that --json can hold");
+		return problem_help(&e->s->problem, "-o PATH writes it to a file");
+	}
 	for (unsigned k = 0; k < NFORM; k++) {
 		if (!option_lists(o, OPT_EMIT, forms[k].name))
 			continue;
@@ -147,7 +173,7 @@ emit_all(Emission *e, Text *out)
 		bool first_graph = forms[k].needs == NEEDS_GRAPH && e->reached < NEEDS_GRAPH;
 		if (!reach(e, forms[k].needs) || (first_graph && !run_to_stop(e)))
 			return false;
-		emit_form(e, forms[k].name, out);
+		add_form(e, forms[k].name, out);
 	}
 	return true;
 }
@@ -157,8 +183,10 @@ emit_forms(Session *s, SourceUnit *u)
 {
 	Emission e = {.s = s, .u = u};
 	const char *path = option_value(s->options, OPT_OUTPUT);
+	bool json = option_on(s->options, OPT_JSON), is_stdout = !path || strcmp(path, "-") == 0;
 	Text out;
 	text_init(&out, &s->arena);
+	e.json = json && is_stdout;
 	if (!emit_all(&e, &out))
 		return session_fail(s);
 	if (e.reached == NEEDS_TEXT) { /* the parser's own findings */
@@ -166,13 +194,20 @@ emit_forms(Session *s, SourceUnit *u)
 		if (u->diags.nerror)
 			return EXIT_INPUT;
 	}
-	if (!path || strcmp(path, "-") == 0) {
+	if (e.json)
+		text_printf(&s->out, "{\"forms\":[%s]}\n", text_get(&out));
+	else if (is_stdout)
 		text_add(&s->out, text_get(&out), out.n);
+	if (is_stdout)
 		return EXIT_OK;
-	}
 	if (!output_spares(path, s->options->operand.at[0], &s->problem) ||
 	    !output_add(&s->host->files, path, text_get(&out), out.n, &s->problem) ||
 	    !output_commit(&s->host->files, &s->problem))
 		return session_fail(s);
+	if (json) {
+		text_printf(&s->out, "{\"files\":[");
+		text_json(&s->out, path, strlen(path));
+		text_printf(&s->out, "]}\n");
+	}
 	return EXIT_OK;
 }

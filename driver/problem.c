@@ -24,6 +24,7 @@ problem(Problem *p, ExitCode e, const char *fmt, ...)
 	va_start(ap, fmt);
 	p->exit = e;
 	p->help = NULL;
+	p->diags = NULL;
 	p->text = format(p->arena, fmt, ap);
 	va_end(ap);
 	return false;

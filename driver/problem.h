@@ -25,6 +25,7 @@ typedef struct {
 	ExitCode exit;
 	const char *text; /* without "texo:" and without a final newline */
 	const char *help; /* may be NULL */
+	const struct Diags *diags; /* whose last one is this, with its code and place; NULL: it has none */
 } Problem;
 
 /* Fills p and returns false, so that `return problem(...)` reads well. */

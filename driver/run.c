@@ -112,7 +112,7 @@ bind(Run *r)
 	Session *s = r->s;
 	const Options *o = s->options;
 	InputSpec *spec;
-	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .cast = option_on(o, OPT_CAST), .subject = &s->subject};
+	BindOptions bo = {.files = &s->host->files, .diags = &r->unit.diags, .arena = &s->arena, .data = &s->data, .cast = option_on(o, OPT_CAST), .subject = &s->subject};
 	if (!session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
 	    !bind_inputs(r->graph, spec, o->operand.n - 1, &bo, &r->binding, &s->problem))
 		return false;

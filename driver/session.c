@@ -39,6 +39,18 @@ say_error(Session *s, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* As a diagnostic that has no place. */
+__attribute__((format(printf, 2, 3))) static void
+say_limit(Session *s, const char *fmt, ...)
+{
+	char before[32];
+	va_list ap;
+	snprintf(before, sizeof before, "error[%s]: ", code_info[DIAG_E0990].id);
+	va_start(ap, fmt);
+	vsay(s, before, fmt, ap);
+	va_end(ap);
+}
+
 void
 say_note(Session *s, const char *fmt, ...)
 {
@@ -61,9 +73,26 @@ say_detail(Session *s, const char *fmt, ...)
 	va_end(ap);
 }
 
+/* Those before it have been shown, or are no error. */
+static void
+say_placed(Session *s)
+{
+	const Diags *d = s->problem.diags;
+	Diags last = *d;
+	last.list.at = d->list.at + d->list.n - 1;
+	last.list.n = 1;
+	session_diags(s, &last);
+	if (option_on(s->options, OPT_JSON))
+		s->reported = diags_json(d, &s->arena);
+}
+
 ExitCode
 session_fail(Session *s)
 {
+	if (s->problem.diags) {
+		say_placed(s);
+		return s->problem.exit;
+	}
 	s->failed = true;
 	say_error(s, "%s", s->problem.text);
 	if (s->problem.help)
@@ -115,7 +144,7 @@ unwound(Session *s)
 		*s->why = s->unwind.why == UNWIND_LIMIT ? "a limit of the compiler was reached" : "texo ended early";
 	switch (s->unwind.why) {
 	case UNWIND_LIMIT:
-		say_error(s, "%s%s%s", subject, colon, s->unwind.text);
+		say_limit(s, "%s%s%s\n   = note: texo explain %s", subject, colon, s->unwind.text, code_info[DIAG_E0990].id);
 		return EXIT_INPUT;
 	case UNWIND_NO_MEMORY:
 		say_error(s, "%s%s%s", subject, colon, s->unwind.text);

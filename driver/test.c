@@ -78,7 +78,7 @@ bind_block(OneTest *t)
 {
 	Session *s = t->s;
 	TestBlock *b = t->test->block;
-	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .subject = &s->subject};
+	BindOptions bo = {.files = &s->host->files, .diags = &t->unit.diags, .arena = &s->arena, .data = &s->data, .subject = &s->subject};
 	return bind_inputs(t->graph, b->input.at, b->input.n, &bo, &t->binding, &s->problem);
 }
 
@@ -169,7 +169,7 @@ launch_block(OneTest *t)
 	uint32_t before = t->unit.diags.list.n;
 	t->graph = compile_pick(t->s, &t->unit, b->graph);
 	if (!t->graph || !bind_block(t) || !run_block(t, &failed))
-		return fail_problem(t);
+		return (b->error && has_error(t, before)) || fail_problem(t);
 	if (b->error)
 		return has_error(t, before) || missing_error(t);
 	if (failed) {

@@ -98,7 +98,7 @@ bind(Tune *t)
 	Session *s = t->s;
 	const Options *o = s->options;
 	InputSpec *spec;
-	BindOptions bo = {.files = &s->host->files, .arena = &s->arena, .data = &s->data, .hints = true, .cast = option_on(o, OPT_CAST),
+	BindOptions bo = {.files = &s->host->files, .diags = &t->unit.diags, .arena = &s->arena, .data = &s->data, .hints = true, .cast = option_on(o, OPT_CAST),
 	                  .subject = &s->subject};
 	UseTable uses;
 	if (!session_specs(s, o->operand.at + 1, o->operand.n - 1, &spec) ||
@@ -298,7 +298,7 @@ command_tune(Session *s, void *arg)
 	tune_listen();
 	uint32_t before = t.unit.diags.list.n;
 	bool ok = tune_graph(&t, path, &f);
-	if (t.unit.diags.list.n > before)
+	if (t.unit.diags.list.n > before && !s->problem.diags)
 		session_diags(s, &t.unit.diags);
 	if (!ok)
 		return session_fail(s);

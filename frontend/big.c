@@ -97,6 +97,26 @@ big_subtract(Big *a, const Big *b)
 		a->n--;
 }
 
+void
+big_divide(Big *num, const Big *den, Big *quotient)
+{
+	Big rest = {0};
+	memset(quotient->w, 0, num->n * sizeof quotient->w[0]);
+	for (uint32_t k = num->n; k-- > 0;)
+		for (uint32_t bit = 32; bit-- > 0;) {
+			uint32_t next = num->w[k] >> bit & 1;
+			big_mul_add(&rest, 2, next);
+			if (big_compare(&rest, den) < 0)
+				continue;
+			big_subtract(&rest, den);
+			quotient->w[k] |= 1u << bit;
+		}
+	quotient->n = num->n;
+	while (quotient->n > 0 && quotient->w[quotient->n - 1] == 0)
+		quotient->n--;
+	*num = rest;
+}
+
 /* q * 2^(top - 63), plus a little where sticky, as a double; q has its highest bit set. */
 static bool
 round_to_double(uint64_t q, int64_t top, bool sticky, BigRounding how, double *out)

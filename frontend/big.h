@@ -18,6 +18,8 @@ void big_mul_add(Big *b, uint32_t m, uint32_t add); /* b = b*m + add */
 int big_compare(const Big *a, const Big *b);
 void big_add(Big *a, const Big *b);
 void big_subtract(Big *a, const Big *b);            /* for a >= b */
+/* num / den, of a den that is not 0; num becomes the remainder. */
+void big_divide(Big *num, const Big *den, Big *quotient);
 /* out, another one than a and b, is a*b; where that takes BIG_WORDS or more it is false. */
 bool big_product(const Big *a, const Big *b, Big *out);
 

@@ -61,6 +61,27 @@ exact_whole(Arena *a, Whole i)
 	return make(a, i < 0, &num, &one);
 }
 
+/* Over 1. A quotient that happens to be a whole number is none. */
+static bool
+is_whole(const Exact *x)
+{
+	return x->nden == 1 && x->word[x->nnum] == 1;
+}
+
+bool
+exact_as_whole(const Exact *x, Whole *out)
+{
+	unsigned __int128 u = 0;
+	if (!is_whole(x) || x->nnum > sizeof u / sizeof x->word[0])
+		return false;
+	for (uint32_t k = x->nnum; k-- > 0;)
+		u = u << 32 | x->word[k];
+	if (u > (unsigned __int128)(WHOLE_MAX / 2))
+		return false;
+	*out = x->minus ? -(Whole)u : (Whole)u;
+	return true;
+}
+
 const Exact *
 exact_negated(Arena *a, const Exact *x)
 {
@@ -133,9 +154,33 @@ product(Arena *a, const Exact *x, bool minus, const Big *num, const Big *den)
 	return make(a, x->minus != minus, &n, &d);
 }
 
+/* Towards below, as integers of a type have it; by 0 it is -1, and leaves the dividend. */
+static const Exact *
+whole_division(Arena *a, Op op, const Exact *x, const Exact *y)
+{
+	if (!is_whole(x) || !is_whole(y))
+		return NULL;
+	if (y->nnum == 0)
+		return op == OP_IMOD ? x : exact_whole(a, -1);
+	Big left = numerator(x), by = numerator(y), quotient, one = {.w = {1}, .n = 1};
+	big_divide(&left, &by, &quotient);
+	bool below = x->minus != y->minus && left.n > 0;
+	if (op == OP_IDIV) {
+		if (below)
+			big_add(&quotient, &one);
+		return make(a, x->minus != y->minus, &quotient, &one);
+	}
+	if (!below)
+		return make(a, y->minus, &left, &one);
+	big_subtract(&by, &left);
+	return make(a, y->minus, &by, &one);
+}
+
 const Exact *
 exact_arith(Arena *a, Op op, const Exact *x, const Exact *y)
 {
+	if (op == OP_IDIV || op == OP_IMOD)
+		return whole_division(a, op, x, y);
 	Big num = numerator(y), den = denominator(y);
 	if (op == OP_ADD || op == OP_SUB)
 		return sum(a, x, y, op == OP_SUB);

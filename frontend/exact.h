@@ -16,10 +16,11 @@ typedef struct Exact Exact;
 const Exact *exact_decimal(Arena *a, const char *text, size_t n); /* a number as it is written */
 const Exact *exact_whole(Arena *a, Whole i);
 const Exact *exact_negated(Arena *a, const Exact *x);
-const Exact *exact_arith(Arena *a, Op op, const Exact *x, const Exact *y); /* OP_ADD, OP_SUB, OP_MUL, OP_FDIV */
+const Exact *exact_arith(Arena *a, Op op, const Exact *x, const Exact *y); /* OP_ADD, OP_SUB, OP_MUL, OP_FDIV, OP_IDIV, OP_IMOD */
 const Exact *exact_power(Arena *a, const Exact *x, Whole times);
 
 bool exact_is_zero(const Exact *x);
+bool exact_as_whole(const Exact *x, Whole *out); /* false where it is none, or does not fit by a bit */
 int exact_compare(const Exact *x, const Exact *y); /* below, at or above 0 */
 Whole exact_truncated(Arena *a, const Exact *x, Whole least, Whole most); /* towards 0, the nearer end where that is beyond one; 0 lies between */
 double exact_double(const Exact *x, BigRounding how); /* infinite beyond the doubles */

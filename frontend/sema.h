@@ -31,6 +31,7 @@ typedef struct {
 	ExprId e;      /* 0 with a literal, and after an error */
 	Literal lit;   /* an exact number that has not met a type */
 	Whole i;
+	bool whole;    /* LIT_FLOAT: an integer that has no room in i */
 	double f;      /* LIT_FLOAT: the nearest */
 	const Exact *exact; /* LIT_FLOAT: the number; NULL where f is all that is known of it */
 	const Choice *choice; /* e is one of two exact numbers, and has a type in case none is met; else NULL */
@@ -162,6 +163,7 @@ typedef struct {
 typedef struct Frame {
 	struct Frame *up;
 	Dom path;         /* conditions in force inside this frame */
+	Dom branch;       /* those of them that are of branches: every conjunct met counts where they hold */
 	VEC(IvarId) ivar; /* bound by this frame */
 	VEC(Obligation) duty;
 	Def *def;
@@ -191,6 +193,12 @@ typedef struct {
 	TensorId tensor;
 } NodeSlot;
 
+/* What had been said when elaboration gave up. */
+typedef struct {
+	bool is;
+	uint32_t ndiag, nerror, nwarning;
+} Spent;
+
 typedef struct Sema {
 	Arena *arena;
 	Names *names;
@@ -215,6 +223,7 @@ typedef struct Sema {
 	uint32_t depth;
 	uint64_t steps;
 	Span call_at;           /* the last call of a function that stands in a graph */
+	Spent spent;            /* a limit was met in the graph being built */
 } Sema;
 
 /* --- sema_module.c --- */
@@ -265,12 +274,12 @@ void frame_push(Sema *s, Frame *f, Def *def);
 void frame_pop(Sema *s);
 void frame_bind(Sema *s, IvarId v);            /* the index joins the frame, its range the facts */
 typedef struct {
-	Dom path;
+	Dom path, branch;
 	uint32_t facts, duty;
 } PathMark;
 PathMark path_mark(const Sema *s);
-void path_push(Sema *s, ExprId cond);
-void path_push_dom(Sema *s, Dom d);
+void path_push(Sema *s, ExprId cond);          /* of a branch, which the conjuncts met inside have as their condition */
+void path_push_dom(Sema *s, Dom d);            /* conjuncts of the term itself */
 void path_reset(Sema *s, PathMark mark);
 /* Accesses met since mark are evaluated only where dom holds. */
 void duties_limit(Sema *s, PathMark mark, Dom dom);
@@ -281,6 +290,8 @@ Dom outer_path(Sema *s);
 bool frame_settle(Sema *s, Dom dom);
 /* prove, for what an expression relies on: notes in the frame that it was needed. */
 bool frame_prove(Sema *s, ExprId cond);
+/* frame_prove, for a conjunct that its term need not carry: from what is known where it would be absorbed. */
+bool conjunct_holds(Sema *s, ExprId cond);
 
 /* --- sema_number.c --- */
 Val number_node(Sema *s, const AstNode *n);
@@ -313,7 +324,8 @@ Val elab_arith(Sema *s, Op op, Val a, Val b, Span at);
 
 /* --- sema_expr.c --- */
 Val elab(Sema *s, AstId id, Env *env);
-void elab_enter(Sema *s);                      /* counts depth (until s->depth--) and work against the limits */
+/* Counts depth (until s->depth--) and work against the limits. False, with a report, where that is too much. */
+bool elab_enter(Sema *s);
 ExprId elab_cond(Sema *s, AstId id, Env *env, Dom *dom); /* a bool; 0 after an error */
 ExprId elab_index(Sema *s, AstId id, Env *env, Dom *dom, const char *what); /* an i64 */
 const char *source_text(Sema *s, Span at);

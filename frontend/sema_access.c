@@ -130,7 +130,8 @@ one_axis(Sema *s, ExprId sub, ExprId extent, Span at, Name name, unsigned axis, 
 	if (covers(s, sub, extent))
 		return dom_none;
 	ExprId low = low_cond(s, sub), high = expr_binary(g, OP_LT, sub, extent);
-	bool low_ok = frame_prove(s, low), high_ok = BUG(upper_bound_unproved) || frame_prove(s, high);
+	bool (*const holds)(Sema *, ExprId) = optional ? conjunct_holds : frame_prove;
+	bool low_ok = holds(s, low), high_ok = BUG(upper_bound_unproved) || holds(s, high);
 	if (low_ok && high_ok)
 		return dom_none;
 	if (optional) {

@@ -200,7 +200,7 @@ add_split(Sema *s, Dom d, ExprId c)
 			return add_split(s, d, pushed);
 	}
 	c = cond_norm(s, c);
-	return frame_prove(s, c) ? d : dom_append(s, d, c);
+	return conjunct_holds(s, c) ? d : dom_append(s, d, c);
 }
 
 Dom

@@ -210,25 +210,37 @@ elab_kind(Sema *s, AstId id, Env *env)
 
 enum { MAX_DEPTH = 4000, MAX_STEPS = 3000000 };
 
+/* What is found after this would be said of half a graph (sema_graph leaves it out). */
+static void
+give_up(Sema *s, const char *what)
+{
+	Span at = s->call_at.file ? s->call_at : s->g->at;
+	diag_add(s->diags, DIAG_E0921, at, "functions expand %s", what)->help =
+		"a definition is computed once, however often it is read: give what the calls repeat a name of its own";
+	s->spent = (Spent){true, s->diags->list.n, s->diags->nerror, s->diags->nwarning};
+}
+
 /* Functions are inlined, so a short program can stand for a long one, and a flat one for a deep one. */
-void
+bool
 elab_enter(Sema *s)
 {
-	if (++s->depth > MAX_DEPTH)
-		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand more than %d expressions deep, from the call at %u:%u on", MAX_DEPTH,
-		             s->call_at.line, s->call_at.col);
-	if (++s->steps > MAX_STEPS)
-		arena_unwind(s->arena, UNWIND_LIMIT, "functions expand to more than %d expressions, of which the call at %u:%u was the last",
-		             MAX_STEPS, s->call_at.line, s->call_at.col);
+	if (s->spent.is)
+		return false;
+	if (s->depth == MAX_DEPTH)
+		give_up(s, arena_text(s->arena, "more than %d expressions deep from this call on", MAX_DEPTH));
+	else if (++s->steps > MAX_STEPS)
+		give_up(s, arena_text(s->arena, "to more than %d expressions, up to this call", MAX_STEPS));
+	else
+		s->depth++;
+	return !s->spent.is;
 }
 
 /* The value of an expression; an error has been reported when val_bad. */
 Val
 elab(Sema *s, AstId id, Env *env)
 {
-	if (!id)
+	if (!id || !elab_enter(s))
 		return val_error;
-	elab_enter(s);
 	Val v = elab_kind(s, id, env);
 	s->depth--;
 	return v;
@@ -258,7 +270,7 @@ elab_index(Sema *s, AstId id, Env *env, Dom *dom, const char *what)
 		return 0;
 	*dom = dom_join(s, *dom, v.dom);
 	Span at = ast_get(s->ast, id)->at;
-	if (v.lit == LIT_INT)
+	if (v.lit == LIT_INT || v.whole)
 		return literal_as(s, &v, DT_I64, at);
 	if (!v.lit && dtype_is_int(val_dtype(s, &v)))
 		return tidy_index(s, expr_cast(s->g, DT_I64, v.e));

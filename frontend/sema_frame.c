@@ -4,6 +4,7 @@
  * conditions met since the frame began. Conditions from outside stay hidden at first: what is proved
  * without them makes a node that stands on its own, and is shared with every equal one. */
 #include "frontend/sema.h"
+#include "ir/bugs.h"
 
 static void
 push_range(Sema *s, IvarId id)
@@ -36,6 +37,17 @@ push_path(Sema *s, Dom path)
 		facts_push(s->facts, path.at[i]);
 }
 
+/* All that is known in the frame beyond the facts of the graph. */
+static void
+push_all(Sema *s, Frame *f)
+{
+	push_ranges(s, f->up);
+	f->inner = facts_mark(s->facts);
+	for (uint32_t i = 0; i < f->ivar.n; i++)
+		push_range(s, f->ivar.at[i]);
+	push_path(s, f->path);
+}
+
 void
 frame_push(Sema *s, Frame *f, Def *def)
 {
@@ -52,13 +64,8 @@ frame_pop(Sema *s)
 	Frame *f = s->frame->up;
 	s->frame = f;
 	facts_pop(s->facts, s->base);
-	if (!f)
-		return;
-	push_ranges(s, f->up);
-	f->inner = facts_mark(s->facts);
-	for (uint32_t i = 0; i < f->ivar.n; i++)
-		push_range(s, f->ivar.at[i]);
-	push_path(s, f->path);
+	if (f)
+		push_all(s, f);
 }
 
 void
@@ -71,32 +78,40 @@ frame_bind(Sema *s, IvarId v)
 PathMark
 path_mark(const Sema *s)
 {
-	return (PathMark){s->frame->path, facts_mark(s->facts), s->frame->duty.n};
+	return (PathMark){s->frame->path, s->frame->branch, facts_mark(s->facts), s->frame->duty.n};
 }
 
-void
-path_push(Sema *s, ExprId cond)
+static Dom
+and_one_more(Sema *s, Dom d, ExprId cond)
 {
-	Frame *f = s->frame;
-	ExprId *at = ARENA_ARRAY(s->arena, ExprId, f->path.n + 1);
-	for (uint32_t i = 0; i < f->path.n; i++)
-		at[i] = f->path.at[i];
-	at[f->path.n] = cond;
-	f->path = (Dom){f->path.n + 1, at};
-	facts_push(s->facts, cond);
+	ExprId *at = ARENA_ARRAY(s->arena, ExprId, d.n + 1);
+	for (uint32_t i = 0; i < d.n; i++)
+		at[i] = d.at[i];
+	at[d.n] = cond;
+	return (Dom){d.n + 1, at};
 }
 
 void
 path_push_dom(Sema *s, Dom d)
 {
+	Frame *f = s->frame;
 	for (uint32_t i = 0; i < d.n; i++)
-		path_push(s, d.at[i]);
+		f->path = and_one_more(s, f->path, d.at[i]);
+	push_path(s, d);
+}
+
+void
+path_push(Sema *s, ExprId cond)
+{
+	path_push_dom(s, (Dom){1, &cond});
+	s->frame->branch = and_one_more(s, s->frame->branch, cond);
 }
 
 void
 path_reset(Sema *s, PathMark mark)
 {
 	s->frame->path = mark.path;
+	s->frame->branch = mark.branch;
 	facts_pop(s->facts, mark.facts);
 }
 
@@ -139,6 +154,70 @@ frame_prove(Sema *s, ExprId cond)
 	if (ok && !f->leans && f->inner > s->base)
 		f->leans = !prove_without(s->facts, s->base, f->inner, cond);
 	return ok;
+}
+
+/* A reduction's frame: a conjunct without one of its indices goes on outward. */
+static bool
+is_of_reduction(const Frame *f)
+{
+	return f->up && f->up->def == f->def;
+}
+
+static bool
+binds_one_of(const Frame *f, const IvarSet *set)
+{
+	for (uint32_t i = 0; i < f->ivar.n; i++)
+		if (ivar_set_has(set, f->ivar.at[i]))
+			return true;
+	return false;
+}
+
+/* Where a conjunct that is met now stops on its way outward. */
+static Frame *
+absorbing_frame(Sema *s, ExprId cond)
+{
+	Frame *f = s->frame;
+	IvarSet set = {0};
+	expr_ivars(s, cond, &set);
+	for (uint32_t i = 0; i < f->branch.n; i++)
+		expr_ivars(s, f->branch.at[i], &set);
+	while (is_of_reduction(f) && !binds_one_of(f, &set))
+		f = f->up;
+	return f;
+}
+
+/* Without what is known of the indices of the frames up to this one. */
+static bool
+holds_from(Sema *s, Frame *stop, ExprId cond)
+{
+	Frame *f = s->frame;
+	uint32_t all = facts_mark(s->facts);
+	facts_pop(s->facts, s->base);
+	push_ranges(s, stop);
+	f->inner = facts_mark(s->facts);
+	for (uint32_t i = 0; i < f->path.n; i++) {
+		bool inside = false;
+		for (const Frame *k = f; k != stop && !inside; k = k->up)
+			inside = expr_has_ivar(s, f->path.at[i], k->ivar.at, k->ivar.n);
+		if (!inside)
+			facts_push(s->facts, f->path.at[i]);
+	}
+	bool ok = frame_prove(s, cond);
+	facts_pop(s->facts, s->base);
+	push_all(s, f);
+	if (facts_mark(s->facts) != all)
+		bug(s->arena, "the facts of a frame are not what it was made of");
+	return ok;
+}
+
+/* Inside of sum[l where l < d](…) d is at least 1; outside, where a conjunct on d goes, it is not. */
+bool
+conjunct_holds(Sema *s, ExprId cond)
+{
+	Frame *stop = absorbing_frame(s, cond);
+	if (stop == s->frame || BUG(facts_of_own_index))
+		return frame_prove(s, cond);
+	return prove(s->facts, cond) && holds_from(s, stop, cond);
 }
 
 static bool

@@ -527,6 +527,20 @@ start_graph(Sema *s)
 	s->nonempty.n = 0;
 	s->frame = NULL;
 	s->steps = 0;
+	s->call_at = (Span){0};
+	s->spent = (Spent){0};
+}
+
+static void
+end_graph(Sema *s)
+{
+	Diags *d = s->diags;
+	s->frame = NULL;
+	if (!s->spent.is)
+		return;
+	d->list.n = s->spent.ndiag;
+	d->nerror = s->spent.nerror;
+	d->nwarning = s->spent.nwarning;
 }
 
 Graph *
@@ -557,7 +571,7 @@ sema_graph(Sema *s, AstId id, uint32_t module)
 	}
 	if (ok)
 		hand_out(s, sc);
-	s->frame = NULL;
+	end_graph(s);
 	if (!ok || s->diags->nerror != before)
 		return NULL;
 	graph_finish(s);

@@ -33,6 +33,24 @@ number_exact(const Exact *x, Dom d)
 	return (Val){.lit = LIT_FLOAT, .f = exact_double(x, ROUND_NEAREST), .exact = x, .dom = d};
 }
 
+/* An integer of any length. */
+static bool
+is_whole(const Val *v)
+{
+	return v->lit == LIT_INT || v->whole;
+}
+
+static Val
+number_whole(const Exact *x, Dom d)
+{
+	Whole i;
+	if (exact_as_whole(x, &i))
+		return number_int(i, d);
+	Val v = number_exact(x, d);
+	v.whole = true;
+	return v;
+}
+
 static const Exact *
 exact_of(Sema *s, const Val *v)
 {
@@ -48,7 +66,9 @@ number_node(Sema *s, const AstNode *n)
 		return number_int(n->wide, dom_none);
 	Val v = number_float(n->num.f, dom_none);
 	const char *text = s->diags->files.at[n->at.file - 1].text + n->at.begin;
-	v.exact = exact_decimal(s->arena, text, n->at.end - n->at.begin);
+	size_t digits = n->at.end - n->at.begin;
+	v.exact = exact_decimal(s->arena, text, digits);
+	v.whole = !memchr(text, '.', digits) && !memchr(text, 'e', digits) && !memchr(text, 'E', digits);
 	return v;
 }
 
@@ -124,7 +144,7 @@ fold_ints(Op op, Whole a, Whole b, Dom d)
 
 /* a op b, as doubles have it, and of whole numbers. */
 static Val
-fold_rounded(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at)
+fold_rounded(Sema *s, Op op, const Val *a, const Val *b, Dom d)
 {
 	double x = number(a), y = number(b);
 	bool ints = a->lit == LIT_INT && b->lit == LIT_INT;
@@ -144,10 +164,6 @@ fold_rounded(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at)
 	}
 	if (ints)
 		return fold_ints(op, a->i, b->i, d);
-	if (op == OP_IDIV || op == OP_IMOD) {
-		diag_add(s->diags, DIAG_E0504, at, "`%s` takes integers", op_info[op].text);
-		return val_error;
-	}
 	return number_float(op == OP_ADD   ? x + y
 	                    : op == OP_SUB ? x - y
 	                    : op == OP_MUL ? x * y
@@ -155,6 +171,29 @@ fold_rounded(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at)
 	                    : op == OP_MIN ? (isnan(x) || x < y ? x : y)
 	                                   : (isnan(x) || x > y ? x : y),
 	                    d);
+}
+
+/* div and mod, where one of the two has no room as an integer. */
+static Val
+fold_division(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at)
+{
+	if (!is_whole(a) || !is_whole(b)) {
+		diag_add(s->diags, DIAG_E0504, at, "`%s` takes integers", op_info[op].text);
+		return val_error;
+	}
+	const Exact *x = exact_of(s, a), *y = exact_of(s, b), *r = x && y ? exact_arith(s->arena, op, x, y) : NULL;
+	if (r)
+		return number_whole(r, d);
+	diag_add(s->diags, DIAG_E0504, at, "`%s` takes integers, and of one this long only the nearest double is known",
+	         op_info[op].text)->help = "numbers are exact up to some 900 digits";
+	return val_error;
+}
+
+static bool
+gives_integer(Op op, const Val *a, const Val *b)
+{
+	bool closed = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_MIN || op == OP_MAX;
+	return is_whole(a) && is_whole(b) && (closed || (op == OP_POW && b->lit == LIT_INT && b->i >= 0));
 }
 
 /* a op b where both are known exactly and it is a quotient of whole numbers too; else as it was rounded. The sign of a zero
@@ -165,6 +204,7 @@ fold_quotients(Sema *s, Op op, const Val *a, const Val *b, Val rounded)
 	if (a->lit == LIT_INT && b->lit == LIT_INT && rounded.lit != LIT_FLOAT)
 		return rounded;
 	const Exact *x = exact_of(s, a), *y = exact_of(s, b), *r = NULL;
+	rounded.whole = rounded.lit == LIT_FLOAT && gives_integer(op, a, b);
 	if (!x || !y)
 		return rounded;
 	bool comparison = op == OP_EQ || op == OP_NE || op == OP_LT || op == OP_LE;
@@ -172,13 +212,15 @@ fold_quotients(Sema *s, Op op, const Val *a, const Val *b, Val rounded)
 	if (comparison)
 		return truth(s, op == OP_EQ ? order == 0 : op == OP_NE ? order != 0 : op == OP_LT ? order < 0 : order <= 0, rounded.dom);
 	if (op == OP_MIN || op == OP_MAX)
-		r = order == 0 ? NULL : (order < 0) == (op == OP_MIN) ? x : y;
+		r = order == 0 && exact_is_zero(x) ? NULL : (order < 0) == (op == OP_MIN) ? x : y;
 	else if (op == OP_POW)
 		r = b->lit == LIT_INT ? exact_power(s->arena, x, b->i) : NULL;
 	else if (op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_FDIV)
 		r = exact_arith(s->arena, op, x, y);
 	if (!r)
 		return rounded;
+	if (rounded.whole)
+		return number_whole(r, rounded.dom);
 	Val v = number_exact(r, rounded.dom);
 	if (exact_is_zero(r) && (op == OP_MUL || op == OP_FDIV))
 		v.f = signbit(number(a)) != signbit(number(b)) ? -0.0 : 0.0;
@@ -201,6 +243,22 @@ static unsigned
 leaves(const Val *v)
 {
 	return v->choice ? leaves(&v->choice->arm[0]) + leaves(&v->choice->arm[1]) : 1;
+}
+
+static bool
+are_known_integers(const Val *v)
+{
+	if (v->choice)
+		return are_known_integers(&v->choice->arm[0]) && are_known_integers(&v->choice->arm[1]);
+	return v->lit == LIT_INT || (v->whole && v->exact);
+}
+
+/* div and mod of what no type of integers holds. */
+static bool
+divides_beyond_types(Sema *s, Op op, const Val *a, const Val *b)
+{
+	return (op == OP_IDIV || op == OP_IMOD) && is_number(a) && is_number(b) && dtype_is_float(common_type(s, a, b)) &&
+	       are_known_integers(a) && are_known_integers(b);
 }
 
 Val
@@ -242,10 +300,12 @@ fold_choices(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at)
 Val
 fold_numbers(Sema *s, Op op, const Val *a, const Val *b, Dom d, Span at)
 {
+	if (a->lit && b->lit && (op == OP_IDIV || op == OP_IMOD) && !(a->lit == LIT_INT && b->lit == LIT_INT))
+		return fold_division(s, op, a, b, d, at);
 	if (a->lit && b->lit)
-		return fold_quotients(s, op, a, b, fold_rounded(s, op, a, b, d, at));
+		return fold_quotients(s, op, a, b, fold_rounded(s, op, a, b, d));
 	bool arithmetic = op == OP_ADD || op == OP_SUB || op == OP_MUL || op == OP_FDIV || op == OP_POW || op == OP_MIN ||
-	                  op == OP_MAX;
+	                  op == OP_MAX || divides_beyond_types(s, op, a, b);
 	if (!arithmetic || leaves(a) * leaves(b) > MAX_LEAVES)
 		return val_error;
 	return fold_choices(s, op, a, b, d, at);
@@ -265,8 +325,8 @@ number_sign(Sema *s, const Val *v, Op op)
 {
 	double x = number(v);
 	bool flip = op == OP_NEG || (op == OP_ABS && signbit(x));
-	if (op == OP_SIGN && v->lit == LIT_INT)
-		return number_int((v->i > 0) - (v->i < 0), v->dom);
+	if (op == OP_SIGN && is_whole(v))
+		return number_int((x > 0) - (x < 0), v->dom);
 	if (op == OP_SIGN)
 		return number_float(x > 0 ? 1 : x < 0 ? -1 : x, v->dom);
 	if (v->lit == LIT_INT)

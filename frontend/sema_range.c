@@ -158,9 +158,8 @@ scan_kind(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
 void
 range_scan(Sema *s, AstId id, Env *env, IvarId v, AxisUses *uses)
 {
-	if (!id)
+	if (!id || !elab_enter(s))
 		return;
-	elab_enter(s);
 	scan_kind(s, id, env, v, uses);
 	s->depth--;
 }

@@ -158,7 +158,7 @@ val_store(Sema *s, const Val *v, DType t, Span at)
 	if (val_bad(v))
 		return 0;
 	if (v->lit) {
-		if (v->lit == LIT_FLOAT && dtype_is_int(t)) {
+		if (v->lit == LIT_FLOAT && !v->whole && dtype_is_int(t)) {
 			diag_add(s->diags, DIAG_E0503, at, "a number with a point can't be stored as %s", type_text(t))->help =
 				arena_text(s->arena, "write `%s(…)` to truncate it", type_text(t));
 			return 0;

@@ -36,6 +36,16 @@ class Report(unittest.TestCase):
         self.assertEqual(met, {"torch": True, "compile": None, "roof": False, "kernels": False})
         self.assertEqual(report.summary([row()]), "1 bars met, 2 missed, 1 not measured, 1 rows")
 
+    def test_outcome(self):
+        self.assertEqual(report.outcome(row()), (
+            "c, 2 threads", "MISSED", "125.0 us, torch 2.00, compile -, roof 0.80, kernels 2.00",
+            "torch >= 1.5, compile >= 1, roof >= 0.85, kernels <= 1"))
+        fair = {"bars": {"torch": 1.5}, "limits": {}, "threads": 0}
+        self.assertEqual(report.outcome(row(**fair)), ("c", "ok", "125.0 us, torch 2.00", "torch >= 1.5"))
+        self.assertEqual(report.outcome(row(**fair, us={}))[1:3], ("absent", "torch -"))
+        self.assertEqual(report.outcome(row(**{**fair, "bars": {"compile": 1.0}}))[1], "absent")
+        self.assertEqual(report.outcome(row(**fair, wrong={"texo": 0.5}))[1], "FAILED")
+
     def test_without_texo(self):
         r = row(us={"torch": {"median": 250.0, "n": 1, "rounds": 0}})
         self.assertEqual({v["what"] for v in r["verdicts"] if v["met"] is not None}, {"kernels"})

@@ -128,10 +128,73 @@ def short_tanhs(kernel):
     return {r for r in taken if r in reciprocals and named[r] == 2}
 
 
+# an operation, where it goes to, and its operands; the same of several registers at once
+DEFINED = re.compile(r"^\s*(?:@!?%\w+\s+)?([a-z][\w.]*)\s+(%\w+), ([^;{}]*);", re.M)
+SEVERAL = re.compile(r"^\s*(?:@!?%\w+\s+)?[a-z][\w.]*\s+\{([^}]*)\},", re.M)
+
+
+class Signs:
+    """What the text of a kernel shows of the signs of its numbers: of a register that is defined once, by operations that
+    have one of their operands' signs, or by a selection of a number and its negation. NaN is neither above nor below."""
+
+    def __init__(self, kernel):
+        self.by = {}
+        for op, to, operands in DEFINED.findall(kernel):
+            self.by.setdefault(to, []).append((op.split("."), operands.split(", ")))
+        for to in (r for group in SEVERAL.findall(kernel) for r in group.split(", ")):
+            self.by.setdefault(to, []).append(([""], ()))
+
+    def of(self, a):
+        by = self.by.get(a, ())
+        return by[0] if len(by) == 1 else ([""], ())
+
+    def is_negation(self, a, b):
+        op, operands = self.of(a)
+        return op[0] == "neg" and operands[0] == b
+
+    def is_other_way(self, arms, condition):
+        """-1 where the selection is the arm that is not above 0, 1 where it is the other, else 0."""
+        op, operands = self.of(condition)
+        if op[:2] not in (["setp", "lt"], ["setp", "gt"]) or operands[1] != "0f00000000":
+            return 0
+        below = -1 if op[1] == "lt" else 1
+        a, b = arms
+        if operands[0] == a and self.is_negation(b, a):
+            return below
+        return -below if operands[0] == b and self.is_negation(a, b) else 0
+
+    def has(self, a, sign, depth=8):
+        """Whether a is known to be at most 0 (sign -1) or at least 0 (1)."""
+        if a.startswith("0f"):
+            return a in ("0f00000000", "0f80000000") or (int(a[2:], 16) >> 31 == (sign < 0) and int(a[2:], 16) & 0x7FFFFFFF <= 0x7F800000)
+        op, x = self.of(a)
+        if depth == 0 or "f32" not in op:
+            return False
+        def has(k, s):
+            return self.has(x[k], s, depth - 1)
+        if op[0] in ("abs", "ex2"):
+            return sign > 0
+        if op[0] == "neg":
+            return has(0, -sign)
+        if op[0] == "mul" and x[0] == x[1]:
+            return sign > 0
+        if op[0] in ("mul", "fma"):
+            product = any(has(0, s) and has(1, s * sign) for s in (-1, 1))
+            return product and (op[0] == "mul" or has(2, sign))
+        if op[0] in ("min", "max"):
+            return (any if (op[0] == "min") == (sign < 0) else all)(has(k, sign) for k in range(2))
+        if op[0] == "selp":
+            return self.is_other_way(x[:2], x[2]) == sign or (has(0, sign) and has(1, sign))
+        return op[0] == "add" and has(0, sign) and has(1, sign)
+
+
 def middle_ones(kernel):
-    """Those that start a quotient by the sum of a number and a power, the square of its root: where the power is known to be
-    at most 1 nothing asks for a whole one (passes/tile/narrow_divide.c)."""
-    roots = set(re.findall(r"\bex2\.approx\.ftz\.f32\s+(%\w+),", kernel))
+    """Those that start a quotient by the sum of a number and a power, the square of its root, where the power is known to be
+    at most 1: nothing asks for a whole one then (passes/tile/narrow_divide.c)."""
+    if "rcp.approx" not in kernel or "ex2.approx" not in kernel:
+        return set()
+    signs = Signs(kernel)
+    roots = {r for r, a in re.findall(r"\bex2\.approx\.ftz\.f32\s+(%\w+), (%\w+);", kernel) if signs.has(a, -1)}
     powers = {p for p, a, b in re.findall(r"\bmul\.rn\.f32\s+(%\w+), (%\w+), (%\w+);", kernel) if a == b and a in roots}
     sums = {s for s, a in re.findall(r"\badd\.rn\.f32\s+(%\w+), (%\w+), 0f[0-9A-F]{8};", kernel) if a in powers}
     return {r for r, a in re.findall(r"\brcp\.approx\.ftz\.f32\s+(%\w+), (%\w+);", kernel) if a in sums}

@@ -724,6 +724,45 @@ def test_explain(folder):
     assert bag["bytes_fused"] == 6 * 8 * 4 + 6 * 8 + 4 * 4 + 3 * 8 * 4, bag
 
 
+def check_titles(file, graph, found):
+    """A name of the program, or a description that no other tensor has, of a definition and a line that there are."""
+    program = file.read_text()
+    defs = [d for k in found["kernels"] for d in k["defs"]]
+    unnamed = [d for d in defs if "(line " in d]
+    assert len(set(unnamed)) == len(unnamed), (file, graph, unnamed)
+    for title in {*defs, *(e[end] for e in found["refused"] for end in ("from", "to"))}:
+        name, line = re.fullmatch(r"(?:.* (?:of|for) )?(\w+)(?: \(line (\d+)\))?", title).groups()
+        assert re.search(rf"\b{name.removesuffix('_parts')}\b", program), (file, graph, title)
+        assert not line or 0 < int(line) <= program.count("\n"), (file, graph, title)
+
+
+def test_titles(folder):
+    """Of what has no name: in the text, and of two of one description."""
+    path = write(folder, "t.tex", """use "std"
+graph two(x: f32[N, M], w: f32[M]) -> (y: f32[N]) {
+  y[i] = sum[j](x[i, j] * w[j]) + sum[j](x[i, j]) / max[j](x[i, j])
+}
+graph far(x: f32[N, M]) -> (y: f32[N, M]) {
+  h[i] = mean[k](x[i, k])
+  y[i, j] = softmax[j](x[i, j] * h[i])
+}
+graph rows(x: f32[N, D], z: f32[M, D], a: f32[M]) -> (y: f32[N]) {
+  y[i] = sum[j](exp(-sum[d](sq(x[i, d] - z[j, d]))) * a[j])
+}
+graph whole(x: f32[N]) -> (y: f32[N]) {
+  y[i] = softmax[i](x[i])
+}
+""")
+    expect(texo("explain", path, "--graph=two", "--fuse=off"), 0,
+           out=["rowred sum[j] of y (line 3):", "rowred sum[j] 2 of y (line 3):", "rowred max[j] of y (line 3):",
+                "sum[j] 2 of y (line 3) -> y (line 3): "])
+    expect(texo("explain", path, "--graph=far", "--fuse=off"), 0,
+           out=["sum[k] of h (line 6):", "max[j] of y (line 7):", "sum[j] of y (line 7)", "h -> max[j] of y (line 7): "])
+    expect(texo("explain", path, "--graph=rows"), 0, out=["copy of z for y (line 10)", "sum[d] of y (line 10)"])
+    expect(texo("explain", path, "--graph=whole", "N=100000"), 0,
+           out=["max[j] in parts of y (line 13) -> max[j] of y (line 13): the parts", "y waits for max[j] of y (line 13): "])
+
+
 def test_every_edge_has_a_reason(folder):
     """Of the examples: what the schedule says of each tensor that goes between kernels; else it is a copy of its own."""
     edges = copies = 0
@@ -731,6 +770,7 @@ def test_every_edge_has_a_reason(folder):
         for graph in re.findall(r"^graph (\w+)\(", file.read_text(), re.M):
             for fuse in ("all", "elementwise", "off"):
                 found = json.loads(expect(texo("explain", file, f"--graph={graph}", f"--fuse={fuse}", "--json"), 0).out)
+                check_titles(file, graph, found)
                 for edge in found["refused"]:
                     edges += 1
                     assert edge["from"] and edge["to"] and edge["code"] and len(edge["reason"]) > 10 and edge["line"] > 0, (file, edge)
@@ -747,6 +787,30 @@ def test_explain_codes(folder):
     expect(texo("explain", "E0119"), 2, "did you mean")
 
 
+def check_emit_json(folder, broken):
+    """One object, whose texts are those without --json, byte for byte."""
+    def same(*args):
+        said = json.loads(expect(texo(*args, "--json"), 0).out)
+        assert list(said) == ["forms"], (args, said)
+        assert "".join(f["text"] for f in said["forms"]) == texo(*args).out, args
+        return [f["form"] for f in said["forms"]]
+    for command in ("run", "build"):
+        for form in ("tokens", "ast", "tg", "dot", "plan", "tir", "llvm", "asm"):
+            assert same(command, AXPY, f"--emit={form}") == [form]
+        assert same(command, AXPY, "--emit=tir,tg", "-o", "-") == ["tg", "tir"]
+        assert same(command, AXPY, "--emit=ptx", "--target=cuda") == ["ptx"]
+        expect(texo(command, AXPY, "--emit=cubin", "--target=cuda", "--json"), 2, "a cubin is no text", "-o PATH writes it")
+    for form in ("header", "manifest"):
+        assert same("build", AXPY, f"--emit={form}", "-o", "-") == [form]
+    assert same("run", broken, "--emit=tokens") == ["tokens"]
+    path = f"{folder}/plan.txt"
+    assert json.loads(expect(texo("build", AXPY, "--emit=plan", "-o", path, "--json"), 0).out) == {"files": [path]}
+    assert pathlib.Path(path).read_text() == texo("build", AXPY, "--emit=plan").out
+    for form in ("ast", "tg"):
+        said = json.loads(expect(texo("run", broken, f"--emit={form}", "--json"), 1).out)["diagnostics"]
+        assert said[0]["code"] == "E0102", said
+
+
 def test_emit(folder):
     marks = {"tokens": "graph", "ast": "axpy", "tg": "graph axpy", "dot": "digraph", "plan": "kernel", "tir": "kernel",
              "llvm": "define", "asm": ".text"}
@@ -761,6 +825,7 @@ def test_emit(folder):
     expect(texo("run", broken, "--emit=ast"), 1, "b.tex:1:")
     expect(texo("run", broken, "--emit=tg"), 1, "b.tex:1:")
     expect(texo("run", AXPY, "--dump=schedule", "-q"), 0, "# after schedule", out=["z: f32"])
+    check_emit_json(folder, broken)
     expect(texo("build", AXPY, "--emit=plan", "--stop=schedule"), 2, "--stop")
 
 
@@ -782,7 +847,7 @@ def test_explain_read_again(folder):
     file = write(folder, "again.tex", text)
     for target in ("cpu", "cuda:sm_90a"):
         ran = expect(texo("explain", file, "--graph=vector", f"--target={target}", "N=100000"), 0, out=["read again:\n  x by k0, k"])
-        assert ": y waits for %4: it needs more than one row of what it reads\n" in ran.out, ran
+        assert ": y waits for max[j] of y (line 2): it needs more than one row of what it reads\n" in ran.out, ran
         assert "read again" not in expect(texo("explain", file, "--graph=rows", f"--target={target}"), 0).out
     (again,) = json.loads(texo("explain", file, "--graph=vector", "--json").out)["read_again"]
     assert again["input"] == "x" and again["times"] == 2 and again["reason"], again

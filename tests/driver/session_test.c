@@ -126,7 +126,7 @@ unwindings(void **state)
 	w = (Written){0};
 	why = NULL;
 	assert_int_equal(run(grows, 1 << 20, &w, &why), EXIT_INPUT);
-	assert_non_null(strstr(w.text[1], "big.tex: the memory limit of 1 MiB was reached"));
+	assert_non_null(strstr(w.text[1], "error[E0990]: big.tex: the memory limit of 1 MiB was reached"));
 	assert_non_null(why);
 }
 

@@ -1,11 +1,12 @@
 /* number_test.c: decimal numbers against strtod, which is correctly rounded in the C library, and
- * the same bits under every rounding mode. */
+ * the same bits under every rounding mode; and quotients of long integers, by what they are. */
 #include <fenv.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "frontend/exact.h"
 #include "frontend/lex.h"
 #include "parsed.h"
 
@@ -136,6 +137,47 @@ integers_and_limits(void **state)
 	assert_true(n.value.f == 1);
 }
 
+/* Of at most 32 bits a part, so that all words of one may be the same. */
+static const Exact *
+random_integer(Arena *a, uint64_t *s, unsigned parts)
+{
+	const Exact *x = exact_whole(a, 0), *word = exact_whole(a, (Whole)1 << 32);
+	for (unsigned k = 0; k < parts; k++) {
+		uint64_t r = next(s);
+		Whole part = r % 4 == 0 ? 0 : r % 4 == 1 ? UINT32_MAX : r >> 32;
+		x = exact_arith(a, OP_ADD, exact_arith(a, OP_MUL, x, word), exact_whole(a, part));
+	}
+	return next(s) % 2 ? x : exact_negated(a, x);
+}
+
+/* x = (x div y)*y + x mod y, and x mod y is 0 or lies between 0 and y. */
+static void
+long_quotients(void **state)
+{
+	(void)state;
+	Parsed p;
+	parsed_make(&p, PARSE_TREE, "", 0);
+	Arena *a = &p.arena;
+	const Exact *zero = exact_whole(a, 0);
+	uint64_t s = 2463534242;
+	for (unsigned k = 0; k < 4000; k++) {
+		const Exact *x = random_integer(a, &s, (unsigned)(next(&s) % 40)), *y = random_integer(a, &s, (unsigned)(next(&s) % 20));
+		const Exact *q = exact_arith(a, OP_IDIV, x, y), *r = exact_arith(a, OP_IMOD, x, y);
+		assert_true(q && r);
+		if (exact_is_zero(y)) {
+			assert_true(exact_compare(q, exact_whole(a, -1)) == 0 && exact_compare(r, x) == 0);
+			continue;
+		}
+		assert_true(exact_compare(exact_arith(a, OP_ADD, exact_arith(a, OP_MUL, q, y), r), x) == 0);
+		int sign = exact_compare(y, zero);
+		assert_true(exact_is_zero(r) || exact_compare(r, zero) == sign);
+		assert_true(exact_compare(r, y) == -sign);
+	}
+	assert_null(exact_arith(a, OP_IDIV, exact_decimal(a, "0.5", 3), exact_whole(a, 2)));
+	assert_null(exact_arith(a, OP_IMOD, exact_whole(a, 2), exact_decimal(a, "0.5", 3)));
+	parsed_free(&p);
+}
+
 int
 main(void)
 {
@@ -144,6 +186,7 @@ main(void)
 		cmocka_unit_test(random_ones),
 		cmocka_unit_test(same_under_every_rounding_mode),
 		cmocka_unit_test(integers_and_limits),
+		cmocka_unit_test(long_quotients),
 	};
 	return cmocka_run_group_tests_name("number", tests, NULL, NULL);
 }
