@@ -259,6 +259,13 @@ operand_dtype(const Lower *l, ValId v)
 	return (DType)lower_inst(l, lower_arg_id(l, v, 0))->type.dtype;
 }
 
+static Val
+cast_of(Lower *l, ValId v)
+{
+	Val bounded = lower_bounded(l, v);
+	return bounded ? bounded : lower_cast(l, lower_arg(l, v, 0), operand_dtype(l, v), lower_inst(l, v)->type);
+}
+
 Val
 lower_value(Lower *l, ValId v)
 {
@@ -298,7 +305,7 @@ lower_value(Lower *l, ValId v)
 	case OP_TURN: lower_turn(l, v); return NULL;
 	case OP_PIECE: case OP_HELD: return lower_piece(l, v);
 	case OP_ROLES: lower_roles(l, v); return NULL;
-	case OP_CAST: return lower_cast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);
+	case OP_CAST: return cast_of(l, v);
 	case OP_BITCAST: return lower_bitcast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);
 	case OP_ADD: return lower_plain(l, v, LLVMAdd, LLVMFAdd);
 	case OP_SUB: return lower_plain(l, v, LLVMSub, LLVMFSub);

@@ -112,6 +112,7 @@ Val lower_scale(Lower *l, ValId v);
 Val lower_divide(Lower *l, ValId v, bool want_quotient);
 Val lower_shift(Lower *l, ValId v, bool left);
 Val lower_rounded_bf16(Lower *l, ValId v); /* NULL: it is no such number */
+Val lower_bounded(Lower *l, ValId v);      /* the same */
 Val lower_negate(Lower *l, ValId v);
 Val lower_abs(Lower *l, ValId v);
 Val lower_sign(Lower *l, ValId v);
@@ -207,6 +208,7 @@ void lower_nvptx_kernel(Lower *l, const char *symbol, bool serial);
 void lower_nvptx_fault(Lower *l, Val word);
 Val lower_thread(Lower *l);
 Val lower_thread_anew(Lower *l);
+void lower_tasks_anew(Lower *l);
 Val lower_rank(Lower *l);
 Val lower_of_block(Lower *l, Val at, Val rank);
 Val lower_shuffle(Lower *l, ValId v);

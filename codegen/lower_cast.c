@@ -144,6 +144,24 @@ lower_rounded_bf16(Lower *l, ValId v)
 	return LLVMBuildBitCast(l->b, lower_call(l, "llvm.nvvm.ff2bf16x2.rn", NULL, 0, both, 2), i32, "");
 }
 
+/* What bounds keep within 32 bits, and a cast then has in as many, so that it is compared in one instruction and not in two: LLVM would
+ * leave the bounds out of an order and compare all 64. So the cast is one that it does not see into. In a kernel with roles, whose
+ * threads have many elements to compare; of the few that others have the bounds take as long. */
+Val
+lower_bounded(Lower *l, ValId v)
+{
+	ValId wide = lower_arg_id(l, v, 0);
+	if (!l->k->channel.n || !is_made_by(l, v, OP_CAST, DT_I32) || !is_made_by(l, wide, OP_MIN, DT_I64))
+		return NULL;
+	if (!is_made_by(l, lower_arg_id(l, wide, 0), OP_MAX, DT_I64) || lower_inst(l, lower_arg_id(l, wide, 1))->op != OP_CONST)
+		return NULL;
+	static const char code[] = "cvt.u32.u64 $0, $1;", constraints[] = "=r,l";
+	LLVMTypeRef i64 = lower_i64(l), f = LLVMFunctionType(LLVMInt32TypeInContext(l->ctx), &i64, 1, 0);
+	Val text = LLVMGetInlineAsm(f, code, sizeof code - 1, constraints, sizeof constraints - 1, 0, 0, LLVMInlineAsmDialectATT, 0);
+	Val a = lower_arg(l, v, 0);
+	return LLVMBuildCall2(l->b, f, text, &a, 1, "");
+}
+
 /* To 8 bits. The instruction makes two of them at once, and saturates: infinities of f8e5m2 are put in, from the
  * middle between the largest number and what would be next. */
 static Val

@@ -317,6 +317,8 @@ lower_roles(Lower *l, ValId v)
 	LLVMBuildRetVoid(l->b);
 	LLVMPositionBuilderAtEnd(l->b, load);
 	lower_assembly(l, NULL, arena_text(l->arena, "setmaxnreg.dec.sync.aligned.u32 %u;", roles.rest), "", NULL, 0);
+	if (roles.anew)
+		lower_tasks_anew(l);
 	LLVMBasicBlockRef after = open_if(l, r->first);
 	lower_role(l, lower_inst(l, v)->region + 1);
 	if (tir_has_joint(l->k))

@@ -10,6 +10,7 @@
 #include "ir/image.h"
 
 #include <stdio.h>
+#include <string.h>
 
 enum {
 	PTX_KERNEL = 71, GLOBAL = 1, SHARED = 3,
@@ -255,21 +256,34 @@ own_tasks(Lower *l, Val ntask)
 	LLVMPositionBuilderAtEnd(l->b, exit);
 }
 
-/* The kernel's own loops: from the block's number on, or that of the cluster, which has one task where its blocks have nothing
- * in common. */
-static void
-task_loops(Lower *l, Val ntask)
+static Val
+task_count(Lower *l)
 {
-	l->task_lo = special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x");
-	l->task_hi = ntask;
-	l->task_step = special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x");
+	return LLVMGetParam(l->fn, tir_handed_buffers(l->k) * tir_sets(l->k) + tir_launch_scalars(l->k));
+}
+
+/* From the block's number on, or that of the cluster, which has one task where its blocks have nothing in common. */
+static void
+bind_tasks(Lower *l, Val block, Val blocks)
+{
+	l->task_lo = block;
+	l->task_hi = task_count(l);
+	l->task_step = blocks;
 	if (l->k->cluster) {
-		Val blocks = lower_int(l, lower_i64(l), l->k->cluster);
+		Val size = lower_int(l, lower_i64(l), l->k->cluster);
 		bool all = tir_has_joint(l->k);
-		l->task_lo = LLVMBuildUDiv(l->b, l->task_lo, blocks, "");
-		l->task_step = all ? LLVMBuildUDiv(l->b, l->task_step, blocks, "") : lower_int(l, lower_i64(l), 1);
-		l->task_hi = all ? ntask : LLVMBuildAdd(l->b, l->task_lo, l->task_step, "");
+		l->task_lo = LLVMBuildUDiv(l->b, block, size, "");
+		l->task_step = all ? LLVMBuildUDiv(l->b, blocks, size, "") : lower_int(l, lower_i64(l), 1);
+		l->task_hi = all ? l->task_hi : LLVMBuildAdd(l->b, l->task_lo, l->task_step, "");
 	}
+}
+
+/* The kernel's own loops. */
+static void
+task_loops(Lower *l)
+{
+	Val block = special_register(l, "llvm.nvvm.read.ptx.sreg.ctaid.x"), blocks = special_register(l, "llvm.nvvm.read.ptx.sreg.nctaid.x");
+	bind_tasks(l, block, blocks);
 	l->task = l->task_lo;
 	lower_body(l);
 }
@@ -278,29 +292,43 @@ void
 lower_nvptx_kernel(Lower *l, const char *symbol, bool serial)
 {
 	new_entry(l, symbol, serial ? 1 : l->k->threads ? l->k->threads : IMAGE_CUDA_BLOCK);
-	Val ntask = LLVMGetParam(l->fn, tir_handed_buffers(l->k) * tir_sets(l->k) + tir_launch_scalars(l->k));
 	if (l->k->channel.n)
-		task_loops(l, ntask);
+		task_loops(l);
 	else if (serial)
-		all_tasks(l, ntask);
+		all_tasks(l, task_count(l));
 	else
-		own_tasks(l, ntask);
+		own_tasks(l, task_count(l));
 }
 
 /* --- threads of a block --- */
 
 /* Code that looks as if it had an effect, so that nobody shares it, or takes it out of a loop. */
+static Val
+read_anew(Lower *l, const char *name)
+{
+	static const char out[] = "=r";
+	const char *code = arena_text(l->arena, "mov.u32 $0, %s;", name);
+	LLVMTypeRef f = LLVMFunctionType(LLVMInt32TypeInContext(l->ctx), NULL, 0, 0);
+	Val text = LLVMGetInlineAsm(f, code, strlen(code), out, sizeof out - 1, 1, 0, LLVMInlineAsmDialectATT, 0);
+	return LLVMBuildCall2(l->b, f, text, NULL, 0, "");
+}
+
 Val
 lower_thread_anew(Lower *l)
 {
-	static const char code[] = "mov.u32 $0, %tid.x;", out[] = "=r";
-	LLVMTypeRef f = LLVMFunctionType(LLVMInt32TypeInContext(l->ctx), NULL, 0, 0);
-	Val text = LLVMGetInlineAsm(f, code, sizeof code - 1, out, sizeof out - 1, 1, 0, LLVMInlineAsmDialectATT, 0);
-	Val call = LLVMBuildCall2(l->b, f, text, NULL, 0, "");
 	unsigned most = 1;
 	while (most < l->k->threads)
 		most *= 2;
-	return LLVMBuildZExt(l->b, LLVMBuildAnd(l->b, call, lower_int(l, LLVMInt32TypeInContext(l->ctx), most - 1), ""), lower_i64(l), "");
+	Val thread = LLVMBuildAnd(l->b, read_anew(l, "%tid.x"), lower_int(l, LLVMInt32TypeInContext(l->ctx), most - 1), "");
+	return LLVMBuildZExt(l->b, thread, lower_i64(l), "");
+}
+
+void
+lower_tasks_anew(Lower *l)
+{
+	Val block = LLVMBuildZExt(l->b, read_anew(l, "%ctaid.x"), lower_i64(l), "");
+	Val blocks = LLVMBuildZExt(l->b, read_anew(l, "%nctaid.x"), lower_i64(l), "");
+	bind_tasks(l, block, blocks);
 }
 
 Val

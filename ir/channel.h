@@ -15,6 +15,9 @@
  * (TIR_ROLES_TURNS, two groups): a fill is one group's, which has all its rows and alone releases it; while one multiplies,
  * the other finishes its sums. Groups that share fills may take turns too (TIR_ROLES_ORDER), which then are an order alone.
  *
+ * Roles count their tasks from one number on, which a GPU's thread has in one register before it knows its role. Where any of
+ * them has none to spare, the loading one looks it up anew (TIR_ROLES_ANEW).
+ *
  * Blocks of a cluster (tir.h) have channels and accumulators of their own, and take no turns. They meet where their
  * multiplying groups do; their loading roles have then ended, so that a call of such a kernel has one task.
  *
@@ -23,8 +26,8 @@
  * shares, and a slot is released when the groups of all have. So each block goes through as many fills as the others; they take
  * turns if they like, meet nowhere else, and a call has any number of tasks, the same of all blocks.
  *
- *   ROLES    imm = TIR_ROLES(groups, registers, rest), with turns | TIR_ROLES_TURNS; two regions, which yield nothing; ends the
- *            kernel's body
+ *   ROLES    imm = TIR_ROLES(groups, registers, rest), with turns | TIR_ROLES_TURNS, with numbers looked up anew
+ *            | TIR_ROLES_ANEW; two regions, which yield nothing; ends the kernel's body
  *   TASK_STEP  i64: the tasks of a call are TASK_LO, TASK_LO + TASK_STEP, … below TASK_HI
  *   ACQUIRE  n; imm = channel. Waits until all groups have released what slot n mod slots had. In turn: n = 0, 1, …
  *   COPY     view, n, index[0..rank) (i64 scalars); imm = TIR_COPY(channel, part). Begins to copy a box of the view, from
@@ -104,9 +107,10 @@ typedef struct {
 #define TIR_ROLES(groups, registers, rest) ((int64_t)(groups) | (int64_t)(registers) << 16 | (int64_t)(rest) << 32)
 #define TIR_ROLES_TURNS (INT64_C(1) << 48)
 #define TIR_ROLES_ORDER (INT64_C(1) << 49) /* 2 .. TIR_MAX_ORDER groups, without turns */
+#define TIR_ROLES_ANEW (INT64_C(1) << 50)
 typedef struct {
 	unsigned groups, registers, rest;
-	bool turns, order;
+	bool turns, order, anew;
 	unsigned shares; /* in how many parts the first factor's rows are */
 } TirRoles;
 static inline TirRoles
@@ -114,7 +118,7 @@ tir_roles(int64_t imm)
 {
 	bool turns = (imm & TIR_ROLES_TURNS) != 0;
 	return (TirRoles){.groups = imm & 0xffff, .registers = imm >> 16 & 0xffff, .rest = imm >> 32 & 0xffff, .turns = turns,
-	                  .order = (imm & TIR_ROLES_ORDER) != 0, .shares = turns ? 1 : imm & 0xffff};
+	                  .order = (imm & TIR_ROLES_ORDER) != 0, .anew = (imm & TIR_ROLES_ANEW) != 0, .shares = turns ? 1 : imm & 0xffff};
 }
 
 #define TIR_COPY(channel, part) ((int64_t)(channel) | (int64_t)(part) << 8)

@@ -142,7 +142,7 @@ print_imm(Text *out, const TirInst *p)
 		return;
 	case OP_ROLES: {
 		TirRoles r = tir_roles(p->imm.i);
-		text_printf(out, " %u by %u rest %u%s", r.groups, r.registers, r.rest, r.turns ? " turns" : r.order ? " order" : "");
+		text_printf(out, " %u by %u rest %u%s%s", r.groups, r.registers, r.rest, r.turns ? " turns" : r.order ? " order" : "", r.anew ? " anew" : "");
 		return;
 	}
 	case OP_COPY:

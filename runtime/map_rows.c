@@ -7,7 +7,9 @@
 enum { BYTES = 2 }; /* of an element: image.c lets no others be */
 enum { MOST_BOX = 256, MOST_STEP = 8 };
 
-static const int64_t MOST_EXTENT = INT64_C(1) << 32, MOST_STRIDE = INT64_C(1) << 40; /* stride: in bytes */
+/* A map may have twice as many; but a copy's place along it is a number of 32 bits with a sign, and what kernels compute of it is one
+ * too (passes/schedule/stream/roles.c). stride: in bytes */
+static const int64_t MOST_EXTENT = INT64_C(1) << 31, MOST_STRIDE = INT64_C(1) << 40;
 static const int64_t MOST_PIECES = INT64_C(1) << 31;
 
 static int64_t

@@ -50,7 +50,8 @@ copies_are_as_large_as_needed(void **state)
 		{{3, {7, 3, 5}, {0, 7, 21}, 16}, true, false, false, 15 * 128, 1},
 		{{2, {8, 3}, {0, 0}, 0}, false, false, false, 0, 0}, /* one row for all */
 		{{2, {8, 0}, {0, 8}, 0}, false, false, false, 0, 0},
-		{{2, {8, (INT64_C(1) << 32) + 1}, {0, 8}, 0}, false, false, false, 0, 0},
+		{{2, {8, INT64_C(1) << 31}, {0, 8}, 0}, true, true, true, 0, 0}, /* as many as a copy counts */
+		{{2, {8, (INT64_C(1) << 31) + 1}, {0, 8}, 0}, false, false, false, 0, 0},
 		{{2, {8, 3}, {0, -8}, 0}, false, false, false, 0, 0},
 		{{2, {8, 3}, {0, INT64_C(1) << 37}, 0}, false, false, false, 0, 0},
 		{{2, {8, 3}, {0, (INT64_C(1) << 37) - 8}, 0}, true, true, true, 0, 0},

@@ -153,6 +153,26 @@ point_cast(Point *l, DType from, DType to, PointVal v)
 	return v;
 }
 
+/* Whether e is an axis of 32 bits, or how far it is from another one: at most 2^31 - 1, at least -2^31. */
+static bool
+is_short(const Point *l, ExprId e)
+{
+	const Expr *p = expr_get(l->g, e);
+	if (p->op == OP_AXIS)
+		return l->short_axes >> p->ref & 1;
+	if (p->op != OP_SUB)
+		return false;
+	const Expr *a = expr_get(l->g, expr_arg(l->g, e, 0)), *b = expr_get(l->g, expr_arg(l->g, e, 1));
+	return a->op == OP_AXIS && b->op == OP_AXIS && l->short_axes >> a->ref & l->short_axes >> b->ref & 1;
+}
+
+/* To a float of 32 bits that is the same: on a GPU one of 64 takes four times as long, beside powers, and pairs of registers. */
+static PointVal
+cast_short(Point *l, DType to, PointVal v)
+{
+	return point_cast(l, DT_I32, to, point_cast(l, DT_I64, DT_I32, v));
+}
+
 static PointVal
 point_select(Point *l, PointVal c, PointVal a, PointVal b)
 {
@@ -259,7 +279,10 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 	case OP_AND: case OP_OR:
 		*joined = true;
 		return point_logic(l, (Op)p.op, arg[0], arg[1]);
-	case OP_CAST: return point_cast(l, operand, (DType)p.dtype, arg[0]);
+	case OP_CAST:
+		if (dtype_is_float((DType)p.dtype) && is_short(l, expr_arg(l->g, e, 0)))
+			return cast_short(l, (DType)p.dtype, arg[0]);
+		return point_cast(l, operand, (DType)p.dtype, arg[0]);
 	case OP_CPLX: return (PointVal){.re = arg[0].re, .im = arg[1].re};
 	case OP_RE: return (PointVal){.re = arg[0].re};
 	case OP_IM: return (PointVal){.re = arg[0].im};

@@ -117,6 +117,7 @@ typedef struct Point {
 	const Node *node;
 	ValId axis[TG_MAX_AXES];
 	ExprId run[TG_MAX_AXES];   /* an axis that takes no values outside 0 .. run - 1; 0: not known */
+	uint32_t short_axes;       /* those that take none outside 0 .. 2^31 - 1, as the template knows */
 	PointVal acc;              /* ACC, in the type acc_type */
 	DType acc_type;
 	ValId touched;

@@ -705,17 +705,16 @@ place_thread(StreamRoles *x)
 	x->right = sr_op(x, OP_MUL, x->right, sr_int(x, 2));
 }
 
-/* Whether the role that loads has both ends of ranges and a quotient, as of heads that share others' keys, to compute for a task:
- * in 64 bits, for which REST registers are too few. */
+/* Whether the role that loads has a quotient to compute for a task, as of heads that share others' keys: for which REST registers are
+ * too few beside the place and end of a range. */
 static bool
 computes_to_load(const StreamRoles *x)
 {
-	const StreamBuild *b = &x->s.b;
 	bool computed = false;
 	for (unsigned which = OF_KEY; which <= (x->columns ? OF_VALUE : OF_KEY); which++)
 		for (unsigned n = 0; n < x->of[which].rank; n++)
-			computed |= expr_get(b->l.g, x->of[which].sub[n])->op == OP_IDIV;
-	return computed && b->s->ragged;
+			computed |= expr_get(x->s.b.l.g, x->of[which].sub[n])->op == OP_IDIV;
+	return computed;
 }
 
 static uint64_t
@@ -739,6 +738,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	if (!find_elements(g, scratch, b->s, x->of))
 		bug(g->arena, "%%%u is no stream for roles", p->node[0]);
 	b->vectors = 2;
+	b->l.short_axes = 1u << b->s->lane | 1u << b->s->stream; /* as copies count them */
 	b->from_zero = true;
 	x->side = p->group;
 	x->rows = p->tile_rows;
@@ -773,7 +773,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	sr_bind_shared(x);
 	if (p->beside)
 		sr_add_beside(x, s, beside);
-	uint64_t roles = roles_of(x);
+	uint64_t roles = roles_of(x) | TIR_ROLES_ANEW;
 	tir_open_roles(k, x->pieces ? roles : roles | TIR_ROLES_ORDER);
 	fold(x);
 	tir_other_role(k);

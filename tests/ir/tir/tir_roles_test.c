@@ -224,7 +224,7 @@ the_text_is_read_back(void **state)
 	Fixture *f = *state;
 	GUARD(f);
 	const char *in_order = replaced(f, turning(f, "rest 24 turns", "rest 24 order"), "64 by 64 part", "128 by 64 part");
-	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, by_pairs(f, "", ""), in_parts(f, false, "", ""),
+	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, changed(f, "rest 24 {", "rest 24 anew {"), turning(f, "24 turns", "24 turns anew"), by_pairs(f, "", ""), in_parts(f, false, "", ""),
 	                      in_parts(f, true, "", ""), with_held(f, "", ""), jointly(f, false, "", ""), jointly(f, true, "", "")};
 	for (unsigned n = 0; n < sizeof text / sizeof *text; n++) {
 		TirKernel *k = fixture_read(f, text[n]);
