@@ -22,6 +22,15 @@ own_depth(const Run *r, const Expr *e, unsigned npar, RecurId recur)
 	return n && n->recur && n->recur == recur ? npar : 0;
 }
 
+/* Whether steps of the recurrence may be joined, as terms of a reduction are: of one f32, along one axis, where the mode does
+ * not keep them in order. */
+static bool
+may_join(const Run *r, RecurId recur)
+{
+	const Recur *c = &r->g->recur.at[recur];
+	return recur && r->g->fp != FP_STRICT && c->nseq == 1 && c->member.n == 1 && r->g->tensor.at[c->member.at[0]].dtype == DT_F32;
+}
+
 static void
 add_instr(Run *r, Code *c, ExprId x, unsigned npar, RecurId recur)
 {
@@ -29,8 +38,10 @@ add_instr(Run *r, Code *c, ExprId x, unsigned npar, RecurId recur)
 	Instr p = {.op = e->op, .dtype = e->dtype, .narg = e->narg, .ref = e->ref, .access = e->access};
 	unsigned depth = own_depth(r, e, npar, recur);
 	p.arg = c->arg.n;
+	p.joined = e->op == OP_READ && depth && may_join(r, recur);
 	for (unsigned k = 0; k < e->narg; k++) {
 		uint32_t s = r->slot[expr_arg(r->g, x, k)] - 1;
+		p.joined |= c->instr.at[s].joined;
 		vec_push(r->arena, &c->arg, s);
 		if (c->instr.at[s].depth > depth)
 			depth = c->instr.at[s].depth;

@@ -190,6 +190,21 @@ apply(const Run *r, const Instr *p, const Val *const *a)
 	bug(r->arena, "eval: %s in the body of a node", op_info[p->op].id);
 }
 
+/* v of a step that may be joined with others: another rounding of it is possible where it is rounded at all, and where it
+ * overflows another way may not. */
+static void
+loosen(Op op, DType t, const Val *const *a, Val *v)
+{
+	long double x = a[0]->re, y = a[1]->re, whole = op == OP_ADD ? x + y : op == OP_SUB ? x - y : op == OP_MUL ? x * y : x / y;
+	v->soft = false;
+	if (v->err == 0 && isfinite(v->re) && whole == v->re)
+		return;
+	if (isfinite(v->re))
+		v->err += number_ulp(t, (double)fabsl(v->re) + v->err);
+	else
+		*v = val_unknown();
+}
+
 /* Products of exact numbers and the casts of their factors to f32 are most of what there is to do: they are put where they
  * belong at once, as copies of what has just been stored in pieces would take longer than the rest. */
 void
@@ -204,4 +219,6 @@ op_apply(const Run *r, const Instr *p, const Val *const *a, Val *v)
 	} else {
 		*v = apply(r, p, a);
 	}
+	if (p->joined && is_float && (p->op == OP_ADD || p->op == OP_SUB || p->op == OP_MUL || p->op == OP_FDIV))
+		loosen((Op)p->op, (DType)p->dtype, a, v);
 }

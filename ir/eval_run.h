@@ -23,6 +23,7 @@ typedef struct {
 	uint32_t ref;
 	AccessId access;
 	uint32_t block[2]; /* of the operands 1 and 2 of lazy ops */
+	bool joined;       /* of a step that may be taken together with others (eval_code.c): no result is rounded for certain */
 } Instr;
 
 typedef struct {

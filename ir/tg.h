@@ -107,6 +107,8 @@ typedef struct {
 	 * reports a term that reaches no element, even if passes find that no element is needed. */
 	bool reports;
 	bool parts;            /* of a fold: computed at once by tasks apart, so what reads them is another kernel */
+	ExprId factor;         /* of no node of a graph, but of what plans make of a linear recurrence: what each step first
+	                        * multiplies the fold so far by (passes/schedule/rows/linear.h) */
 	RecurId recur;
 	uint8_t seq[TG_MAX_SEQ]; /* with recur: which parallel axis is the k-th sequential one */
 } Node;

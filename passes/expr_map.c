@@ -18,12 +18,13 @@ node_each_root(Graph *g, Node *n, RootFn *f, void *user)
 	for (unsigned a = 0; a < TG_MAX_RANK; a++)
 		f(user, g, &n->target[a]);
 	f(user, g, &n->init);
+	f(user, g, &n->factor);
 }
 
 void
 node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user)
 {
-	const ExprId single[] = {n->domain, n->guard, n->body, n->finish, n->init};
+	const ExprId single[] = {n->domain, n->guard, n->body, n->finish, n->init, n->factor};
 	for (unsigned k = 0; k < sizeof single / sizeof *single; k++)
 		expr_walk(g, scratch, single[k], visit, user);
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {

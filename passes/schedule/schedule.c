@@ -19,6 +19,7 @@
 #include "passes/schedule/index/index.h"
 #include "passes/schedule/pairwise/pairwise.h"
 #include "passes/schedule/rows/held_columns.h"
+#include "passes/schedule/rows/linear.h"
 #include "passes/schedule/rows/rows.h"
 #include "passes/schedule/stream/roles.h"
 #include "passes/schedule/stream/threads.h"
@@ -203,6 +204,9 @@ choose_rows(Schedule *s, const Places *places, TensorId t, KernelPlan *plan, Blo
 	RowsFacts facts = {.stored = places->stored, .faulty = places->faulty, .streams = places->streams,
 	                   .lanes = lanes, .blocks = s->cx->options->blocks};
 	Rows *rows = ARENA_NEW(s->cx->scratch, Rows);
+	Scan scan;
+	if (facts.blocks && !linear_derive(s->g, s->cx->scratch, tensor_node(s->g, t), &scan, why) && *why)
+		remark(s->cx, *why, t);
 	if (!rows_plan(s->g, s->cx->scratch, &facts, plan->node, plan->nnode, TMPL_NONE, rows, why)) {
 		if (tensor_node(s->g, t)->recur)
 			remark(s->cx, *why, t);

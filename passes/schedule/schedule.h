@@ -70,9 +70,12 @@ typedef struct {
 	bool searched;    /* re is the lanes' terms, and touched whether they have one (reduction/search.c) */
 	bool by_group;    /* a thread's lanes side by side have terms together */
 	ValId other, third; /* of an extreme by rank.c, beside re; else 0 */
+	ValId factor;        /* of steps of a linear recurrence (reduction/linear.c), beside re; else 0 */
 } Reduction;
 
-enum { REDUCTION_MAX_CARRIED = 8 };
+enum { REDUCTION_MAX_CARRIED = 9 };
+/* Where what f carries is, or may be: 0 where it does not. */
+void reduction_each(Reduction *f, ValId **all);
 
 /* What a fold of no node carries, at its start: nothing but the value. */
 Reduction reduction_of(Point *l, Monoid m, DType t);
@@ -89,7 +92,8 @@ void reduction_term(Point *l, Reduction *f, ValId position, bool always);
 void reduction_widen(Point *l, Reduction *f);
 /* A term in the lanes where keep holds; keep 0: in all. */
 void reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bool always);
-/* f joined with g, whose terms are others; for max, min and arg their positions decide between equals. */
+/* f joined with g, whose terms are others, before f's if that matters: to steps of a linear recurrence alone; for max, min and
+ * arg their positions decide between equals. */
 void reduction_merge(Point *l, Reduction *f, const Reduction *g);
 /* The lanes of f joined into one accumulator. */
 void reduction_across(Point *l, Reduction *f);
@@ -99,6 +103,8 @@ void reduction_across_rows(Point *l, Reduction *f);
 void reduction_join_lanes(Point *l, Reduction *f, unsigned lanes);
 /* Of a block's threads, those of each into one: what is left has a lane for each thread. */
 void reduction_join_in_threads(Point *l, Reduction *f, unsigned lanes);
+/* Lanes of a block's threads, one each, into one, in their order; unit is a scalar (reduction/block.c). */
+void reduction_join_in_order(Point *l, Reduction *f, const Reduction *unit);
 /* The lanes of f as folds of themselves and all lanes before them, or after them with reverse; unit is
  * f without terms. */
 void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse);
@@ -118,8 +124,18 @@ typedef struct {
 void reduction_tile_declare(Point *l, const Reduction *unit, ReductionTile *t);
 void reduction_tile_begin(ReductionTile *t, const Reduction *f, const Reduction *unit, bool reverse);
 Reduction reduction_tile_end(ReductionTile *t, const Reduction *before);
-/* Lane k of every accumulator, in all lanes. */
+/* Lane k of every accumulator; and in all lanes. */
+Reduction reduction_lane(Point *l, const Reduction *f, unsigned k);
 Reduction reduction_spread(Point *l, const Reduction *f, unsigned k);
+/* --- linear recurrences (reduction/linear.c) --- */
+/* Steps that are joined, at the start: none. `state` has the monoid and the type of a state. */
+Reduction reduction_linear_begin(Point *l, const Reduction *state);
+/* A step of a state. */
+void reduction_linear_step(Point *l, Reduction *state, PointVal factor, PointVal term);
+void reduction_linear_merge(Point *l, Reduction *f, const Reduction *g);
+/* n steps in a row, the last first with reverse, joined; and the state after each, in its place, from one before them. */
+Reduction reduction_linear_join(Point *l, const Reduction *unit, const Reduction *step, unsigned n, bool reverse);
+void reduction_linear_steps(Point *l, const Reduction *begin, Reduction *step, unsigned n, bool reverse);
 /* --- max and min of floats in parts that take an operation a term (reduction/rank.c) --- */
 /* Makes the fold, at its start, one of those, if it is of that kind. */
 void reduction_rank(Point *l, Reduction *f);

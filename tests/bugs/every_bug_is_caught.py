@@ -65,6 +65,7 @@ UNITS = {
     "passes/schedule/reduction": (("passes/nest_test",),),
     "passes/schedule/reduction/reduction": (("passes/nest_test", "test_arg"), ("passes/nest_test", "test_ranges")),
     "passes/schedule/reduction/block": (("passes/scan_test", "test_blocks"),),
+    "passes/schedule/reduction/linear": (("passes/recurrence_test", "test_range"),),
     "passes/schedule/reduction/rank": (("passes/extremes_test",),),
     "passes/schedule/reduction/search": (("tile/arg_search_test",),),
     "passes/schedule/rows/across": (("passes/across_test",),),

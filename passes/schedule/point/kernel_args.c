@@ -342,6 +342,7 @@ point_declare_exprs(Point *l, const Node *n)
 		point_declare(l, n->target[a]);
 	point_declare(l, n->init);
 	point_declare(l, n->finish);
+	point_declare(l, n->factor);
 }
 
 void

@@ -69,6 +69,40 @@ from_before(const Prefix *x, const Reduction *f, const Reduction *unit, unsigned
 	return each(x, OP_SLIDE, TIR_SLIDE(TIR_WARP - by, TIR_WARP), x->threads, unit, f);
 }
 
+/* What a thread has: its lanes, each with those before it, or steps as they are. */
+static Reduction
+join_own(const Prefix *x, Reduction *own, unsigned group)
+{
+	if (x->unit->factor)
+		return reduction_linear_join(x->l, x->unit, own, group, x->reverse);
+	for (unsigned k = 1; k < group; k++) {
+		unsigned v = x->reverse ? group - 1 - k : k;
+		reduction_merge(x->l, &own[v], &own[x->reverse ? v + 1 : v - 1]);
+	}
+	return own[x->reverse ? 0 : group - 1];
+}
+
+/* The same with what they begin with. */
+static void
+begin_own(const Prefix *x, Reduction *own, unsigned group, const Reduction *begin)
+{
+	if (x->unit->factor)
+		reduction_linear_steps(x->l, begin, own, group, x->reverse);
+	else
+		for (unsigned v = 0; v < group; v++)
+			reduction_merge(x->l, &own[v], begin);
+}
+
+/* Each thread's with those of the threads before it in its warp. */
+static void
+join_before(const Prefix *x, Reduction *total)
+{
+	for (unsigned by = 1; by < TIR_WARP; by *= 2) {
+		Reduction before = from_before(x, total, x->unit, by);
+		reduction_merge(x->l, total, &before);
+	}
+}
+
 /* What each warp begins with, in all of its threads, where `total` is what its threads have, each with those before
  * it; *carry is what the block begins with, and then what it ends with. */
 static Reduction
@@ -115,19 +149,11 @@ prefix_part(const Prefix *x, const Reduction *part, unsigned group, Reduction *c
 	Point *l = x->l;
 	Reduction own[TIR_MAX_LANES], unit = *x->unit;
 	take_apart(x, part, x->threads * group, own, group, 1);
-	for (unsigned k = 1; k < group; k++) {
-		unsigned v = x->reverse ? group - 1 - k : k;
-		reduction_merge(l, &own[v], &own[x->reverse ? v + 1 : v - 1]);
-	}
-	Reduction total = own[x->reverse ? 0 : group - 1];
-	for (unsigned by = 1; by < TIR_WARP; by *= 2) {
-		Reduction before = from_before(x, &total, &unit, by);
-		reduction_merge(l, &total, &before);
-	}
+	Reduction total = join_own(x, own, group);
+	join_before(x, &total);
 	Reduction begin = across_warps(x, &total, carry), before = from_before(x, &total, &unit, 1);
-	reduction_merge(l, &begin, &before);
-	for (unsigned v = 0; v < group; v++)
-		reduction_merge(l, &own[v], &begin);
+	reduction_merge(l, &before, &begin);
+	begin_own(x, own, group, &before);
 	return put_together(x, own, x->threads, group, 1);
 }
 
@@ -163,6 +189,17 @@ reduction_prefix_block(Point *l, Reduction *f, const Reduction *unit, Reduction 
 		part[p] = prefix_part(&x, &part[p], group, carry);
 	}
 	*f = weave_parts(&x, part, parts, lanes);
+}
+
+void
+reduction_join_in_order(Point *l, Reduction *f, const Reduction *unit)
+{
+	Prefix x = {.l = l, .threads = l->tir->threads};
+	Reduction units = in_threads(&x, unit), all = *unit;
+	x.unit = &units;
+	join_before(&x, f);
+	across_warps(&x, f, &all);
+	*f = all;
 }
 
 /* --- a vector of which it is known later what it begins with --- */
@@ -267,9 +304,12 @@ find_starts(ReductionTile *t, const Reduction *unit)
 	put(t, t->start, unit, tir_int(k, DT_I64, 0), 0);
 	ValId first_warp = tir_binary(k, OP_LT, iota, tir_int(k, DT_I64, holders));
 	for (unsigned s = 0; s < n; s++) {
-		Reduction start = s + 1 < n ? from_before(&x, &all, x.unit, 1) : all;
-		if (s + 1 < n)
-			reduction_merge(t->l, &start, &sum[s]);
+		Reduction start = all;
+		if (s + 1 < n) {
+			Reduction before = from_before(&x, &all, x.unit, 1);
+			start = sum[s];
+			reduction_merge(t->l, &start, &before);
+		}
 		put(t, t->start, &start, tir_binary(k, OP_ADD, at, tir_int(k, DT_I64, s + 1)), first_warp);
 	}
 	t->all = get(t, t->start, tir_int(k, DT_I64, t->sums), 0, 0);
@@ -289,15 +329,8 @@ reduction_tile_begin(ReductionTile *t, const Reduction *f, const Reduction *unit
 	for (unsigned p = 0; p < t->parts; p++) {
 		Reduction part = t->parts > 1 ? each(&x, OP_LANE, (int64_t)p * lanes, lanes, f, NULL) : *f, *own = &t->own[p * t->group];
 		take_apart(&x, &part, lanes, own, t->group, 1);
-		for (unsigned k = 1; k < t->group; k++) {
-			unsigned v = reverse ? t->group - 1 - k : k;
-			reduction_merge(l, &own[v], &own[reverse ? v + 1 : v - 1]);
-		}
-		Reduction last = own[reverse ? 0 : t->group - 1];
-		for (unsigned by = 1; by < TIR_WARP; by *= 2) {
-			Reduction before = from_before(&x, &last, &t->units, by);
-			reduction_merge(l, &last, &before);
-		}
+		Reduction last = join_own(&x, own, t->group);
+		join_before(&x, &last);
 		t->before[p] = from_before(&x, &last, &t->units, 1);
 		put(t, t->sum, &last, place_of(t, p, warp), ends);
 	}
@@ -315,9 +348,8 @@ reduction_tile_end(ReductionTile *t, const Reduction *before)
 	for (unsigned p = 0; p < t->parts; p++) {
 		Reduction begin = get(t, t->start, place_of(t, p, warp), 0, x.threads);
 		reduction_merge(l, &begin, &first);
-		reduction_merge(l, &begin, &t->before[p]);
-		for (unsigned v = 0; v < t->group; v++)
-			reduction_merge(l, &t->own[p * t->group + v], &begin);
+		reduction_merge(l, &t->before[p], &begin);
+		begin_own(&x, &t->own[p * t->group], t->group, &t->before[p]);
 		part[p] = put_together(&x, &t->own[p * t->group], x.threads, t->group, 1);
 	}
 	return weave_parts(&x, part, t->parts, x.threads * t->group);

@@ -6,7 +6,8 @@
 void
 reduction_widen(Point *l, Reduction *f)
 {
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other, &f->third};
+	ValId *all[REDUCTION_MAX_CARRIED];
+	reduction_each(f, all);
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		*all[k] = point_widen(l, *all[k]);
 }
@@ -14,17 +15,17 @@ reduction_widen(Point *l, Reduction *f)
 void
 reduction_term_where(Point *l, Reduction *f, ValId position, ValId keep, bool always)
 {
-	const Reduction before = *f;
+	Reduction before = *f;
 	reduction_term(l, f, position, always);
 	reduction_widen(l, f);
 	if (!keep)
 		return;
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other, &f->third};
-	const ValId old[REDUCTION_MAX_CARRIED] = {before.re, before.im, before.position, before.touched, before.fail,
-	                                          before.cut, before.other, before.third};
+	ValId *all[REDUCTION_MAX_CARRIED], *old[REDUCTION_MAX_CARRIED];
+	reduction_each(f, all);
+	reduction_each(&before, old);
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*all[k] && !(f->searched && all[k] == &f->re)) /* touched tells which are terms */
-			*all[k] = tir_select(l->tir, keep, *all[k], old[k]);
+			*all[k] = tir_select(l->tir, keep, *all[k], *old[k]);
 }
 
 /* --- joining --- */
@@ -58,6 +59,10 @@ void
 reduction_merge(Point *l, Reduction *f, const Reduction *g)
 {
 	TirKernel *k = l->tir;
+	if (f->factor) {
+		reduction_linear_merge(l, f, g);
+		return;
+	}
 	switch (f->other ? MON_NONE : f->monoid) {
 	case MON_NONE: break;
 	case MON_SUM:
@@ -84,8 +89,8 @@ static Reduction
 lanes_of(Point *l, const Reduction *f, unsigned first, unsigned n)
 {
 	Reduction part = *f;
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&part.re, &part.im, &part.position, &part.touched, &part.fail, &part.cut,
-	                                           &part.other, &part.third};
+	ValId *all[REDUCTION_MAX_CARRIED];
+	reduction_each(&part, all);
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++) {
 		if (!*all[k] || !tir_inst(l->tir, *all[k])->type.lanes)
 			continue;
@@ -99,10 +104,9 @@ lanes_of(Point *l, const Reduction *f, unsigned first, unsigned n)
 static void
 halve(Point *l, Reduction *low, Reduction *high)
 {
-	ValId *const lo[REDUCTION_MAX_CARRIED] = {&low->re, &low->im, &low->position, &low->touched, &low->fail, &low->cut,
-	                                          &low->other, &low->third};
-	ValId *const hi[REDUCTION_MAX_CARRIED] = {&high->re, &high->im, &high->position, &high->touched, &high->fail,
-	                                          &high->cut, &high->other, &high->third};
+	ValId *lo[REDUCTION_MAX_CARRIED], *hi[REDUCTION_MAX_CARRIED];
+	reduction_each(low, lo);
+	reduction_each(high, hi);
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*lo[k] && tir_inst(l->tir, *lo[k])->type.lanes)
 			tir_halves(l->tir, *lo[k], lo[k], hi[k]);
@@ -200,7 +204,8 @@ void
 reduction_across_rows(Point *l, Reduction *f)
 {
 	fold_halves(l, f, l->lanes, l->tir->columns);
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other, &f->third};
+	ValId *all[REDUCTION_MAX_CARRIED];
+	reduction_each(f, all);
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		*all[k] = in_all_rows(l, *all[k]);
 }
@@ -212,11 +217,10 @@ static Reduction
 moved(Point *l, const Reduction *f, const Reduction *unit, unsigned by, bool reverse)
 {
 	Reduction to = *f, from = *f, none = *unit;
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&to.re, &to.im, &to.position, &to.touched, &to.fail, &to.cut, &to.other, &to.third};
-	ValId *const have[REDUCTION_MAX_CARRIED] = {&from.re, &from.im, &from.position, &from.touched, &from.fail,
-	                                            &from.cut, &from.other, &from.third};
-	ValId *const empty[REDUCTION_MAX_CARRIED] = {&none.re, &none.im, &none.position, &none.touched, &none.fail,
-	                                             &none.cut, &none.other, &none.third};
+	ValId *all[REDUCTION_MAX_CARRIED], *have[REDUCTION_MAX_CARRIED], *empty[REDUCTION_MAX_CARRIED];
+	reduction_each(&to, all);
+	reduction_each(&from, have);
+	reduction_each(&none, empty);
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++) {
 		if (!*all[k])
 			continue;
@@ -234,6 +238,12 @@ reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse)
 		Reduction others = moved(l, f, unit, by, reverse);
 		reduction_merge(l, f, &others);
 	}
+}
+
+Reduction
+reduction_lane(Point *l, const Reduction *f, unsigned k)
+{
+	return lanes_of(l, f, k, 1);
 }
 
 Reduction

@@ -125,22 +125,33 @@ reduction_begin(Point *l)
 	return f;
 }
 
+void
+reduction_each(Reduction *f, ValId **all)
+{
+	ValId *const own[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut,
+	                                           &f->other, &f->third, &f->factor};
+	memcpy(all, own, sizeof own);
+}
+
 unsigned
 reduction_pack(const Reduction *f, ValId *carried)
 {
-	const ValId all[REDUCTION_MAX_CARRIED] = {f->re, f->im, f->position, f->touched, f->fail, f->cut, f->other, f->third};
+	Reduction from = *f;
+	ValId *all[REDUCTION_MAX_CARRIED];
 	unsigned n = 0;
+	reduction_each(&from, all);
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
-		if (all[k])
-			carried[n++] = all[k];
+		if (*all[k])
+			carried[n++] = *all[k];
 	return n;
 }
 
 void
 reduction_unpack(Reduction *f, const ValId *carried)
 {
-	ValId *const all[REDUCTION_MAX_CARRIED] = {&f->re, &f->im, &f->position, &f->touched, &f->fail, &f->cut, &f->other, &f->third};
+	ValId *all[REDUCTION_MAX_CARRIED];
 	unsigned n = 0;
+	reduction_each(f, all);
 	for (unsigned k = 0; k < REDUCTION_MAX_CARRIED; k++)
 		if (*all[k])
 			*all[k] = carried[n++];

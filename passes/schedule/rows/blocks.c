@@ -40,6 +40,10 @@ enum {
 	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
 	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
 	POST_THREADS = 256, /* of a scan whose tasks are vectors */
+	LINEAR_WORDS = 1, /* of a lane that has a step of a recurrence: its factor */
+	STEP_WARPS = 8,   /* of a multiprocessor, each with several rows of its columns on their way */
+	LINEAR_GROUPS = 4, /* of 16 bytes, that a thread has side by side where steps of a recurrence are joined: each part of its own is */
+	LINEAR_LANES = 4,  /* another join of all threads', so without groups they are few */
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
 	ONCE_ROWS = 8     /* and so many rows, for each multiprocessor */
 };
@@ -340,17 +344,30 @@ scanned_words(const Graph *g, const Rows *r)
 		if (!r->member[m].scans)
 			continue;
 		DType t = dtype_info[expr_get(g, n->body)->dtype].arith;
+		words += n->factor ? LINEAR_WORDS : 0;
 		words += t == DT_C64 ? 4 : dtype_info[t].bits > 32 ? 2 : 1; /* two parts, which lie side by side before and after */
 		words += monoid_info[n->monoid].index ? 3 : !expr_is_true(g, n->guard); /* where, and whether */
 	}
 	return words;
 }
 
-/* What a thread has at most of a scan's lanes: of those that lie alone, each takes a register more, for what it begins with. */
+static bool
+has_recurrence(const Rows *r)
+{
+	bool any = false;
+	for (unsigned m = 0; m < r->nmember; m++)
+		any |= r->member[m].node.factor != 0;
+	return any;
+}
+
+/* What a thread has at most of a scan's lanes: of those that lie alone, each takes a register more, for what it begins with; of
+ * steps that are joined, parts take all threads' join each. */
 static unsigned
-scan_lanes(unsigned group, unsigned words)
+scan_lanes(const Rows *r, unsigned group, unsigned words)
 {
 	unsigned each = group > 1 ? HELD_LANES : HELD_LANES / 2;
+	if (has_recurrence(r))
+		return group == 1 ? LINEAR_LANES : group > LINEAR_LANES ? group : 2 * group;
 	while (each > group && each * words > HELD_LANES)
 		each /= 2;
 	return each;
@@ -378,7 +395,7 @@ scan_blocks(const Graph *g, Arena *scratch, const Rows *r, unsigned threads)
 	LaneReads reads = {.along = {.g = g, .scratch = scratch, .rows = r, .lanes = held_lane_axes(r)}};
 	for (unsigned m = 0; m < r->nmember; m++)
 		node_walk(g, scratch, &r->member[m].node, count_read, &reads);
-	unsigned words = scanned_words(g, r) + (reads.n > 1 ? 2 : 0);
+	unsigned words = scanned_words(g, r) + (reads.n > 1 ? 2 : 0) + has_recurrence(r);
 	unsigned all = SCAN_THREADS - (words > 1 ? SCAN_THREADS / 4 : 0) - (words > 2 ? SCAN_THREADS / 4 : 0);
 	return (uint16_t)(all < threads ? 1 : all / threads);
 }
@@ -386,7 +403,9 @@ scan_blocks(const Graph *g, Arena *scratch, const Rows *r, unsigned threads)
 static void
 add_posts(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group)
 {
-	unsigned threads = TIR_WARP, words = scanned_words(g, r), each = scan_lanes(group, words), least = o->part_terms;
+	unsigned threads = TIR_WARP, words = scanned_words(g, r), each = scan_lanes(r, group, words), least = o->part_terms;
+	if (has_recurrence(r) && group > LINEAR_LANES) /* tasks wait for one another in a chain, which then is shorter */
+		each = 2 * group;
 	while (least && each > group && threads * each > least)
 		each /= 2;
 	while (threads < POST_THREADS && (!least || threads * each < least))
@@ -400,7 +419,7 @@ add_posts(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o
 static void
 add_held_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words)
 {
-	unsigned each = scan_lanes(group, scanned_words(g, r));
+	unsigned each = scan_lanes(r, group, scanned_words(g, r));
 	while (each > group && each * words > HELD_WORDS)
 		each /= 2;
 	unsigned most = o->part_terms ? o->part_terms : held_threads() * each;
@@ -424,18 +443,26 @@ static void
 add_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
           bool known)
 {
-	if (known && group > 1 && !r->across && scans_by_lanes(r))
-		add_held_scans(out, g, scratch, o, r, group, words);
-	bool posts = known && may_post(r);
-	if (group > 1 && posts)
-		add_posts(out, g, scratch, o, r, group);
-	if (group > 1)
-		add(out, TIR_WARP, group, 4 * group);
+	if (r->lanes_by_row) { /* steps are taken one after another: there are warps for it, of few columns each */
+		if (group > 1)
+			add(out, TIR_WARP, group, 1);
+		add(out, TIR_WARP, 1, 1);
+		return;
+	}
+	bool linear = has_recurrence(r), posts = known && may_post(r);
+	for (unsigned v = linear && group > 1 ? LINEAR_GROUPS * group : group; v > 1; v = v > group ? group : 1) {
+		if (known && !r->across && scans_by_lanes(r))
+			add_held_scans(out, g, scratch, o, r, v, words);
+		if (posts)
+			add_posts(out, g, scratch, o, r, v);
+		if (!linear || v > group)
+			add(out, TIR_WARP, v, 4 * group);
+	}
 	for (unsigned v = group;; v = 1) {
 		if (v == 1 && posts)
 			add_posts(out, g, scratch, o, r, v);
 		BlockShape *s = add(out, 256, v, 2 * v);
-		s->resident = (uint16_t)(v > 1 ? held_threads() / 256 : 0);
+		s->resident = (uint16_t)(v > 1 || linear ? held_threads() / 256 : 0); /* else the assembler keeps to 64 registers */
 		if (v == 1)
 			return;
 	}
@@ -551,7 +578,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 		add_maps(&out, g, scratch, r, faulty, group, computed, turns);
 		return out;
 	}
-	if (r->lanes_by_row) /* of columns as many warps, each with as many rows, as there can be */
+	if (r->lanes_by_row && !r->scans) /* of columns as many warps, each with as many rows, as there can be */
 		add(&out, TIR_WARP, r->tmpl == TMPL_COLRED ? 1 : group, 1)->short_axis = true;
 	if (r->tmpl == TMPL_COLRED && group > 1)
 		add(&out, TIR_WARP, group, 1)->short_axis = true;
@@ -731,6 +758,8 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 	}
 	if (r->scans && !r->lanes_by_row && !p->held && p->threads == TIR_WARP)
 		cond = suits_warps(g, scratch, r, lanes);
+	if (r->scans && r->lanes_by_row && p->group > 1)
+		cond = expr_binary(g, OP_LE, expr_int(g, DT_I64, (int64_t)STEP_WARPS * cost_machine(true, 0)->threads), ntask);
 	if (p->posts)
 		cond = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r));
 	if (p->columns)

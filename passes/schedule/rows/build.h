@@ -86,10 +86,14 @@ void rows_enter(RowBuild *b, RowMember *m);
 /* Whether it has an accumulator for each lane. */
 bool rows_folds_by_lane(const RowBuild *b, const RowMember *m);
 Reduction rows_begin_fold(RowBuild *b, RowMember *m);
+/* Which lanes fold what they have at the point, where vectors run; 0: all. */
+ValId rows_keeps_terms(const RowBuild *b, const RowMember *m);
 /* One term of the member entered, at the point. */
 void rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position);
 /* The next element of a scan, at the point: the fold so far and one term more, or a vector of them. */
 void rows_scan(RowBuild *b, RowMember *m, Reduction *carry);
+/* The same where the step's term, and of a linear recurrence its factor, are known already. */
+void rows_scan_term(RowBuild *b, RowMember *m, Reduction *carry, PointVal factor, PointVal term);
 /* Whether a task has one vector of a row: of several, each another's, or of all of it. Its shared memory comes after all
  * other buffers. */
 bool rows_scans_tiles(const RowBuild *b);
@@ -179,6 +183,12 @@ ValId rows_enter_vector(RowBuild *b, ValId task);
 ValId rows_vector_base(RowBuild *b, bool reverse);
 /* What the vectors before the task's have of m, whose own fold is posted; all are scalars. */
 Reduction rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *unit, const Reduction *own);
+
+/* --- scans down columns (steps.c) --- */
+/* How many steps of the phase's loop at this level are taken at once; 1: one, like all other loops' iterations. */
+unsigned rows_steps_at_once(const RowBuild *b, unsigned phase, unsigned level);
+/* Iterations range[0] to range[1] of range[2] to range[3], which are a multiple of so many steps. */
+void rows_run_steps(RowBuild *b, unsigned phase, unsigned level, const ValId *range, unsigned steps);
 
 /* --- reads in advance (next.c) --- */
 /* Behind the terms of a held row's phase, whose one loop, over this axis, goes from base to end: the reads of those up to

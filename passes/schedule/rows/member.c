@@ -85,6 +85,13 @@ ends_behind(const RowBuild *b, const RowMember *m)
 	return m->scans && !m->reverse && p->held && !p->posts && p->group > GROUP_WORDS;
 }
 
+ValId
+rows_keeps_terms(const RowBuild *b, const RowMember *m)
+{
+	bool by_lane = rows_folds_by_lane(b, m) || b->kernel->plan.columns;
+	return by_lane && !ends_behind(b, m) && !BUG(row_tail_terms) ? b->l->mask : 0;
+}
+
 /* One term of the node entered, at the point. Vectors take it by selects, points by a branch. */
 void
 rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position)
@@ -95,8 +102,7 @@ rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position)
 		element_term(l, f, position, always);
 		return;
 	}
-	bool by_lane = rows_folds_by_lane(b, m) || b->kernel->plan.columns;
-	ValId keep = by_lane && !ends_behind(b, m) && !BUG(row_tail_terms) ? l->mask : 0;
+	ValId keep = rows_keeps_terms(b, m);
 	if (!all) {
 		PointVal guard = point_value(l, m->node.guard, always);
 		reduction_join(l, f, guard);
@@ -115,6 +121,8 @@ rows_begin_fold(RowBuild *b, RowMember *m)
 		f.wants_touched = false;
 		f.touched = 0;
 	}
+	if (m->node.factor && rows_folds_by_lane(b, m))
+		f = reduction_linear_begin(b->l, &f);
 	if (has_lanes(b, m)) {
 		/* GPUs have such a max and min; of columns there are more side by side than registers for several parts of each,
 		 * and a scan joins all parts at every vector */

@@ -86,6 +86,7 @@ place_axes(RowsPlan *p, unsigned index)
 	n->guard = over_region(p, m, n->guard);
 	n->body = over_region(p, m, n->body);
 	n->finish = over_region(p, m, n->finish);
+	n->factor = over_region(p, m, n->factor);
 	m->position = over_region(p, m, m->position);
 	m->first = over_region(p, m, m->first);
 	return true;

@@ -301,13 +301,17 @@ static void
 scalar_part(RowBuild *b, unsigned phase, unsigned level, ValId position, const ValId *range)
 {
 	TirKernel *k = b->l->tir;
-	unsigned turns = turns_at_once(b, phase, level);
+	unsigned steps = rows_steps_at_once(b, phase, level), turns = steps > 1 ? 1 : turns_at_once(b, phase, level);
+	unsigned some = steps > 1 ? steps : turns;
 	ValId from = range[0], to = range[1], rest = from;
-	if (turns > 1) {
-		ValId step = rows_int(b, turns), count = tir_binary(k, OP_SUB, tir_binary(k, OP_MAX, to, from), from);
+	if (some > 1) {
+		ValId step = rows_int(b, some), count = tir_binary(k, OP_SUB, tir_binary(k, OP_MAX, to, from), from);
 		rest = tir_binary(k, OP_ADD, from, tir_binary(k, OP_MUL, tir_binary(k, OP_IDIV, count, step), step));
 		const ValId whole[4] = {from, rest, range[2], range[3]};
-		scalar_turns(b, phase, level, position, whole, turns, false);
+		if (steps > 1)
+			rows_run_steps(b, phase, level, whole, steps);
+		else
+			scalar_turns(b, phase, level, position, whole, turns, false);
 	}
 	const ValId last[4] = {rest, to, range[2], range[3]};
 	bool seldom = turns <= LAST_TURNS || !range_known(b, phase, b->r->phase[phase].loop[level]);

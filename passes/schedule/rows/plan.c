@@ -1,6 +1,6 @@
 /* plan.c: whether nodes can share a kernel by rows, and its rows (rows.h). */
 #include "passes/schedule/rows/plan.h"
-#include "passes/schedule/rows/prefixes.h"
+#include "passes/schedule/rows/linear.h"
 
 #include <string.h>
 
@@ -163,7 +163,8 @@ new_member(RowsPlan *p, TensorId t, uint8_t *scanned)
 	RowMember m = {.t = t, .node = *tensor_node(p->g, t), .stored = p->facts->stored[t]};
 	Scan s;
 	RemarkId why;
-	if (!scan_derive(p->g, p->scratch, &m.node, &s, &why))
+	bool linear = p->facts->blocks && linear_derive(p->g, p->scratch, &m.node, &s, &why);
+	if (!linear && !scan_derive(p->g, p->scratch, &m.node, &s, &why))
 		return m;
 	*scanned = s.axis;
 	m.node = s.node;

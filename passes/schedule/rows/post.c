@@ -169,29 +169,54 @@ post(RowBuild *b, ValId view, const Reduction *f, ValId place, ValId mask)
 	}
 }
 
-/* The places first .. first + at of a group, joined; the first group has nothing before it. */
+/* Those of a group, from its first on, where mask holds, a lane each; what has none is the unit's. */
 static Reduction
-join_places(RowBuild *b, ValId view, const Reduction *unit, ValId group, ValId first, ValId at)
+take_places(RowBuild *b, ValId view, const Reduction *unit, ValId first, ValId mask)
 {
-	Point *l = b->l;
-	TirKernel *k = l->tir;
-	unsigned threads = k->threads;
-	ValId zero = rows_int(b, 0), iota = tir_emit(k, OP_IOTA, tir_vector(DT_I64, threads), 0, NULL, 0);
-	ValId from = tir_select(k, tir_binary(k, OP_EQ, group, zero), rows_int(b, 1), zero);
-	ValId there = tir_binary(k, OP_AND, tir_binary(k, OP_LE, from, iota), tir_binary(k, OP_LE, iota, at));
+	TirKernel *k = b->l->tir;
 	ValId word[MOST_WORDS], had[REDUCTION_MAX_CARRIED], none[REDUCTION_MAX_CARRIED];
 	unsigned n = to_words(b, unit, word);
 	for (unsigned w = 0; w < n; w++) {
 		const ValId index[2] = {rows_int(b, w), first};
-		word[w] = tir_load(k, view, index, there, TIR_LANES_ALONG(1), threads);
+		word[w] = tir_load(k, view, index, mask, TIR_LANES_ALONG(1), k->threads);
 	}
 	Reduction f = from_words(b, unit, word);
 	reduction_pack(unit, none);
 	n = reduction_pack(&f, had);
 	for (unsigned c = 0; c < n; c++)
-		had[c] = tir_select(k, there, had[c], none[c]);
+		had[c] = tir_select(k, mask, had[c], none[c]);
 	reduction_unpack(&f, had);
-	reduction_join_lanes(l, &f, threads);
+	return f;
+}
+
+/* The group's first place, in all threads. One thread waits for it: all of them would keep memory from what they wait for. */
+static Reduction
+take_first(RowBuild *b, ValId view, const Reduction *unit, ValId group, ValId first, ValId iota)
+{
+	TirKernel *k = b->l->tir;
+	ValId zero = rows_int(b, 0), there = tir_binary(k, OP_AND, tir_binary(k, OP_EQ, iota, zero), tir_binary(k, OP_LT, zero, group));
+	Reduction f = take_places(b, view, unit, first, there);
+	return reduction_lane(b->l, &f, 0);
+}
+
+/* What comes before the at'th vector of a group: its first place, but for the first group, and those of the vectors before. Joins of
+ * steps take long: the others are joined while the first place, which they all wait for as well, is waited for. */
+static Reduction
+join_places(RowBuild *b, ValId view, const Reduction *unit, ValId group, ValId first, ValId at)
+{
+	Point *l = b->l;
+	TirKernel *k = l->tir;
+	ValId zero = rows_int(b, 0), one = rows_int(b, 1), iota = tir_emit(k, OP_IOTA, tir_vector(DT_I64, k->threads), 0, NULL, 0);
+	ValId from = unit->factor ? one : tir_select(k, tir_binary(k, OP_EQ, group, zero), one, zero);
+	ValId there = tir_binary(k, OP_AND, tir_binary(k, OP_LE, from, iota), tir_binary(k, OP_LE, iota, at));
+	Reduction f = take_places(b, view, unit, first, there);
+	if (!unit->factor) {
+		reduction_join_lanes(l, &f, k->threads);
+		return f;
+	}
+	reduction_join_in_order(l, &f, unit);
+	Reduction before = take_first(b, view, unit, group, first, iota);
+	reduction_merge(l, &f, &before);
 	return f;
 }
 
@@ -206,8 +231,8 @@ rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *unit, const
 	ValId first = tir_binary(k, OP_MUL, b->row, point_launch_expr(l, places(b)));
 	first = tir_binary(k, OP_ADD, first, tir_binary(k, OP_MUL, group, all_places));
 	post(b, view, own, tir_binary(k, OP_ADD, first, tir_binary(k, OP_ADD, at, rows_int(b, 1))), 0);
-	Reduction before = join_places(b, view, unit, group, first, at), all = BUG(group_posts_own) ? *unit : before;
-	reduction_merge(l, &all, own);
+	Reduction before = join_places(b, view, unit, group, first, at), all = *own;
+	reduction_merge(l, &all, BUG(group_posts_own) ? unit : &before);
 	post(b, view, &all, tir_binary(k, OP_ADD, first, all_places), tir_binary(k, OP_EQ, at, rows_int(b, most - 2)));
 	return before;
 }

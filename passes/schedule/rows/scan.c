@@ -24,14 +24,35 @@ finish(RowBuild *b, RowMember *m, const Reduction *f)
 	rows_finish_member(b, m, v, all.touched);
 }
 
+/* The terms of a vector; of a linear recurrence its steps, where there is none one that changes nothing. */
+static Reduction
+terms_of(RowBuild *b, RowMember *m, const Reduction *unit, ValId position)
+{
+	Point *l = b->l;
+	Reduction terms = *unit;
+	if (!m->node.factor) {
+		reduction_widen(l, &terms);
+		rows_take_term(b, m, &terms, position);
+		return terms;
+	}
+	ValId keep = rows_keeps_terms(b, m);
+	PointVal factor = point_value(l, m->node.factor, true), term = point_value(l, m->node.body, true);
+	DType t = (DType)expr_get(l->g, m->node.body)->dtype;
+	terms = (Reduction){.monoid = unit->monoid, .type = t, .re = point_widen(l, term.re), .factor = point_widen(l, factor.re)};
+	if (keep) {
+		bool real = dtype_is_float(t);
+		terms.re = tir_select(l->tir, keep, terms.re, real ? tir_float(l->tir, t, -0.0) : tir_int(l->tir, t, 0));
+		terms.factor = tir_select(l->tir, keep, terms.factor, real ? tir_float(l->tir, t, 1) : tir_int(l->tir, t, 1));
+	}
+	return terms;
+}
+
 /* A vector of a block, which keeps the fold so far as scalars. */
 static void
 take_block(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 {
 	Point *l = b->l;
-	Reduction unit = rows_begin_fold(b, m), terms = unit;
-	reduction_widen(l, &terms);
-	rows_take_term(b, m, &terms, position);
+	Reduction unit = rows_begin_fold(b, m), terms = terms_of(b, m, &unit, position);
 	reduction_prefix_block(l, &terms, &unit, carry, m->reverse);
 	finish(b, m, &terms);
 }
@@ -41,11 +62,8 @@ take_block(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 static void
 take_tile(RowBuild *b, RowMember *m, ValId position)
 {
-	Point *l = b->l;
 	ReductionTile *t = b->vectors[m - b->r->member];
-	Reduction unit = rows_begin_fold(b, m), terms = unit;
-	reduction_widen(l, &terms);
-	rows_take_term(b, m, &terms, position);
+	Reduction unit = rows_begin_fold(b, m), terms = terms_of(b, m, &unit, position);
 	reduction_tile_begin(t, &terms, &unit, m->reverse);
 	Reduction before = b->kernel->plan.posts ? rows_before_vector(b, m, &unit, &t->all) : unit;
 	terms = reduction_tile_end(t, &before);
@@ -73,6 +91,18 @@ take_reverse(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 	rows_take_term(b, m, &term, position);
 	reduction_merge(b->l, &term, carry);
 	*carry = term;
+}
+
+void
+rows_scan_term(RowBuild *b, RowMember *m, Reduction *carry, PointVal factor, PointVal term)
+{
+	if (m->node.factor)
+		reduction_linear_step(b->l, carry, factor, term);
+	else
+		reduction_value(b->l, carry, term, 0);
+	if (b->r->lanes_by_row)
+		reduction_widen(b->l, carry);
+	finish(b, m, carry);
 }
 
 bool
@@ -116,6 +146,11 @@ rows_scan(RowBuild *b, RowMember *m, Reduction *carry)
 	}
 	if (rows_folds_by_lane(b, m)) {
 		take_vector(b, m, carry, position);
+		return;
+	}
+	if (m->node.factor) {
+		PointVal factor = point_value(b->l, m->node.factor, true);
+		rows_scan_term(b, m, carry, factor, point_value(b->l, m->node.body, true));
 		return;
 	}
 	if (m->reverse && position)
