@@ -268,8 +268,16 @@ def scan(a, b, h0=0):
     return {"h": np.array(rows)}
 
 
+def average(x, k):
+    y = x.copy()
+    for t in range(1, x.shape[1]):
+        y[:, t] = y[:, t - 1] + k * (x[:, t] - y[:, t - 1])
+    return {"y": y}
+
+
 case("selective_scan", "selective_scan", {"a": real(30, 4), "b": real(30, 4)}, wide(scan), {"h": "f32"})
 case("selective_scan", "scan_from", {"a": real(30, 4), "b": real(30, 4), "h0": real(4)}, wide(scan), {"h": "f32"})
+case("selective_scan", "average", {"x": real(3, 25), "k": 0.125}, wide(average), {"y": "f32"})
 case("selective_scan", "returns", {"r": real(25), "gamma": 0.75},
      wide(lambda r, gamma: {"g": np.array([sum(gamma ** k * x for k, x in enumerate(r[t:])) for t in range(len(r))])}), {"g": "f32"})
 

@@ -443,12 +443,6 @@ static void
 add_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
           bool known)
 {
-	if (r->lanes_by_row) { /* steps are taken one after another: there are warps for it, of few columns each */
-		if (group > 1)
-			add(out, TIR_WARP, group, 1);
-		add(out, TIR_WARP, 1, 1);
-		return;
-	}
 	bool linear = has_recurrence(r), posts = known && may_post(r);
 	for (unsigned v = linear && group > 1 ? LINEAR_GROUPS * group : group; v > 1; v = v > group ? group : 1) {
 		if (known && !r->across && scans_by_lanes(r))
@@ -578,7 +572,13 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 		add_maps(&out, g, scratch, r, faulty, group, computed, turns);
 		return out;
 	}
-	if (r->lanes_by_row && !r->scans) /* of columns as many warps, each with as many rows, as there can be */
+	if (r->lanes_by_row && r->scans && !r->block) { /* a step waits for the last one: as many warps as there can be, each with several on their way */
+		if (group > 1)
+			add(&out, TIR_WARP, group, 1);
+		add(&out, TIR_WARP, 1, 1);
+		return out;
+	}
+	if (r->lanes_by_row) /* of columns as many warps, each with as many rows, as there can be */
 		add(&out, TIR_WARP, r->tmpl == TMPL_COLRED ? 1 : group, 1)->short_axis = true;
 	if (r->tmpl == TMPL_COLRED && group > 1)
 		add(&out, TIR_WARP, group, 1)->short_axis = true;
