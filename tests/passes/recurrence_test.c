@@ -15,8 +15,9 @@
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 
 /* of the step, with h for the element before and s for its row's start:
- * a h + b; b - h a; h + k (b - h), b[0] at first; h / a + b; a h + b or b2 - h by a choice; a (a (h + b)) */
-typedef enum { SUM, DIFFERENCE, AVERAGE, QUOTIENT, CHOICE, NESTED, FORM_COUNT } Form;
+ * a h + b; b - h a; h + k (b - h), b[0] at first; h / a + b; a h + b or b - h by a choice; a (a (h + b)); and what is no scan:
+ * max(a h, b); b or a h + b by a choice, where 0 times an infinity would not be 0 */
+typedef enum { SUM, DIFFERENCE, AVERAGE, QUOTIENT, CHOICE, NESTED, FORM_COUNT, BENT = FORM_COUNT, RESET } Form;
 
 typedef struct {
 	unsigned rank, axis;
@@ -63,7 +64,8 @@ step(Case *c, ExprId h, ExprId a, ExprId b, ExprId is_first)
 	case QUOTIENT: return BIN(ADD, BIN(FDIV, h, BIN(ADD, BIN(MUL, a, a), expr_float(c->g, DT_F32, 0.5))), b);
 	case CHOICE: return expr_select(c->g, BIN(LT, b, a), BIN(ADD, BIN(MUL, a, h), b), BIN(SUB, b, h));
 	case NESTED: return BIN(MUL, a, BIN(MUL, a, BIN(ADD, h, b)));
-	case FORM_COUNT: break;
+	case BENT: return BIN(MAX, BIN(MUL, a, h), b);
+	case RESET: return expr_select(c->g, BIN(LT, b, a), b, BIN(ADD, BIN(MUL, a, h), b));
 	}
 	return 0;
 }
@@ -203,6 +205,21 @@ test_range(void **state)
 	small_parts = 0;
 }
 
+/* Rows without steps, and steps without rows. */
+static void
+test_nothing(void **state)
+{
+	(void)state;
+	static const Step all[] = {{1, 0, {0}, .form = SUM}, {2, 1, {3, 0}, .dir = -1}, {2, 1, {0, 70}, .form = AVERAGE}, {2, 0, {0, 5}, .form = SUM}};
+	for (unsigned parts = 0; parts < 2; parts++)
+		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+			small_parts = parts;
+			now = &all[k];
+			case_try_nothing(build_recurrence);
+		}
+	small_parts = 0;
+}
+
 /* --- what stays a chain of steps --- */
 
 static void
@@ -216,6 +233,8 @@ test_refusals(void **state)
 	} all[] = {
 		{{1, 0, {40}, .form = SUM}, FP_STRICT, "recurs_rounded"},
 		{{2, 1, {3, 40}, .type = DT_F64}, FP_RELAXED, "recurs_rounded"},
+		{{2, 1, {3, 40}, .form = BENT}, FP_RELAXED, "recurs_bent"},
+		{{1, 0, {40}, .form = RESET}, FP_RELAXED, "recurs_bent"},
 	};
 	for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
 		char text[64];
@@ -238,6 +257,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_posts, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_integers, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_range, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_nothing, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),
 	};
 	mode = FP_RELAXED;

@@ -26,7 +26,7 @@ typedef struct {
 	DType type;        /* of the recurrence */
 	bool wide;         /* factors and terms are made in f64 */
 	bool direct;       /* so far they need not be */
-	bool rest;         /* of first_or_rest: conditions are those of later steps */
+	bool rest;         /* choices by the step are made as later steps make them, not as the first one does */
 } Taker;
 
 /* factor * y + term; factor 0: y is not in it; term 0: nothing is added. */
@@ -150,8 +150,7 @@ take(Taker *x, ExprId e, Form *out)
 		return true;
 	}
 	switch ((Op)expr_get(x->g, e)->op) {
-	case OP_ADD: case OP_SUB: case OP_MUL: return take_pair(x, e, out);
-	case OP_FDIV: return take_pair(x, e, out);
+	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: return take_pair(x, e, out);
 	case OP_SELECT: return take_choice(x, e, out);
 	case OP_NEG:
 		if (!take(x, expr_arg(x->g, e, 0), out))
@@ -195,7 +194,7 @@ choose_step(void *user, Graph *g, ExprId e)
 	if (expr_get(g, e)->op != OP_SELECT || !expr_reads_from(g, e, x->n->out))
 		return e;
 	ExprId cond = expr_arg(g, e, 0);
-	if (!expr_axes(g, x->scratch, cond) || !(expr_axes(g, x->scratch, cond) >> x->axis & 1))
+	if (!(expr_axes(g, x->scratch, cond) >> x->axis & 1))
 		return e;
 	ExprId not = expr_unary(g, OP_NOT, cond);
 	if (holds(x, cond, true) && holds(x, not, false))
@@ -205,7 +204,6 @@ choose_step(void *user, Graph *g, ExprId e)
 	return e;
 }
 
-/* Whether all that is read of y is the element one step earlier. */
 typedef struct {
 	const Taker *x;
 	bool other;
@@ -227,6 +225,7 @@ note_self(void *user, ExprId e)
 	}
 }
 
+/* Whether all that is read of y is the element one step earlier. */
 static bool
 reads_last_step(const Taker *x)
 {

@@ -7,7 +7,9 @@
  * A fold whose range ends at an axis of its own result is a scan of that axis (prefixes.h): a row of values,
  * each one term more than the one before, so that its loop carries what is folded so far.
  *
- * The members of a recurrence with one sequential axis take its steps together: the rest of their axes are
+ * So is a linear recurrence of blocks of threads (linear.h), whose fold so far is multiplied before each term.
+ *
+ * The members of any other recurrence with one sequential axis take its steps together: the rest of their axes are
  * rows, so what they read of earlier steps is in memory, in their own rows. They share a kernel with
  * nothing else.
  *
