@@ -15,7 +15,8 @@
  *     C <= n < W   register r has  block * n / C + r
  *     n < C        every thread has all
  *
- * Rows of columns are spread as spread_columns.c says, where they are fewer than lanes in groups of all threads.
+ * Rows of columns are spread as spread_columns.c says, where they are fewer than lanes in groups of all threads; groups of lanes
+ * that begin anywhere are accessed as spread_turned.c says.
  *
  * tir_halves halves in that order, so that a fold ends in registers, then goes by shuffles through a warp, by memory
  * from warp to warp, and then from block to block.
@@ -261,6 +262,7 @@ spread_kernel(Spread *s)
 			spread_leave(s);
 		} else {
 			ValId owner = w.frame.at[w.frame.n - 1].owner;
+			spread_before(s, w.value);
 			if (tir_inst(s->from, w.value)->op == OP_YIELD && loops(s, owner))
 				spread_loop_ends(s, owner, of_tasks(s, owner) ? more_tasks(s, owner) : 0);
 			s->map[w.value] = spread_inst(s, w.value, owner);
@@ -275,7 +277,7 @@ tile_spread(const TirKernel *k, Arena *a)
 	if (k->form != TIR_BLOCK)
 		return (TirKernel *)(uintptr_t)k;
 	Spread s = {.from = k, .to = tir_new(a, k->names, k->name), .arena = a, .blocks = tir_blocks(k),
-	            .threads = tir_all_threads(k), .warps = tir_all_threads(k) / TIR_WARP, .nmemory = k->buffer.n + EXCHANGES + 1};
+	            .threads = tir_all_threads(k), .warps = tir_all_threads(k) / TIR_WARP, .nmemory = k->buffer.n + DT_COUNT + EXCHANGES + 1};
 	s.columns = k->columns;
 	s.to->form = TIR_SPREAD;
 	s.to->threads = k->threads;
@@ -288,6 +290,8 @@ tile_spread(const TirKernel *k, Arena *a)
 	s.whole = ARENA_ARRAY(a, Regs, k->inst.n);
 	for (unsigned n = 0; n < EXCHANGES; n++)
 		s.exchange[n] = -1;
+	for (unsigned t = 0; t < DT_COUNT; t++)
+		s.of_warps[t] = -1;
 	for (uint32_t i = 0; i < k->buffer.n; i++)
 		vec_push(a, &s.to->buffer, k->buffer.at[i]);
 	for (uint32_t i = 0; i < k->scalar.n; i++)

@@ -16,6 +16,7 @@ typedef struct {
 	ValId view, index;
 	unsigned lanes;
 	int along;
+	bool turned; /* by warps (spread_turned.c) */
 } Way;
 
 /* What may have been done to memory since the last barrier, by memory; way: 1 + that of all of it in Spread.way, or 0. */
@@ -37,6 +38,12 @@ typedef struct Flow {
 	struct Flow *outer;
 } Flow;
 
+/* A vector that a warp's threads have loaded in turns, and have not handed over yet. */
+typedef struct {
+	ValId v; /* of from */
+	Regs had, own;
+} Loaded;
+
 enum { EXCHANGES = 6 * DT_COUNT }; /* shared buffers: two of each dtype, in turns, of a block, of its cluster, or handed over in it */
 
 typedef struct {
@@ -53,6 +60,8 @@ typedef struct {
 	unsigned nmemory;
 	int exchange[EXCHANGES]; /* its buffer, or -1 */
 	uint8_t turn[3 * DT_COUNT];
+	int of_warps[DT_COUNT];  /* a buffer in which warps hand over elements of this type, or -1 */
+	VEC(Loaded) loaded;
 } Spread;
 
 /* --- which lanes a thread has (spread_lanes.c) --- */
@@ -90,12 +99,23 @@ ValId spread_get(Spread *s, unsigned buffer, ValId rank, ValId at);
 /* All of the registers v, or so many more of them, from element `at` of the block's own on, a multiple of their number. */
 void spread_put_row(Spread *s, unsigned buffer, ValId at, const Regs *v);
 Regs spread_get_row(Spread *s, unsigned buffer, ValId at, unsigned n);
+/* A shared buffer of at least so many elements, which those of one warp alone access; barriers are the caller's. */
+unsigned spread_warps_buffer(Spread *s, DType t, unsigned elements);
 /* A barrier that the loop's body would begin with stands before the loop. */
 void spread_before_loop(Spread *s, ValId loop);
 /* Around a region; at the end of what is run again and again, where it is known if it will be (more, or 0). */
 void spread_enter(Spread *s);
 void spread_leave(Spread *s);
 void spread_loop_ends(Spread *s, ValId loop, ValId more); /* loop: of from; 0: the kernel */
+
+/* --- lanes that begin anywhere (spread_turned.c) --- */
+/* Whether LOAD or STORE v of from is such; then that. What is loaded is handed over before who wants it, and where regions begin
+ * and end. */
+bool spread_turns(const Spread *s, ValId v);
+Regs spread_load_turned(Spread *s, ValId v);
+void spread_store_turned(Spread *s, ValId v);
+void spread_before(Spread *s, ValId v);
+void spread_hand_loaded(Spread *s);
 
 /* --- what the next turn of a loop loads (spread_next.c) --- */
 TirKernel *spread_bring_next(TirKernel *k, bool tight, Arena *a);

@@ -155,12 +155,19 @@ turns_of_handing(const Spread *s)
 	return s->nmemory - 1;
 }
 
+/* What warps hand over with barriers of their own. */
+static bool
+is_of_warps(const Spread *s, unsigned buffer)
+{
+	return s->of_warps[s->to->buffer.at[buffer].dtype] == (int)buffer;
+}
+
 static void
 note_access(Spread *s, unsigned buffer, bool writes, uint32_t way)
 {
 	unsigned m = memory_of(s, buffer);
 	Flow *f = s->flow;
-	if (s->to->buffer.at[m].posted) /* by another task, which no barrier waits for */
+	if (s->to->buffer.at[m].posted || is_of_warps(s, m)) /* by another task, which no barrier waits for */
 		return;
 	bool own = way && f->since.way[m] == way;
 	if ((writes ? f->since.read[m] : f->since.written[m]) && !own && !BUG(barrier_missing))
@@ -181,9 +188,10 @@ way_of(Spread *s, ValId v)
 	unsigned first = p->op == OP_STORE ? 2 : 1, lanes = tir_inst(s->from, p->op == OP_STORE ? tir_arg(s->from, v, 1) : v)->type.lanes;
 	if (along < 0 || lanes < s->threads)
 		return 0;
-	Way w = {tir_arg(s->from, v, 0), tir_arg(s->from, v, first + (unsigned)along), lanes, along};
+	Way w = {tir_arg(s->from, v, 0), tir_arg(s->from, v, first + (unsigned)along), lanes, along, spread_turns(s, v)};
 	for (uint32_t n = 0; n < s->way.n; n++)
-		if (s->way.at[n].view == w.view && s->way.at[n].index == w.index && s->way.at[n].lanes == lanes && s->way.at[n].along == along)
+		if (s->way.at[n].view == w.view && s->way.at[n].index == w.index && s->way.at[n].lanes == lanes && s->way.at[n].along == along &&
+		    s->way.at[n].turned == w.turned)
 			return n + 1;
 	vec_push(s->arena, &s->way, w);
 	return s->way.n;
@@ -253,6 +261,17 @@ shared_view(Spread *s, unsigned buffer)
 	}
 	ValId extent = spread_int(s, TIR_MAX_BLOCK_LANES * 2), one = spread_int(s, 1);
 	return tir_view(s->to, buffer, 1, &extent, &one);
+}
+
+unsigned
+spread_warps_buffer(Spread *s, DType t, unsigned elements)
+{
+	int *buffer = &s->of_warps[t];
+	if (*buffer < 0)
+		*buffer = (int)tir_add_buffer(s->to, name_cstr(s->to->names, "turns"), t, true);
+	TirBuffer *b = &s->to->buffer.at[*buffer];
+	b->shared = b->shared > elements ? b->shared : elements;
+	return (unsigned)*buffer;
 }
 
 void
@@ -435,7 +454,7 @@ static unsigned
 together(const Spread *s, const Access *a)
 {
 	unsigned n = spread_group(s, a->lanes), bytes = dtype_info[a->dtype].bits / 8u;
-	if (a->along < 0 || a->lanes < s->threads || a->dtype == DT_BOOL || dtype_info[a->dtype].bits < 8 ||
+	if (s->from->unit == 1 || a->along < 0 || a->lanes < s->threads || a->dtype == DT_BOOL || dtype_info[a->dtype].bits < 8 ||
 	    !is_one(s->from, tir_arg(s->from, a->view, 1 + a->rank + (unsigned)a->along)))
 		return 1;
 	while (n * bytes > 16)
@@ -445,6 +464,8 @@ together(const Spread *s, const Access *a)
 			return 1;
 	unsigned fits = index_divisor(s, a->index[a->along], n);
 	n = fits < n ? fits : n;
+	if (s->from->unit && s->from->unit < n && a->mask) /* which a mask parts */
+		n = s->from->unit;
 	return !a->mask || same_in_groups(&s->map[a->mask], n) ? n : 1;
 }
 
@@ -496,6 +517,8 @@ spread_load(Spread *s, ValId v)
 	unsigned n = lanes ? together(s, &a) : 1;
 	ValId view = s->map[a.view].reg[0], index[TIR_MAX_RANK];
 	note_access(s, a.buffer, false, way_of(s, v));
+	if (spread_turns(s, v))
+		return spread_load_turned(s, v);
 	s->flow->brings |= out.n > n && dtype_info[a.dtype].bits < WORD_BITS && !s->from->buffer.at[a.buffer].shared;
 	for (unsigned r = 0; r < out.n; r += n) {
 		if (as_before(s, &a, r)) {
@@ -520,6 +543,10 @@ spread_store(Spread *s, ValId v)
 	unsigned n = lanes ? together(s, &a) : 1;
 	ValId view = s->map[a.view].reg[0], index[TIR_MAX_RANK], holds = spread_holds(s, lanes);
 	note_access(s, a.buffer, true, way_of(s, v));
+	if (spread_turns(s, v)) {
+		spread_store_turned(s, v);
+		return;
+	}
 	for (unsigned r = 0; r < from->n; r += n) {
 		ValId mask = mask_at(s, &a, r);
 		index_at(s, &a, r, index);

@@ -145,6 +145,8 @@ test_rows(void **state)
 		{1, 0, {1}, .form = SUM}, {1, 0, {17}, .dir = -1}, {2, 1, {2, 512}, .form = SUM}, {2, 1, {2, 1000}, .starts = true}, {1, 0, {1024}, .dir = -1},
 		{2, 1, {2, 2048}, .dir = -1, .starts = true}, {1, 0, {4000}, .follow = true}, {1, 0, {2051}, .form = SUM}, {2, 1, {300, 16}, .form = SUM},
 		{3, 1, {2, 33, 5}, .starts = true}, {2, 1, {2, 1040}, .form = AVERAGE}, {3, 2, {2, 2, 530}, .dir = -1},
+		{2, 1, {3, 1021}, .dir = -1, .follow = true}, {2, 1, {3, 1023}, .starts = true, .in = DT_F16}, {2, 1, {2, 516}, .dir = -1, .in = DT_I8},
+		{2, 1, {3, 525}, .type = DT_I64, .dir = -1, .follow = true}, {2, 1, {2, 1030}, .type = DT_U32},
 	};
 	for (size_t k = 0; k < sizeof all / sizeof *all; k++)
 		try_step(&all[k]);

@@ -276,6 +276,54 @@ brings(void **state)
 	assert_int_equal(warp_barriers(state, DT_U32, 1024), 0);
 }
 
+/* Lanes that begin anywhere, which warps take in turns: under masks and without, in place, read back elsewhere; but those of
+ * which a mask is read, which threads take one at a time. */
+static void
+turns_of(void **state, const Shape *s, DType t)
+{
+	fixture_teardown(state);
+	fixture_setup(state);
+	Fixture *f = *state;
+	GUARD(f);
+	TirKernel *k = tir_new(&f->arena, f->names, name_cstr(f->names, "k"));
+	k->form = TIR_BLOCK;
+	k->threads = (uint16_t)s->threads;
+	k->group = (uint16_t)s->group;
+	k->unit = 1;
+	tir_add_buffer(k, name_cstr(f->names, "x"), t, false);
+	tir_add_buffer(k, name_cstr(f->names, "y"), DT_F32, true);
+	ValId zero = tir_int(k, DT_I64, 0), one = tir_int(k, DT_I64, 1), three = tir_int(k, DT_I64, 3);
+	ValId n = tir_int(k, DT_I64, ELEMENTS / 2), in = tir_view(k, 0, 1, &n, &one), out = tir_view(k, 1, 1, &n, &one);
+	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I32, s->lanes), 0, NULL, 0), most = tir_int(k, DT_I32, (int64_t)s->lanes - 5);
+	ValId mask = tir_binary(k, OP_AND, tir_binary(k, OP_LT, iota, most), tir_unary(k, OP_NOT, tir_binary(k, OP_LT, iota, tir_int(k, DT_I32, 2))));
+	ValId a = tir_cast(k, DT_F32, tir_load(k, in, &one, mask, TIR_LANES_ALONG(0), s->lanes));
+	ValId b = tir_cast(k, DT_F32, tir_load(k, in, &three, 0, TIR_LANES_ALONG(0), s->lanes));
+	ValId i = tir_for(k, zero, three, one, NULL, 0), had = tir_load(k, out, &three, mask, TIR_LANES_ALONG(0), s->lanes);
+	had = tir_binary(k, OP_ADD, tir_binary(k, OP_ADD, had, a), tir_binary(k, OP_MUL, b, tir_cast(k, DT_F32, i)));
+	tir_store(k, out, had, &three, mask, TIR_LANES_ALONG(0));
+	tir_end_for(k, NULL, 0);
+	ValId back = tir_binary(k, OP_SUB, tir_int(k, DT_I64, (int64_t)s->lanes + 1), tir_cast(k, DT_I64, iota));
+	ValId there = tir_binary(k, OP_LT, tir_load(k, out, &back, 0, 0, s->lanes), b);
+	there = tir_binary(k, OP_OR, there, tir_binary(k, OP_LT, iota, tir_int(k, DT_I32, 1)));
+	tir_store(k, out, tir_binary(k, OP_SUB, a, b), &zero, there, TIR_LANES_ALONG(0));
+	same(f, k);
+	const TirKernel *to = tile_spread(k, &f->arena);
+	unsigned taken = 0, each = s->lanes / s->threads < s->group ? s->lanes / s->threads : s->group, vectors = s->lanes / s->threads / each;
+	for (ValId v = 1; v < to->inst.n; v++)
+		taken += tir_inst(to, v)->op == OP_BARRIER && tir_inst(to, v)->imm.i == TIR_WARP_BARRIER;
+	assert_int_equal(taken, each > 1 ? 4 * 2 * vectors : 0);
+}
+
+static void
+turns(void **state)
+{
+	static const DType types[] = {DT_F32, DT_U8, DT_I16, DT_I64};
+	for (unsigned n = 0; n < sizeof shapes / sizeof *shapes; n++)
+		for (unsigned t = 0; t < sizeof types / sizeof *types && !shapes[n].cluster; t++)
+			if (shapes[n].lanes <= ELEMENTS / 4)
+				turns_of(state, &shapes[n], types[t]);
+}
+
 /* Rows of columns, folded into one, by halves that can't change places, which all rows take from themselves; what the columns
  * of a row beyond the last have is left out. */
 static void
@@ -587,7 +635,7 @@ finds_in_clusters(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(brings), TEST(columns), TEST(barriers),
+	const struct CMUnitTest tests[] = {TEST(sums), TEST(loops), TEST(tasks), TEST(moves), TEST(scans), TEST(brings), TEST(turns), TEST(columns), TEST(barriers),
 	                                   TEST(barriers_of_clusters), TEST(finds), TEST(finds_what_warps_share), TEST(finds_in_clusters), TEST(finds_what_is_handed), TEST(finds_posts)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
  * through by vectors, phase by phase, and come again from the L2 cache.
  *
  * Threads have groups of lanes side by side that fill 16 bytes of the widest tensor accessed along the lanes,
- * where memory is aligned for it; the last kernel takes anything. */
+ * where memory is aligned for it; the last kernels take anything. */
 #include "passes/schedule/rows/blocks.h"
 
 #include "passes/cost/cost.h"
@@ -40,10 +40,9 @@ enum {
 	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
 	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
 	POST_THREADS = 256, /* of a scan whose tasks are vectors */
-	LINEAR_WORDS = 1, /* of a lane that has a step of a recurrence: its factor */
+	LINEAR_THREADS = 768, /* of a multiprocessor, where recurrences take registers beside: for what tasks post, or where rows begin anywhere */
 	STEP_WARPS = 8,   /* of a multiprocessor, each with several rows of its columns on their way */
-	LINEAR_GROUPS = 4, /* of 16 bytes, that a thread has side by side where steps of a recurrence are joined: each part of its own is */
-	LINEAR_LANES = 4,  /* another join of all threads', so without groups they are few */
+	LINEAR_GROUPS = 4, /* of 16 bytes, of a thread's steps of a recurrence: each part of its own is another join of all threads' */
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
 	ONCE_ROWS = 8     /* and so many rows, for each multiprocessor */
 };
@@ -344,7 +343,7 @@ scanned_words(const Graph *g, const Rows *r)
 		if (!r->member[m].scans)
 			continue;
 		DType t = dtype_info[expr_get(g, n->body)->dtype].arith;
-		words += n->factor ? LINEAR_WORDS : 0;
+		words += n->factor != 0; /* that of a step */
 		words += t == DT_C64 ? 4 : dtype_info[t].bits > 32 ? 2 : 1; /* two parts, which lie side by side before and after */
 		words += monoid_info[n->monoid].index ? 3 : !expr_is_true(g, n->guard); /* where, and whether */
 	}
@@ -361,13 +360,13 @@ has_recurrence(const Rows *r)
 }
 
 /* What a thread has at most of a scan's lanes: of those that lie alone, each takes a register more, for what it begins with; of
- * steps that are joined, parts take all threads' join each. */
+ * steps that are joined, one part. */
 static unsigned
 scan_lanes(const Rows *r, unsigned group, unsigned words)
 {
 	unsigned each = group > 1 ? HELD_LANES : HELD_LANES / 2;
 	if (has_recurrence(r))
-		return group == 1 ? LINEAR_LANES : group > LINEAR_LANES ? group : 2 * group;
+		return group;
 	while (each > group && each * words > HELD_LANES)
 		each /= 2;
 	return each;
@@ -404,14 +403,12 @@ static void
 add_posts(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group)
 {
 	unsigned threads = TIR_WARP, words = scanned_words(g, r), each = scan_lanes(r, group, words), least = o->part_terms;
-	if (has_recurrence(r) && group > LINEAR_LANES) /* tasks wait for one another in a chain, which then is shorter */
-		each = 2 * group;
 	while (least && each > group && threads * each > least)
 		each /= 2;
 	while (threads < POST_THREADS && (!least || threads * each < least))
 		threads *= 2;
 	BlockShape *s = add(out, threads, group, each);
-	s->resident = scan_blocks(g, scratch, r, threads);
+	s->resident = has_recurrence(r) ? (uint16_t)(LINEAR_THREADS / threads) : scan_blocks(g, scratch, r, threads);
 	s->posts = least ? least : s->lanes + 1;
 }
 
@@ -424,7 +421,7 @@ add_held_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptio
 		each /= 2;
 	unsigned most = o->part_terms ? o->part_terms : held_threads() * each;
 	for (unsigned threads = 2 * TIR_WARP; threads * each <= most; threads *= 2)
-		add_holding(out, threads, group, each, scan_blocks(g, scratch, r, threads));
+		add_holding(out, threads, group, each, has_recurrence(r) && r->nrow ? SCAN_THREADS / threads : scan_blocks(g, scratch, r, threads));
 }
 
 /* Whether a scan's steps lie along lanes: not where their order is asked for, or what they read is looked for by position. */
@@ -443,21 +440,43 @@ static void
 add_scans(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned group, unsigned words,
           bool known)
 {
-	bool linear = has_recurrence(r), posts = known && may_post(r);
-	for (unsigned v = linear && group > 1 ? LINEAR_GROUPS * group : group; v > 1; v = v > group ? group : 1) {
+	bool posts = known && may_post(r);
+	if (group > 1) {
 		if (known && !r->across && scans_by_lanes(r))
-			add_held_scans(out, g, scratch, o, r, v, words);
+			add_held_scans(out, g, scratch, o, r, group, words);
 		if (posts)
-			add_posts(out, g, scratch, o, r, v);
-		if (!linear || v > group)
-			add(out, TIR_WARP, v, 4 * group);
+			add_posts(out, g, scratch, o, r, group);
+		add(out, TIR_WARP, group, 4 * group);
 	}
 	for (unsigned v = group;; v = 1) {
 		if (v == 1 && posts)
 			add_posts(out, g, scratch, o, r, v);
-		BlockShape *s = add(out, 256, v, 2 * v);
-		s->resident = (uint16_t)(v > 1 || linear ? held_threads() / 256 : 0); /* else the assembler keeps to 64 registers */
+		add(out, 256, v, 2 * v)->resident = (uint16_t)(v > 1 ? held_threads() / 256 : 0); /* else the assembler keeps to 64 registers */
 		if (v == 1)
+			return;
+	}
+}
+
+/* Linear recurrences, whose threads have as many steps side by side wherever rows begin: then they are accessed one at a time. */
+static void
+add_recurrences(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, unsigned side, unsigned aligned,
+                unsigned words, bool known)
+{
+	for (unsigned unit = aligned;; unit = 1) {
+		unsigned first = out->n;
+		if (known && !r->across && scans_by_lanes(r))
+			add_held_scans(out, g, scratch, o, r, side, words);
+		if (known && may_post(r))
+			add_posts(out, g, scratch, o, r, side);
+		add(out, TIR_WARP, side, side)->resident = unit == 1 ? BUSY_WARPS : 0;
+		add(out, 256, side, side)->resident = (uint16_t)(held_threads() / 256);
+		for (unsigned k = first; k < out->n; k++) {
+			BlockShape *s = &out->at[k];
+			s->unit = (uint16_t)unit;
+			if (unit == 1 && s->held && s->resident > LINEAR_THREADS / s->threads && s->threads < held_threads())
+				s->resident = LINEAR_THREADS / s->threads;
+		}
+		if (unit == 1)
 			return;
 	}
 }
@@ -548,7 +567,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	BlockShapes out = {0};
 	ExprId cond = 0;
 	uint32_t along = held_lane_axes(r);
-	unsigned group = group_of(g, scratch, r, along, 0), computed = held_computed_words(g, scratch, r, along);
+	unsigned side = group_of(g, scratch, r, along, 0), group = side, computed = held_computed_words(g, scratch, r, along);
 	unsigned words = held_words(g, scratch, r, along, computed);
 	bool loops = !r->lanes_by_row && has_lane_loops(r), known = lengths_known(g, scratch, r);
 	bool turns = apart_turns(g, scratch, r, along), apart = apart_words(g, scratch, r, along) > 0;
@@ -587,6 +606,10 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 		add_once(&out, o, group);
 	if (loops && known && !r->scans)
 		add_held(&out, g, scratch, o, r, group, words, once);
+	if (loops && has_recurrence(r)) {
+		add_recurrences(&out, g, scratch, o, r, LINEAR_GROUPS * side, group, words, known);
+		return out;
+	}
 	if (loops && r->scans) {
 		add_scans(&out, g, scratch, o, r, group, words, known);
 		return out;
@@ -768,8 +791,9 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
 		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
 	}
-	if (p->group > 1 && !(p->flat ? is_multiple(g, scratch, rows_flat_extent(g, r), p->group, &cond)
-	                              : ends_are_multiples(g, scratch, r, p->group, &cond)))
-		bug(scratch, "blocks: groups of %u", p->group);
+	unsigned unit = p->unit ? p->unit : p->group;
+	if (unit > 1 && !(p->flat ? is_multiple(g, scratch, rows_flat_extent(g, r), unit, &cond)
+	                          : ends_are_multiples(g, scratch, r, unit, &cond)))
+		bug(scratch, "blocks: groups of %u", unit);
 	return cond ? expr_select(g, cond, ntask, expr_int(g, DT_I64, 0)) : ntask;
 }

@@ -7,7 +7,7 @@
 
 typedef struct {
 	uint32_t lanes;
-	uint16_t threads, group, cluster, columns, resident;
+	uint16_t threads, group, unit, cluster, columns, resident;
 	bool held, filled, short_axis, flat, long_sums; /* as in KernelPlan */
 	uint32_t once, posts;
 } BlockShape;

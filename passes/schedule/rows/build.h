@@ -100,6 +100,8 @@ bool rows_scans_tiles(const RowBuild *b);
 /* Whether nothing is left to do when it is done. */
 bool rows_scans_alone(const RowBuild *b);
 void rows_declare_scans(RowBuild *b);
+/* Then the task's vector of the phase's one loop, over range[0] to range[1]; outer: the position of those outside. */
+void rows_scan_vector(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer);
 /* What is left to do with m's folded value: finish, domain, and to wherever it is wanted. */
 void rows_finish_member(RowBuild *b, RowMember *m, PointVal folded, ValId touched);
 /* The element of a row, or the value of one, at the point. */
@@ -180,7 +182,8 @@ ExprId rows_posted_tasks(const RowBuild *b, ExprId rows);
 void rows_declare_posts(RowBuild *b, ExprId rows, ExprId ntask);
 /* Goes to the task's vector; returns its row. */
 ValId rows_enter_vector(RowBuild *b, ValId task);
-ValId rows_vector_base(RowBuild *b, bool reverse);
+/* The steps before the task's vector; 0 where it has all. */
+ValId rows_before_lanes(const RowBuild *b);
 /* What the vectors before the task's have of m, whose own fold is posted; all are scalars. */
 Reduction rows_before_vector(RowBuild *b, const RowMember *m, const Reduction *unit, const Reduction *own);
 

@@ -168,10 +168,10 @@ static ExprId
 is_first(const Taker *x)
 {
 	Graph *g = x->g;
-	ExprId first = expr_int(g, DT_I64, 0);
-	if (x->dir < 0)
-		first = expr_binary(g, OP_SUB, g->tensor.at[x->n->out].extent[x->axis], expr_int(g, DT_I64, 1));
-	return expr_binary(g, OP_EQ, expr_axis(g, x->axis), first);
+	ExprId at = expr_axis(g, x->axis);
+	if (x->dir < 0) /* behind it the row ends, where its vectors begin: so lanes that can't be the first one are known */
+		return expr_binary(g, OP_EQ, expr_binary(g, OP_ADD, at, expr_int(g, DT_I64, 1)), g->tensor.at[x->n->out].extent[x->axis]);
+	return expr_binary(g, OP_EQ, at, expr_int(g, DT_I64, 0));
 }
 
 /* Whether cond holds at all steps but the first, or, `first`, at that one. */

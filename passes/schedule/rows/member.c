@@ -75,14 +75,14 @@ rows_folds_by_lane(const RowBuild *b, const RowMember *m)
 
 enum { GROUP_WORDS = 4 }; /* of a group of lanes: 16 bytes */
 
-/* Whether lanes that a row lacks come after all that it has, so that what they fold is nobody's: of a scan that holds the
- * row, from the first term on. Selects would keep each lane's test until its group has come from memory, for which a thread
+/* Whether lanes that a row lacks come after all that it has, so that what they fold is nobody's: of a scan whose task has one
+ * vector of it, or of one that holds it, from the first term on. Selects would keep each lane's test until its group has come from memory, for which a thread
  * has too few: groups would come one after another. Elements of 32 bits and more have no registers to come together. */
 static bool
 ends_behind(const RowBuild *b, const RowMember *m)
 {
 	const KernelPlan *p = &b->kernel->plan;
-	return m->scans && !m->reverse && p->held && !p->posts && p->group > GROUP_WORDS;
+	return m->scans && p->group > GROUP_WORDS && (rows_scans_alone(b) || (p->held && !m->reverse));
 }
 
 ValId

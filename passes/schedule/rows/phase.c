@@ -342,22 +342,6 @@ block_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId 
 	b->l->mask = 0;
 }
 
-/* The only vector of a task, from `base` on, where nothing comes after it: the last of a row alone needs a mask. */
-static void
-only_point(RowBuild *b, unsigned phase, unsigned axis, ValId base, const ValId *range, ValId outer)
-{
-	TirKernel *k = b->l->tir;
-	ValId end = tir_binary(k, OP_ADD, base, rows_int(b, b->l->lanes));
-	tir_if(k, tir_binary(k, OP_LE, end, range[1]));
-	uint32_t mark = point_mark(b->l);
-	rows_phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
-	point_release(b->l, mark);
-	tir_else(k, NULL, 0);
-	block_point(b, phase, axis, base, range, outer);
-	point_release(b->l, mark);
-	tir_end_if(k, NULL, 0);
-}
-
 /* With blocks: the vectors of from..to, of a loop over range; back: from the last, which is whole, to the first. */
 static void
 block_vectors(RowBuild *b, unsigned phase, unsigned axis, ValId from, ValId to, const ValId *range, ValId outer, bool masked,
@@ -403,7 +387,7 @@ block_loop(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId
 	ValId lo = range[0], hi = range[1];
 	bool back = b->r->scans && b->r->phase[phase].dir < 0;
 	if (rows_scans_alone(b)) {
-		only_point(b, phase, axis, b->kernel->plan.posts ? rows_vector_base(b, back) : lo, range, outer);
+		rows_scan_vector(b, phase, axis, range, outer);
 	} else if (b->kernel->plan.held) {
 		block_point(b, phase, axis, lo, range, outer);
 		rows_read_next(b, phase, axis, lo, hi);

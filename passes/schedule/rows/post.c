@@ -145,15 +145,9 @@ rows_enter_vector(RowBuild *b, ValId task)
 }
 
 ValId
-rows_vector_base(RowBuild *b, bool reverse)
+rows_before_lanes(const RowBuild *b)
 {
-	TirKernel *k = b->l->tir;
-	ValId at = b->vector;
-	if (reverse) {
-		ValId last = tir_binary(k, OP_SUB, point_launch_expr(b->l, vectors(b)), rows_int(b, 1));
-		at = tir_binary(k, OP_SUB, last, at);
-	}
-	return tir_binary(k, OP_MUL, at, rows_int(b, b->l->lanes));
+	return b->kernel->plan.posts ? tir_binary(b->l->tir, OP_MUL, b->vector, rows_int(b, b->l->lanes)) : rows_int(b, 0);
 }
 
 /* --- a task --- */

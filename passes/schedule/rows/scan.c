@@ -120,6 +120,43 @@ rows_scans_alone(const RowBuild *b)
 	return b->kernel->plan.posts || (b->r->scans && b->kernel->plan.held && !folds);
 }
 
+/* The end of a row, which a launch has found to be of whole units. */
+static ValId
+in_units(RowBuild *b, ValId end)
+{
+	const KernelPlan *p = &b->kernel->plan;
+	TirKernel *k = b->l->tir;
+	const TirInst *e = tir_inst(k, end);
+	unsigned unit = p->unit ? p->unit : p->group;
+	if (e->op == OP_SCALAR && k->scalar.at[e->imm.i].multiple < unit)
+		k->scalar.at[e->imm.i].multiple = unit > 1 ? unit : 0;
+	return end;
+}
+
+/* The only vector of a task, where nothing comes after it: that with the row's last steps alone needs a mask. Of a row that goes
+ * back these come first in memory, so that its vectors begin at its end. */
+void
+rows_scan_vector(RowBuild *b, unsigned phase, unsigned axis, const ValId *range, ValId outer)
+{
+	Point *l = b->l;
+	TirKernel *k = l->tir;
+	bool back = b->r->phase[phase].dir < 0;
+	ValId before = rows_before_lanes(b), lanes = rows_int(b, l->lanes);
+	ValId end = tir_binary(k, OP_ADD, before, lanes), base = tir_binary(k, OP_ADD, range[0], before);
+	if (back)
+		base = tir_binary(k, OP_SUB, in_units(b, range[1]), end);
+	tir_if(k, back ? tir_binary(k, OP_LE, range[0], base) : tir_binary(k, OP_LE, tir_binary(k, OP_ADD, base, lanes), range[1]));
+	uint32_t mark = point_mark(l);
+	rows_phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
+	point_release(l, mark);
+	tir_else(k, NULL, 0);
+	l->mask = back ? tir_unary(k, OP_NOT, point_block_mask(l, base, range[0])) : point_block_mask(l, base, range[1]);
+	rows_phase_point(b, phase, axis, base, rows_next_position(b, phase, outer, base, range[0], range[1]));
+	l->mask = 0;
+	point_release(l, mark);
+	tir_end_if(k, NULL, 0);
+}
+
 void
 rows_declare_scans(RowBuild *b)
 {
