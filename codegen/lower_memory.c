@@ -277,17 +277,6 @@ load_whole(Lower *l, const MemAccess *x, LLVMTypeRef type, Val p, unsigned bytes
 	return r;
 }
 
-/* Elsewhere even a hint has to name memory that exists. */
-static void
-follow(Lower *l, const MemAccess *x, Val p, unsigned bytes)
-{
-	if (!x->more)
-		return;
-	Guard more = guard_open(l, x->more);
-	lower_ahead(l, p, x->ahead, bytes);
-	guard_close(l, more, NULL);
-}
-
 /* On a GPU a vector is what one access takes, all of it or nothing, at a multiple of its size. Elements of 16 bits
  * come as the words they are in (lower_lane), but where blocks have no registers to spare. */
 static Val
@@ -301,7 +290,11 @@ load_group(Lower *l, const MemAccess *x)
 		g = guard_open(l, first_lane(l, x->mask));
 	Val p = address(l, x->dtype, x->base, x->offset);
 	Val r = load_whole(l, x, type, p, x->lanes * element_bytes(x->dtype));
-	follow(l, x, p, x->lanes * element_bytes(x->dtype));
+	if (x->ahead) { /* elsewhere even a hint has to name memory that exists */
+		Guard more = guard_open(l, x->more);
+		lower_ahead(l, p, x->ahead, x->lanes * element_bytes(x->dtype));
+		guard_close(l, more, NULL);
+	}
 	r = x->mask ? guard_close(l, g, r) : r;
 	return type == own ? r : LLVMBuildBitCast(l->b, r, own, "");
 }
@@ -458,7 +451,6 @@ load_scalar(Lower *l, const MemAccess *x)
 			r = aligned(LLVMBuildLoad2(l->b, type, p, ""), x->dtype);
 			LLVMSetVolatile(r, x->wide && !l->k->channel.n); /* roles meet at barriers alone */
 		}
-		follow(l, x, p, element_bytes(x->dtype));
 	}
 	return x->mask ? guard_close(l, g, r) : r;
 }

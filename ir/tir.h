@@ -135,7 +135,7 @@ enum {
 	TIR_STREAM = 2  /* STORE of a vector along an axis: nothing reads it soon, so a large view may go past
 	                 * the caches. LOAD, of a scalar as well: nothing reads it again soon */
 };
-/* LOAD: of a vector along an axis, or a thread's part of one: the one with the next index along axis a follows soon, or with the n-th from here */
+/* LOAD of a vector along an axis: the one with the next index along axis a follows soon, or with the n-th from here */
 #define TIR_AHEAD(a) (((a) + 1) << 4)
 #define TIR_AHEAD_AXIS(imm) ((int)((imm) >> 4 & 15) - 1) /* -1: not known to */
 #define TIR_AHEAD_BY(n) ((n) << 12) /* 1 < n <= TIR_MAX_AHEAD */

@@ -208,8 +208,7 @@ check_access(Verify *x, ValId v, unsigned value)
 	NEED(t.dtype == view->type.dtype, "is %s, the view %s", dtype_info[t.dtype].text, dtype_info[view->type.dtype].text);
 	int along = TIR_LANE_AXIS(p->imm.i);
 	NEED(along < 0 || t.lanes, "lanes along an axis, but no vector");
-	bool part = !value && !t.lanes && x->k->form == TIR_SPREAD; /* of a vector that the block's threads have */
-	NEED(along >= 0 || !(p->imm.i & ((value || t.lanes ? TIR_STREAM : 0) | (part ? 0 : 0xf0))), "a hint without lanes along an axis");
+	NEED(along >= 0 || !(p->imm.i & ((value || t.lanes ? TIR_STREAM : 0) | 0xf0)), "a hint without lanes along an axis");
 	NEED(TIR_AHEAD_AXIS(p->imm.i) < (int)rank, "looks ahead along an axis that does not exist");
 	NEED(TIR_AHEAD_AXIS(p->imm.i) >= 0 || TIR_AHEAD_COUNT(p->imm.i) == 1, "looks ahead along no axis");
 	for (unsigned a = 0; a < rank; a++) {

@@ -526,7 +526,7 @@ spread_load(Spread *s, ValId v)
 			continue;
 		}
 		index_at(s, &a, r, index);
-		ValId x = tir_load(s->to, view, index, mask_at(s, &a, r), n > 1 ? a.flags : a.flags & (TIR_STREAM | TIR_LOOKS_AHEAD), n > 1 ? n : 0);
+		ValId x = tir_load(s->to, view, index, mask_at(s, &a, r), n > 1 ? a.flags : a.flags & TIR_STREAM, n > 1 ? n : 0);
 		for (unsigned i = 0; i < n; i++)
 			out.reg[r + i] = n > 1 ? tir_emit(s->to, OP_LANE, tir_scalar(a.dtype), i, &x, 1) : x;
 	}

@@ -2,11 +2,10 @@
  *
  * A step waits for the one before, but what it reads does not. So the terms of all steps of a turn are asked for first, and come
  * from memory together; then the steps are taken one after another. A thread has the more steps on their way the fewer
- * columns it has side by side. One that has a column alone, as where there are few, has the second level's cache fetch those of
- * later turns meanwhile: a warp's steps on their way do not keep a multiprocessor's part of memory busy. */
+ * columns it has side by side. */
 #include "passes/schedule/rows/build.h"
 
-enum { STEP_WORDS = 32, LEAST_STEPS = 4, MOST_STEPS = 32, AHEAD_TURNS = 3 }; /* of a thread: terms of 32 bits that are on their way */
+enum { STEP_WORDS = 32, LEAST_STEPS = 4, MOST_STEPS = 32 }; /* of a thread: terms of 32 bits that are on their way */
 
 typedef struct {
 	PointVal factor, term;
@@ -68,11 +67,6 @@ rows_run_steps(RowBuild *b, unsigned phase, unsigned level, const ValId *range, 
 	StepTerm *term = ARENA_ARRAY(l->scratch, StepTerm, (size_t)steps * b->r->nmember);
 	unsigned axis = b->r->phase[phase].loop[level], n = rows_pack_phase(b, phase, carried);
 	uint32_t mark = point_mark(l);
-	const unsigned ahead = l->ahead, ahead_by = l->ahead_by;
-	if (l->lanes == k->threads && b->r->phase[phase].dir > 0) {
-		l->ahead = 1 + axis;
-		l->ahead_by = AHEAD_TURNS * steps;
-	}
 	ValId first = tir_for(k, range[0], range[1], rows_int(b, steps), carried, n);
 	rows_unpack_phase(b, phase, carried);
 	l->axis[rows_lane_axis(b)] = b->base;
@@ -85,8 +79,6 @@ rows_run_steps(RowBuild *b, unsigned phase, unsigned level, const ValId *range, 
 		read_step(b, phase, term + (size_t)s * b->r->nmember);
 		point_release(l, step);
 	}
-	l->ahead = ahead;
-	l->ahead_by = ahead_by;
 	for (unsigned s = 0; s < steps; s++) {
 		uint32_t step = point_mark(l);
 		l->axis[axis] = at[s];
