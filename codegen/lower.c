@@ -109,7 +109,8 @@ lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
 				out[n] = lower_arg(l, v, n);
 			continue;
 		}
-		l->val[v] = lower_value(l, v);
+		if (l->target->arch != ARCH_NVPTX || !lower_posted(l, r, i))
+			l->val[v] = lower_value(l, v);
 	}
 	lower_stream_flush(l);
 	l->block_arg = outer;

@@ -172,6 +172,8 @@ bool lower_waits(Lower *l, const TirRegion *r, uint32_t at, bool waits);
 void lower_now(Lower *l, const TirRegion *r, ValId v);
 /* Whether v has a value, or waits, and all that it wants does too, and that is at most so much work. */
 bool lower_only_waits(const Lower *l, ValId v, unsigned *work);
+/* nvptx_posts.c: whether the at-th instruction waits for a word that another task posts; then that, with others of the region */
+bool lower_posted(Lower *l, const TirRegion *r, uint32_t at);
 /* nvptx_divide.c: whether IDIV or IMOD v divides what no data tells; it, and the other of the two for nothing */
 bool lower_divides_indices(const Lower *l, ValId v);
 Val lower_divide_indices(Lower *l, ValId v, bool want_quotient);

@@ -405,26 +405,6 @@ of_device(Lower *l)
 	return LLVMGetSyncScopeID(l->ctx, "device", 6);
 }
 
-/* Looks until the word is there, by an operation that leaves it as it is: what loads bring to a multiprocessor comes in their
- * order, and one of them would wait for all that other blocks have on their way from memory. A word says by itself that it is
- * there, and is all that it says, but where groups hand over what they have stored: the fence and their barriers order that. */
-static Val
-load_posted(Lower *l, const MemAccess *x)
-{
-	LLVMTypeRef type = memory_type(l, x->dtype, 0);
-	LLVMBasicBlockRef look = LLVMAppendBasicBlockInContext(l->ctx, l->fn, ""), there = LLVMAppendBasicBlockInContext(l->ctx, l->fn, "");
-	Val p = address(l, x->dtype, x->base, x->offset);
-	LLVMBuildBr(l->b, look);
-	LLVMPositionBuilderAtEnd(l->b, look);
-	Val word = LLVMBuildAtomicRMW(l->b, LLVMAtomicRMWBinOpOr, p, LLVMConstNull(type), LLVMAtomicOrderingMonotonic, false);
-	LLVMSetAtomicSyncScopeID(word, of_device(l));
-	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntNE, word, LLVMConstNull(type), ""), there, look);
-	LLVMPositionBuilderAtEnd(l->b, there);
-	if (l->k->channel.n)
-		LLVMBuildFenceSyncScope(l->b, LLVMAtomicOrderingAcquire, of_device(l), "");
-	return word;
-}
-
 static void
 post(Lower *l, Val store)
 {
@@ -441,8 +421,6 @@ load_scalar(Lower *l, const MemAccess *x)
 	Val r = NULL;
 	if (x->handed)
 		r = load_handed(l, x);
-	else if (x->posted)
-		r = load_posted(l, x);
 	else {
 		LLVMTypeRef type = memory_type(l, x->dtype, 0);
 		Val p = address(l, x->dtype, x->base, x->offset);

@@ -103,8 +103,9 @@ void reduction_across_rows(Point *l, Reduction *f);
 void reduction_join_lanes(Point *l, Reduction *f, unsigned lanes);
 /* Of a block's threads, those of each into one: what is left has a lane for each thread. */
 void reduction_join_in_threads(Point *l, Reduction *f, unsigned lanes);
-/* Lanes of a block's threads, one each, into one, in their order; unit is a scalar (reduction/block.c). */
-void reduction_join_in_order(Point *l, Reduction *f, const Reduction *unit);
+/* Lanes of a block's threads, one each, into one, in their order; unit is a scalar, which those behind `lanes` have all
+ * (reduction/block.c). */
+void reduction_join_in_order(Point *l, Reduction *f, const Reduction *unit, unsigned lanes);
 /* The lanes of f as folds of themselves and all lanes before them, or after them with reverse; unit is
  * f without terms. */
 void reduction_prefix(Point *l, Reduction *f, const Reduction *unit, bool reverse);

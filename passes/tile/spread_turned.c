@@ -155,6 +155,20 @@ pitch_of(const Turned *x)
 	return x->group + GAP_BYTES / (dtype_info[x->dtype].bits / 8u);
 }
 
+/* As what elements are handed over: those of one size in one buffer. */
+static DType
+carrier_of(const Turned *x)
+{
+	unsigned bits = dtype_info[x->dtype].bits;
+	return bits == 8 ? DT_U8 : bits == 16 ? DT_U16 : bits == 32 ? DT_U32 : DT_U64;
+}
+
+static unsigned
+buffer_of(Spread *s, const Turned *x)
+{
+	return spread_warps_buffer(s, carrier_of(x), s->threads * pitch_of(x));
+}
+
 /* Where in it the element of this thread's turn is, of a part. */
 static ValId
 place_of_turn(Spread *s, const Turned *x, unsigned turn)
@@ -183,14 +197,14 @@ wait_for_warp(Spread *s)
 static void
 hand_loaded(Spread *s, const Turned *x, const ValId *had, ValId *own)
 {
-	unsigned buffer = spread_warps_buffer(s, x->dtype, s->threads * pitch_of(x));
+	unsigned buffer = buffer_of(s, x);
 	wait_for_warp(s);
 	for (unsigned r = 0; r < x->group; r++)
-		spread_put(s, buffer, 0, place_of_turn(s, x, r), had[r], 0);
+		spread_put(s, buffer, 0, place_of_turn(s, x, r), tir_bitcast(s->to, carrier_of(x), had[r]), 0);
 	wait_for_warp(s);
 	Regs row = spread_get_row(s, buffer, row_of_thread(s, x), x->group);
 	for (unsigned r = 0; r < x->group; r++)
-		own[r] = row.reg[r];
+		own[r] = tir_bitcast(s->to, x->dtype, row.reg[r]);
 }
 
 Regs
@@ -239,16 +253,18 @@ spread_store_turned(Spread *s, ValId v)
 	unsigned anew = s->anew;
 	s->anew = anew ? anew : 1;
 	const Regs *from = &s->map[tir_arg(s->from, v, 1)];
-	unsigned buffer = spread_warps_buffer(s, x.dtype, s->threads * pitch_of(&x));
+	unsigned buffer = buffer_of(s, &x);
+	Regs row = spread_regs(s, x.group);
 	ValId view = s->map[tir_arg(s->from, v, 0)].reg[0], index[TIR_MAX_RANK];
 	for (unsigned p = 0; p < x.parts; p++) {
-		const Regs row = {from->reg + (size_t)p * x.group, x.group};
+		for (unsigned r = 0; r < x.group; r++)
+			row.reg[r] = tir_bitcast(s->to, carrier_of(&x), from->reg[p * x.group + r]);
 		wait_for_warp(s);
 		spread_put_row(s, buffer, row_of_thread(s, &x), &row);
 		wait_for_warp(s);
 		for (unsigned r = 0; r < x.group; r++) {
 			ValId value = spread_get(s, buffer, 0, place_of_turn(s, &x, r)), mask = turn_at(s, &x, p * x.group + r, index);
-			tir_store(s->to, view, value, index, mask, 0);
+			tir_store(s->to, view, tir_bitcast(s->to, x.dtype, value), index, mask, 0);
 		}
 	}
 	s->anew = anew;

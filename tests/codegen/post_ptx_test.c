@@ -58,6 +58,56 @@ words(Rig *r, const void *arg)
 	assert_non_null(strstr(look, "bra")); /* back to it */
 }
 
+/* Each of the words, behind the one before it. */
+static void
+stand_in_order(const char *text, const char *const *word, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++) {
+		const char *at = strstr(text, word[k]);
+		if (!at)
+			fail_msg("no %s in %s", word[k], text);
+		text = at + 1;
+	}
+}
+
+/* Words that are waited for one after another, where nothing else happens between, are asked for together; those that are
+ * waited for elsewhere, under another condition, or at a place that one of them tells, for themselves. */
+static void
+build_several(Rig *r)
+{
+	TirKernel *k = r->k;
+	ValId one = tir_int(k, DT_I64, 1), n = tir_int(k, DT_I64, 64), sum = 0;
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = 1;
+	unsigned b = tir_add_buffer(k, name_cstr(r->names, "w"), DT_U64, true), z = tir_add_buffer(k, name_cstr(r->names, "z"), DT_U64, true);
+	k->buffer.at[b].posted = true;
+	ValId posted = tir_view(k, b, 1, &n, &one), to = tir_view(k, z, 1, &n, &one);
+	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0), some = tir_binary(k, OP_LT, thread, tir_int(k, DT_I64, 9));
+	for (int64_t w = 0; w < 5; w++) {
+		ValId at = w == 4 ? tir_cast(k, DT_I64, sum) : tir_binary(k, OP_ADD, tir_binary(k, OP_MUL, thread, tir_int(k, DT_I64, 5)), tir_int(k, DT_I64, w));
+		ValId word = tir_load(k, posted, &at, w == 3 ? 0 : some, 0, 0);
+		sum = w ? tir_binary(k, OP_BOR, sum, word) : word;
+	}
+	tir_store(k, to, sum, &thread, 0, 0);
+}
+
+static void
+several(Rig *r, const void *arg)
+{
+	(void)arg;
+	build_several(r);
+	const char *text = assembly(r);
+	stand_in_order(text, (const char *const[]){"bra", "atom", "atom", "atom", "bra", "atom", "bra", "bra", "atom", "bra", "st.global"}, 11);
+	assert_int_equal(count(text, "atom"), 5);
+	const char *at = strstr(text, "atom");
+	for (unsigned w = 1; w < 3; w++) {
+		const char *next = strstr(at + 1, "atom"), *branch = strstr(at, "bra");
+		assert_true(next < branch);
+		at = next;
+	}
+}
+
 /* The same by a group of a kernel of roles, which hands over what it has stored. */
 static void
 build_roles(Rig *r)
@@ -84,18 +134,6 @@ build_roles(Rig *r)
 	tir_store(k, to, tir_load(k, handed, &thread, 0, 0, 0), &place, 0, 0);
 	tir_other_role(k);
 	tir_end_roles(k);
-}
-
-/* Each of the words, behind the one before it. */
-static void
-stand_in_order(const char *text, const char *const *word, unsigned n)
-{
-	for (unsigned k = 0; k < n; k++) {
-		const char *at = strstr(text, word[k]);
-		if (!at)
-			fail_msg("no %s in %s", word[k], text);
-		text = at + 1;
-	}
 }
 
 static void
@@ -125,9 +163,16 @@ posts(void **state)
 	rig_run("k", words, NULL);
 }
 
+static void
+posts_several(void **state)
+{
+	(void)state;
+	rig_run("k", several, NULL);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(posts), cmocka_unit_test(groups_post)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(posts), cmocka_unit_test(posts_several), cmocka_unit_test(groups_post)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -317,7 +317,7 @@ turns_of(void **state, const Shape *s, DType t)
 static void
 turns(void **state)
 {
-	static const DType types[] = {DT_F32, DT_U8, DT_I16, DT_I64};
+	static const DType types[] = {DT_F32, DT_U8, DT_I16, DT_I64, DT_F8E4M3, DT_BF16};
 	for (unsigned n = 0; n < sizeof shapes / sizeof *shapes; n++)
 		for (unsigned t = 0; t < sizeof types / sizeof *types && !shapes[n].cluster; t++)
 			if (shapes[n].lanes <= ELEMENTS / 4)

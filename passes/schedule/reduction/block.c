@@ -103,20 +103,28 @@ join_before(const Prefix *x, Reduction *total)
 	}
 }
 
-/* What each warp begins with, in all of its threads, where `total` is what its threads have, each with those before
- * it; *carry is what the block begins with, and then what it ends with. */
+/* What each warp has, as scalars, where `total` is what its threads have, each with those before it. */
+static void
+sums_of_warps(const Prefix *x, const Reduction *total, Reduction *sum)
+{
+	unsigned warps = x->threads / TIR_WARP;
+	Reduction last = *total;
+	for (unsigned bit = WARP_BITS; bit-- > 0;) {
+		unsigned lanes = warps << bit;
+		last = each(x, lanes > 1 ? OP_HALF : OP_LANE, lanes > 1 ? 2 * bit + !x->reverse : !x->reverse, lanes, &last, NULL);
+	}
+	take_apart(x, &last, warps, sum, warps, 1);
+}
+
+/* What each warp begins with, in all of its threads; *carry is what the block begins with, and then what it ends with. */
 static Reduction
 across_warps(const Prefix *x, const Reduction *total, Reduction *carry)
 {
 	Point *l = x->l;
 	unsigned warps = x->threads / TIR_WARP;
 	const Reduction begin = *carry;
-	Reduction last = *total, sum[TIR_MAX_THREADS / TIR_WARP], start[TIR_MAX_THREADS / TIR_WARP];
-	for (unsigned bit = WARP_BITS; bit-- > 0;) {
-		unsigned lanes = warps << bit;
-		last = each(x, lanes > 1 ? OP_HALF : OP_LANE, lanes > 1 ? 2 * bit + !x->reverse : !x->reverse, lanes, &last, NULL);
-	}
-	take_apart(x, &last, warps, sum, warps, 1);
+	Reduction sum[TIR_MAX_THREADS / TIR_WARP], start[TIR_MAX_THREADS / TIR_WARP];
+	sums_of_warps(x, total, sum);
 	for (unsigned k = 0; k < warps; k++) {
 		unsigned w = x->reverse ? warps - 1 - k : k;
 		start[w] = BUG(warps_begin_alike) ? begin : *carry;
@@ -192,14 +200,18 @@ reduction_prefix_block(Point *l, Reduction *f, const Reduction *unit, Reduction 
 }
 
 void
-reduction_join_in_order(Point *l, Reduction *f, const Reduction *unit)
+reduction_join_in_order(Point *l, Reduction *f, const Reduction *unit, unsigned lanes)
 {
 	Prefix x = {.l = l, .threads = l->tir->threads};
-	Reduction units = in_threads(&x, unit), all = *unit;
+	Reduction units = in_threads(&x, unit), sum[TIR_MAX_THREADS / TIR_WARP];
 	x.unit = &units;
 	join_before(&x, f);
-	across_warps(&x, f, &all);
-	*f = all;
+	sums_of_warps(&x, f, sum);
+	*f = sum[0];
+	for (unsigned w = 1; w * TIR_WARP < lanes; w++) {
+		reduction_merge(l, &sum[w], f);
+		*f = sum[w];
+	}
 }
 
 /* --- a vector of which it is known later what it begins with --- */

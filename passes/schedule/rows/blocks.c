@@ -40,7 +40,7 @@ enum {
 	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
 	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
 	POST_THREADS = 256, /* of a scan whose tasks are vectors */
-	LINEAR_THREADS = 768, /* of a multiprocessor, where recurrences take registers beside: for what tasks post, or where rows begin anywhere */
+	LINEAR_THREADS = 768, /* of a multiprocessor, where recurrences take registers beside: for what tasks post, or rows that begin anywhere */
 	STEP_WARPS = 8,   /* of a multiprocessor, each with several rows of its columns on their way */
 	LINEAR_GROUPS = 4, /* of 16 bytes, of a thread's steps of a recurrence: each part of its own is another join of all threads' */
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */

@@ -8,7 +8,8 @@
  * a row's tasks wait for one another in a chain of groups, not of vectors.
  *
  * A place has a word for each 32 bits that the fold carries, with a bit above them that says that it is there: no word waits
- * for another one. */
+ * for another one. A value of f64 is one word by itself, of which those of NO_VALUE, a NaN that is posted as another one, are turned
+ * over: so it is not 0. */
 #include "passes/schedule/rows/build.h"
 
 #include "ir/bugs.h"
@@ -18,6 +19,7 @@ enum {
 	WORD_BITS = 32,
 	MOST_WORDS = 2 * REDUCTION_MAX_CARRIED
 };
+static const int64_t NO_VALUE = INT64_C(0x7ff8746578746f21), NAN_VALUE = INT64_C(0x7ff8) << 48;
 
 /* --- words --- */
 
@@ -30,7 +32,21 @@ type_of(const RowBuild *b, ValId v)
 static unsigned
 words_of(const RowBuild *b, ValId v)
 {
-	return dtype_info[type_of(b, v)].bits > WORD_BITS ? 2 : 1;
+	return dtype_info[type_of(b, v)].bits > WORD_BITS && type_of(b, v) != DT_F64 ? 2 : 1;
+}
+
+static ValId
+turned_over(RowBuild *b, ValId word)
+{
+	return tir_binary(b->l->tir, OP_BXOR, word, tir_int(b->l->tir, DT_U64, NO_VALUE));
+}
+
+static ValId
+word_of_float(RowBuild *b, ValId v)
+{
+	TirKernel *k = b->l->tir;
+	ValId bits = tir_bitcast(k, DT_U64, v), none = tir_binary(k, OP_EQ, bits, tir_int(k, DT_U64, NO_VALUE));
+	return turned_over(b, tir_select(k, none, tir_int(k, DT_U64, NAN_VALUE), bits));
 }
 
 /* What f carries, as words; how many. */
@@ -42,6 +58,10 @@ to_words(RowBuild *b, const Reduction *f, ValId *word)
 	unsigned n = 0, carried = reduction_pack(f, all);
 	for (unsigned c = 0; c < carried; c++) {
 		unsigned words = words_of(b, all[c]);
+		if (type_of(b, all[c]) == DT_F64) {
+			word[n++] = word_of_float(b, all[c]);
+			continue;
+		}
 		bool bits = type_of(b, all[c]) != DT_BOOL;
 		ValId whole = words > 1 ? tir_bitcast(k, DT_U64, all[c]) : bits ? tir_bitcast(k, DT_U32, all[c]) : tir_cast(k, DT_U32, all[c]);
 		for (unsigned w = 0; w < words; w++) {
@@ -63,6 +83,10 @@ from_words(RowBuild *b, const Reduction *like, const ValId *word)
 	for (unsigned c = 0; c < carried; c++) {
 		DType t = type_of(b, all[c]);
 		bool whole = words_of(b, all[c]) > 1;
+		if (t == DT_F64) {
+			all[c] = tir_bitcast(k, t, turned_over(b, *word++));
+			continue;
+		}
 		ValId low = tir_cast(k, DT_U32, *word++);
 		if (whole) {
 			ValId high = tir_binary(k, OP_SHL, *word++, tir_int(k, DT_U64, WORD_BITS));
@@ -208,7 +232,7 @@ join_places(RowBuild *b, ValId view, const Reduction *unit, ValId group, ValId f
 		reduction_join_lanes(l, &f, k->threads);
 		return f;
 	}
-	reduction_join_in_order(l, &f, unit);
+	reduction_join_in_order(l, &f, unit, (unsigned)group_places(b));
 	Reduction before = take_first(b, view, unit, group, first, iota);
 	reduction_merge(l, &f, &before);
 	return f;

@@ -128,8 +128,8 @@ in_units(RowBuild *b, ValId end)
 	TirKernel *k = b->l->tir;
 	const TirInst *e = tir_inst(k, end);
 	unsigned unit = p->unit ? p->unit : p->group;
-	if (e->op == OP_SCALAR && k->scalar.at[e->imm.i].multiple < unit)
-		k->scalar.at[e->imm.i].multiple = unit > 1 ? unit : 0;
+	if (e->op == OP_SCALAR && unit > 1 && k->scalar.at[e->imm.i].multiple < unit)
+		k->scalar.at[e->imm.i].multiple = unit;
 	return end;
 }
 
