@@ -29,6 +29,7 @@
 #include "passes/tile/spread.h"
 
 #include "ir/tir_inside.h"
+#include "passes/tile/cleanup.h"
 #include "passes/tile/tile.h"
 
 static Regs
@@ -225,6 +226,31 @@ spread_inst(Spread *s, ValId v, ValId owner)
 	}
 }
 
+/* Whether v is computed of what has not been handed over, and waits with it. Before anything else that wants it, and where regions
+ * begin and end, it is, and all that waits is made. */
+static bool
+waits(Spread *s, ValId v)
+{
+	const TirInst *p = tir_inst(s->from, v);
+	bool wants = false;
+	for (unsigned n = 0; n < p->narg; n++)
+		wants |= s->late[tir_arg(s->from, v, n)];
+	if (wants && op_info[p->op].cls == CLASS_MAP && cleanup_is_pure((Op)p->op) && p->op != OP_HALF && p->op != OP_LANE && p->op != OP_SLIDE &&
+	    p->op != OP_WEAVE && p->op != OP_JOIN && p->op != OP_SPLAT) {
+		vec_push(s->arena, &s->computed, v);
+		return s->late[v] = true;
+	}
+	if (!wants && !p->nregion && p->op != OP_YIELD)
+		return false;
+	spread_hand_loaded(s);
+	for (uint32_t n = 0; n < s->computed.n; n++) {
+		s->late[s->computed.at[n]] = false;
+		s->map[s->computed.at[n]] = by_register(s, s->computed.at[n]);
+	}
+	s->computed.n = 0;
+	return false;
+}
+
 static bool
 loops(const Spread *s, ValId v)
 {
@@ -262,7 +288,8 @@ spread_kernel(Spread *s)
 			spread_leave(s);
 		} else {
 			ValId owner = w.frame.at[w.frame.n - 1].owner;
-			spread_before(s, w.value);
+			if (waits(s, w.value))
+				continue;
 			if (tir_inst(s->from, w.value)->op == OP_YIELD && loops(s, owner))
 				spread_loop_ends(s, owner, of_tasks(s, owner) ? more_tasks(s, owner) : 0);
 			s->map[w.value] = spread_inst(s, w.value, owner);
@@ -287,6 +314,7 @@ tile_spread(const TirKernel *k, Arena *a)
 	s.anew = k->tight;
 	s.to->sets = k->sets;
 	s.map = ARENA_ARRAY(a, Regs, k->inst.n);
+	s.late = ARENA_ARRAY(a, bool, k->inst.n);
 	s.whole = ARENA_ARRAY(a, Regs, k->inst.n);
 	for (unsigned n = 0; n < EXCHANGES; n++)
 		s.exchange[n] = -1;

@@ -62,6 +62,8 @@ typedef struct {
 	uint8_t turn[3 * DT_COUNT];
 	int of_warps[DT_COUNT];  /* a buffer in which warps hand over elements of this type, or -1 */
 	VEC(Loaded) loaded;
+	bool *late;              /* by ValId of from: it is one of these, or computed of one and not made yet */
+	VEC(ValId) computed;     /* the latter */
 } Spread;
 
 /* --- which lanes a thread has (spread_lanes.c) --- */
@@ -109,12 +111,10 @@ void spread_leave(Spread *s);
 void spread_loop_ends(Spread *s, ValId loop, ValId more); /* loop: of from; 0: the kernel */
 
 /* --- lanes that begin anywhere (spread_turned.c) --- */
-/* Whether LOAD or STORE v of from is such; then that. What is loaded is handed over before who wants it, and where regions begin
- * and end. */
+/* Whether LOAD or STORE v of from is such; then that. */
 bool spread_turns(const Spread *s, ValId v);
 Regs spread_load_turned(Spread *s, ValId v);
 void spread_store_turned(Spread *s, ValId v);
-void spread_before(Spread *s, ValId v);
 void spread_hand_loaded(Spread *s);
 
 /* --- what the next turn of a loop loads (spread_next.c) --- */

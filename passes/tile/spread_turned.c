@@ -5,7 +5,8 @@
  * they are through shared memory, where a thread has a row with a gap of 16 bytes behind it, so that rows begin in different
  * banks. Threads of a warp wait for one another alone.
  *
- * What is loaded is handed over where it is wanted, so that all loads before are on their way together. */
+ * What is loaded is handed over where more than computing wants it, so that all loads before are on their way together; what is
+ * computed of it waits as well (spread.c). */
 #include "passes/tile/spread.h"
 
 #include "ir/bugs.h"
@@ -218,6 +219,7 @@ spread_load_turned(Spread *s, ValId v)
 		had.reg[r] = tir_load(s->to, view, index, mask, tir_inst(s->from, v)->imm.i & TIR_STREAM, 0);
 	}
 	vec_push(s->arena, &s->loaded, ((Loaded){v, had, own}));
+	s->late[v] = true;
 	return own;
 }
 
@@ -227,22 +229,11 @@ spread_hand_loaded(Spread *s)
 	for (uint32_t n = 0; n < s->loaded.n; n++) {
 		const Loaded *l = &s->loaded.at[n];
 		Turned x = turned(s, l->v);
+		s->late[l->v] = false;
 		for (unsigned p = 0; p < x.parts; p++)
 			hand_loaded(s, &x, l->had.reg + (size_t)p * x.group, l->own.reg + (size_t)p * x.group);
 	}
 	s->loaded.n = 0;
-}
-
-void
-spread_before(Spread *s, ValId v)
-{
-	const TirInst *p = tir_inst(s->from, v);
-	bool wanted = p->nregion || p->op == OP_YIELD;
-	for (uint32_t n = 0; s->loaded.n && n < p->narg; n++)
-		for (uint32_t i = 0; i < s->loaded.n; i++)
-			wanted |= s->loaded.at[i].v == tir_arg(s->from, v, n);
-	if (wanted)
-		spread_hand_loaded(s);
 }
 
 /* Masks and places are made anew: those of what was loaded would be kept in registers that there are not. */
