@@ -36,8 +36,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "sums=%u ", kp->sums);
 	if (kp->threads)
 		text_printf(out, "threads=%u group=%u ", kp->threads, kp->group);
-	if (kp->unit)
-		text_printf(out, "unit=%u ", kp->unit);
+	if (kp->anywhere)
+		text_printf(out, "anywhere ");
 	if (kp->cluster)
 		text_printf(out, "cluster=%u ", kp->cluster);
 	if (kp->columns)
@@ -141,7 +141,7 @@ take_blocks(Cursor *c, KernelPlan *kp)
 static bool
 take_threads(Cursor *c, KernelPlan *kp)
 {
-	uint32_t threads, group, unit = 0, cluster = 0, columns = 0, resident = 0;
+	uint32_t threads, group, cluster = 0, columns = 0, resident = 0;
 	Cursor rest = *c;
 	if (!take(&rest, " threads="))
 		return true;
@@ -149,9 +149,7 @@ take_threads(Cursor *c, KernelPlan *kp)
 		return false;
 	kp->threads = (uint16_t)threads;
 	kp->group = (uint16_t)group;
-	if (take(&rest, " unit=") && !take_number(&rest, UINT16_MAX, &unit))
-		return false;
-	kp->unit = (uint16_t)unit;
+	kp->anywhere = take(&rest, " anywhere");
 	if (take(&rest, " cluster=") && !take_number(&rest, UINT16_MAX, &cluster))
 		return false;
 	if (take(&rest, " columns=") && !take_number(&rest, UINT16_MAX, &columns))

@@ -34,10 +34,10 @@ typedef struct {
 	uint32_t lanes;         /* vector width along the innermost parallel axis; 0: scalar */
 	uint16_t unroll;
 	uint16_t threads, group; /* of a block, which takes a task together; lanes side by side of a thread. 0: no block */
-	uint16_t unit;          /* as TirKernel has it */
 	uint16_t cluster;       /* of so many such blocks; 0: one */
 	uint16_t columns;       /* COLRED, held, or MAP by tiles: lanes are rows of so many columns; 0: a row of columns */
 	uint16_t resident;      /* as TirKernel has it */
+	bool anywhere;          /* as TirKernel has it */
 	bool held;              /* a row fits into a vector: so does each phase, which later ones find in registers */
 	bool filled;            /* by most of it */
 	bool short_axis;        /* the axis along the lanes does */

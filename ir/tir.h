@@ -237,9 +237,9 @@ typedef struct TirKernel {
 	                    * thought to need */
 	uint16_t group;   /* lanes side by side that one thread has, a power of two: then every view's start and its
 	                   * strides but the last are multiples of so many elements as have 16 bytes */
-	uint16_t unit;    /* BLOCK: no more of a group are parted by masks, a power of two; 0: none of it is. 1: views lie anywhere */
 	uint16_t columns; /* BLOCK: of a row of lanes, a power of two, no fewer than a group and no more than a block's threads; 0: no rows */
 	uint16_t sets;    /* BLOCK and SPREAD: of buffers and scalars, each with tasks of its own; 0: one */
+	bool anywhere;    /* BLOCK, SPREAD: views lie anywhere, and masks part groups: warps access their lanes in turns */
 	bool tight;       /* BLOCK: registers are short, so that a thread looks its number up anew behind each barrier */
 	bool fp8;         /* SPREAD: threads convert between f32 and the 8-bit floats themselves */
 	bool halves;      /* TASKS: the processor converts between f32 and f16 itself */

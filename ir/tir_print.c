@@ -36,8 +36,8 @@ print_header(const TirKernel *k, Text *out)
 	print_name(k, out, k->name);
 	if (k->form != TIR_TASKS)
 		text_printf(out, " %s %u by %u", k->form == TIR_BLOCK ? "block" : "threads", k->threads, k->group);
-	if (k->unit)
-		text_printf(out, " unit %u", k->unit);
+	if (k->anywhere)
+		text_printf(out, " anywhere");
 	if (k->cluster)
 		text_printf(out, " cluster %u", k->cluster);
 	if (k->columns)

@@ -479,14 +479,16 @@ read_body(Reader *r)
 static bool
 read_form(Reader *r)
 {
-	uint64_t threads, group, unit = 0, cluster = 0, columns = 0, resident = 0, sets = 0;
+	uint64_t threads, group, cluster = 0, columns = 0, resident = 0, sets = 0;
 	r->k->form = take_this_word(r, "block") ? TIR_BLOCK : take_this_word(r, "threads") ? TIR_SPREAD : TIR_TASKS;
 	r->k->halves = r->k->form == TIR_TASKS && take_this_word(r, "halves");
 	if (r->k->form == TIR_TASKS)
 		return true;
 	if (!read_unsigned(r, UINT16_MAX, &threads) || !(take_this_word(r, "by") || fail(r, "'by' was expected")) ||
-	    !read_unsigned(r, UINT16_MAX, &group) || (take_this_word(r, "unit") && !read_unsigned(r, UINT16_MAX, &unit)) ||
-	    (take_this_word(r, "cluster") && !read_unsigned(r, UINT16_MAX, &cluster)) ||
+	    !read_unsigned(r, UINT16_MAX, &group))
+		return false;
+	r->k->anywhere = take_this_word(r, "anywhere");
+	if ((take_this_word(r, "cluster") && !read_unsigned(r, UINT16_MAX, &cluster)) ||
 	    (take_this_word(r, "columns") && !read_unsigned(r, UINT16_MAX, &columns)) ||
 	    (take_this_word(r, "resident") && !read_unsigned(r, UINT16_MAX, &resident)) ||
 	    (take_this_word(r, "sets") && !read_unsigned(r, UINT16_MAX, &sets)))
@@ -497,7 +499,6 @@ read_form(Reader *r)
 	r->k->sets = (uint16_t)sets;
 	r->k->threads = (uint16_t)threads;
 	r->k->group = (uint16_t)group;
-	r->k->unit = (uint16_t)unit;
 	r->k->tight = r->k->form == TIR_BLOCK && take_this_word(r, "tight");
 	r->k->fp8 = r->k->form == TIR_SPREAD && take_this_word(r, "fp8");
 	return true;

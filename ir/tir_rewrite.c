@@ -86,7 +86,7 @@ tir_rewrite(const TirKernel *from, Arena *a, TirEmitFn *emit, void *user)
 	r.to->cluster = from->cluster;
 	r.to->resident = from->resident;
 	r.to->group = from->group;
-	r.to->unit = from->unit;
+	r.to->anywhere = from->anywhere;
 	r.to->columns = from->columns;
 	r.to->sets = from->sets;
 	r.to->tight = from->tight;

@@ -273,7 +273,7 @@ lay_out(TirKernel *k, const KernelPlan *p)
 	k->form = by_lanes ? TIR_BLOCK : TIR_SPREAD;
 	k->threads = p->threads;
 	k->group = p->group;
-	k->unit = by_lanes ? p->unit : 0;
+	k->anywhere = by_lanes && p->anywhere;
 	k->cluster = p->cluster;
 	k->columns = by_lanes ? p->columns : 0;
 	k->resident = p->resident;
@@ -406,7 +406,7 @@ take_shape(KernelPlan *plan, const BlockShape *b)
 {
 	plan->threads = b->threads;
 	plan->group = b->group;
-	plan->unit = b->unit;
+	plan->anywhere = b->anywhere;
 	plan->lanes = b->lanes;
 	plan->cluster = b->cluster;
 	plan->columns = b->columns;

@@ -454,7 +454,7 @@ static unsigned
 together(const Spread *s, const Access *a)
 {
 	unsigned n = spread_group(s, a->lanes), bytes = dtype_info[a->dtype].bits / 8u;
-	if (s->from->unit == 1 || a->along < 0 || a->lanes < s->threads || a->dtype == DT_BOOL || dtype_info[a->dtype].bits < 8 ||
+	if (s->from->anywhere || a->along < 0 || a->lanes < s->threads || a->dtype == DT_BOOL || dtype_info[a->dtype].bits < 8 ||
 	    !is_one(s->from, tir_arg(s->from, a->view, 1 + a->rank + (unsigned)a->along)))
 		return 1;
 	while (n * bytes > 16)
@@ -464,8 +464,6 @@ together(const Spread *s, const Access *a)
 			return 1;
 	unsigned fits = index_divisor(s, a->index[a->along], n);
 	n = fits < n ? fits : n;
-	if (s->from->unit && s->from->unit < n && a->mask) /* which a mask parts */
-		n = s->from->unit;
 	return !a->mask || same_in_groups(&s->map[a->mask], n) ? n : 1;
 }
 

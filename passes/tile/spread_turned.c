@@ -1,4 +1,4 @@
-/* spread_turned.c: loads and stores of lanes that begin anywhere (TirKernel.unit 1), by warps (spread.c).
+/* spread_turned.c: loads and stores of lanes that begin anywhere (TirKernel.anywhere), by warps (spread.c).
  *
  * A thread's lanes side by side would be accessed one at a time, each far from those of the threads beside it: a store of 4 bytes
  * takes as long as one of 32. So a warp's threads access its lanes in turns, as they lie in memory, and hand them to those whose
@@ -40,7 +40,7 @@ spread_turns(const Spread *s, ValId v)
 	unsigned rank = (unsigned)tir_inst(k, view)->imm.i;
 	const TirBuffer *b = &k->buffer.at[tir_inst(k, tir_arg(k, view, 0))->imm.i];
 	int along = TIR_LANE_AXIS(p->imm.i);
-	if (k->unit != 1 || s->columns || s->blocks > 1 || along < 0 || b->shared || b->posted || b->dtype == DT_BOOL || dtype_info[b->dtype].bits < 8)
+	if (!k->anywhere || s->columns || s->blocks > 1 || along < 0 || b->shared || b->posted || b->dtype == DT_BOOL || dtype_info[b->dtype].bits < 8)
 		return false;
 	if (lanes < s->threads || spread_group(s, lanes) < 2 || spread_group(s, lanes) > TIR_WARP)
 		return false;

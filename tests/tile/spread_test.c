@@ -289,7 +289,7 @@ turns_of(void **state, const Shape *s, DType t)
 	k->form = TIR_BLOCK;
 	k->threads = (uint16_t)s->threads;
 	k->group = (uint16_t)s->group;
-	k->unit = 1;
+	k->anywhere = true;
 	tir_add_buffer(k, name_cstr(f->names, "x"), t, false);
 	tir_add_buffer(k, name_cstr(f->names, "y"), DT_F32, true);
 	ValId zero = tir_int(k, DT_I64, 0), one = tir_int(k, DT_I64, 1), three = tir_int(k, DT_I64, 3);

@@ -275,7 +275,7 @@ ValId
 point_block_mask(Point *l, ValId base, ValId end)
 {
 	TirKernel *k = l->tir;
-	unsigned unit = k->unit ? k->unit : k->group;
+	unsigned unit = k->anywhere ? 1 : k->group;
 	ValId iota = tir_emit(k, OP_IOTA, tir_vector(DT_I32, l->lanes), unit > 1 ? unit : 0, NULL, 0);
 	ValId left = tir_binary(k, OP_MIN, tir_binary(k, OP_SUB, end, base), tir_int(k, DT_I64, l->lanes));
 	return tir_binary(k, OP_LT, iota, tir_cast(k, DT_I32, tir_binary(k, OP_MAX, left, tir_int(k, DT_I64, 0))));

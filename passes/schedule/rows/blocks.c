@@ -471,7 +471,7 @@ add_recurrences(BlockShapes *out, const Graph *g, Arena *scratch, const PassOpti
 	add(out, 256, side, side)->resident = (uint16_t)(held_threads() / 256);
 	for (unsigned k = 0; k < out->n; k++) {
 		BlockShape *s = &out->at[k];
-		s->unit = 1;
+		s->anywhere = true;
 		if (s->held && s->resident > LINEAR_THREADS / s->threads && s->threads < held_threads())
 			s->resident = LINEAR_THREADS / s->threads;
 	}
@@ -787,7 +787,7 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
 		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
 	}
-	unsigned unit = p->unit ? p->unit : p->group;
+	unsigned unit = p->anywhere ? 1 : p->group;
 	if (unit > 1 && !(p->flat ? is_multiple(g, scratch, rows_flat_extent(g, r), unit, &cond)
 	                          : ends_are_multiples(g, scratch, r, unit, &cond)))
 		bug(scratch, "blocks: groups of %u", unit);

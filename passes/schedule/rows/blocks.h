@@ -7,8 +7,8 @@
 
 typedef struct {
 	uint32_t lanes;
-	uint16_t threads, group, unit, cluster, columns, resident;
-	bool held, filled, short_axis, flat, long_sums; /* as in KernelPlan */
+	uint16_t threads, group, cluster, columns, resident;
+	bool anywhere, held, filled, short_axis, flat, long_sums; /* as in KernelPlan */
 	uint32_t once, posts;
 } BlockShape;
 

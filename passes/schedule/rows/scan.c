@@ -127,7 +127,7 @@ in_units(RowBuild *b, ValId end)
 	const KernelPlan *p = &b->kernel->plan;
 	TirKernel *k = b->l->tir;
 	const TirInst *e = tir_inst(k, end);
-	unsigned unit = p->unit ? p->unit : p->group;
+	unsigned unit = p->anywhere ? 1 : p->group;
 	if (e->op == OP_SCALAR && unit > 1 && k->scalar.at[e->imm.i].multiple < unit)
 		k->scalar.at[e->imm.i].multiple = unit;
 	return end;

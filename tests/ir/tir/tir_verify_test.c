@@ -248,7 +248,7 @@ static void buffer_type(TirKernel *k) { k->buffer.at[0].dtype = DT_C64; }
 static void scalar_type(TirKernel *k) { k->scalar.at[0].dtype = DT_NONE; }
 static void posted(TirKernel *k) { k->buffer.at[0].posted = true; }
 static void tight_tasks(TirKernel *k) { k->tight = true; }
-static void unit_tasks(TirKernel *k) { k->unit = 1; }
+static void anywhere_tasks(TirKernel *k) { k->anywhere = true; }
 static void no_body(TirKernel *k) { k->region.n = 0; }
 static void bool_two(TirKernel *k) { inst(k, OP_CONST)->imm.i = 2; }
 
@@ -285,7 +285,7 @@ static const struct {
 	{buffer_type, "buffer 0 has no type of the tile IR"},
 	{scalar_type, "scalar 0 has no type of the tile IR"},
 	{posted, "buffer 0 is not for words that blocks post"},
-	{unit_tasks, "groups of 0 lanes, of which masks part no less than 1"},
+	{anywhere_tasks, "lanes of threads, in a kernel without"},
 	{tight_tasks, "a thread's number is looked up anew outside a kernel of blocks"},
 	{no_body, "has no body"},
 	{bool_two, "%1 const: does not fit bool"},
