@@ -45,7 +45,7 @@ $(CHECKED)/build.ninja:
 
 # The fuzzers alone, as in a check.
 fuzz: sanitize
-	ctest --test-dir $(CHECKED) -R '^fuzz/' --output-on-failure
+	ctest --test-dir $(CHECKED) -j$(JOBS) -R '^fuzz/' --output-on-failure
 
 # The command, both libraries, their headers, and what pkg-config and CMake want to know of them.
 # PREFIX is /usr/local; DESTDIR is honoured.

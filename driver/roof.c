@@ -3,11 +3,16 @@
  * faster. The arrays together are several times the last cache. */
 #include "driver/roof.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-enum { TURNS = 6, ROUNDS = 1 << 18, LEAST = 32 << 20, MOST = 768 << 20 };
+#include "driver/source.h"
+
+enum { TURNS = 6, ROUNDS = 1 << 18, LEAST = 32 << 20, MOST = 768 << 20, ENOUGH = 256 };
 
 typedef struct {
 	const Host *host;
@@ -103,13 +108,46 @@ run_workers(Session *s, Measure *m)
 	return m->all || problem(&s->problem, EXIT_IO, "%u threads can't be started", m->threads);
 }
 
-/* Memory for the arrays: four times the last cache, or what of it can be had. */
+/* What the system says of a processor's third cache; false: nothing. */
+static bool
+read_cache(const Session *s, long processor, const char *what, char text[ENOUGH + 1])
+{
+	char path[ENOUGH];
+	const HostFiles *f = &s->host->files;
+	snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%ld/cache/index3/%s", processor, what);
+	int fd = f->open(f->user, path, O_RDONLY, 0);
+	if (fd < 0)
+		return false;
+	ptrdiff_t n = read_fully(f, fd, text, ENOUGH);
+	f->close(f->user, fd);
+	text[n > 0 ? n : 0] = 0;
+	return n > 0;
+}
+
+/* The bytes of all third caches, each counted at the first of the processors that share it; 0: not known. The C library is asked
+ * where the system has no list of them: of some processors it says ten times what there is. */
+static size_t
+last_cache(const Session *s)
+{
+	char text[ENOUGH + 1];
+	size_t bytes = 0;
+	long processors = sysconf(_SC_NPROCESSORS_CONF), said = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	for (long p = 0; p < processors; p++) {
+		if (!read_cache(s, p, "shared_cpu_list", text) || strtol(text, NULL, 10) != p || !read_cache(s, p, "size", text))
+			continue;
+		char *unit;
+		size_t n = strtoul(text, &unit, 10);
+		bytes += *unit == 'K' ? n << 10 : *unit == 'M' ? n << 20 : n;
+	}
+	return bytes ? bytes : said > 0 ? (size_t)said : 0;
+}
+
+/* Memory for the arrays: eight times the last cache, or what of it can be had. */
 static bool
 take_arrays(Session *s, Measure *m)
 {
 	const HostMemory *h = &s->host->memory;
-	long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-	size_t bytes = cache > 0 ? 4 * (size_t)cache : LEAST;
+	size_t bytes = 8 * last_cache(s);
 	bytes = bytes < LEAST ? LEAST : bytes > MOST ? MOST : bytes;
 	for (; bytes >= LEAST; bytes /= 2) {
 		m->n = bytes / (3 * sizeof *m->array) / (2 * m->threads) * (2 * m->threads);

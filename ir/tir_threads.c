@@ -89,6 +89,14 @@ several(const Block *x, uint16_t a, uint16_t b)
 	return x->roles_epoch && group_of(a) == group_of(b) ? (uint16_t)(SEVERAL_OF_GROUP + group_of(a)) : SEVERAL;
 }
 
+/* Who stands for this thread and those that have read the grain since they were parted from it. */
+static inline uint16_t
+readers(const Block *x, uint16_t thread, const Shadow *h, uint32_t all)
+{
+	bool others = h->reader != thread && h->read_at >= all && h->read_at >= parted_at(x, thread, h->reader);
+	return others ? several(x, thread, h->reader) : thread;
+}
+
 bool
 threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 {
@@ -115,36 +123,32 @@ threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h)
 		h->filled = true;
 		return true;
 	}
-	if (h->reader != thread && h->read_at >= all && h->read_at >= parted_at(x, thread, h->reader))
-		h->reader = several(x, thread, h->reader);
-	else
-		h->reader = thread;
+	h->reader = readers(x, thread, h, all);
 	h->read_at = x->epoch;
 	h->reader_block = h->block_read_at >= c->since && h->reader_block != block ? SEVERAL : block;
 	h->block_read_at = x->epoch;
 	return true;
 }
 
-static inline bool
+static inline __attribute__((always_inline)) bool
 locate(Block *x, const Access *c, unsigned l, int64_t *element)
 {
-	const StepAccess *a = c->a;
+	const unsigned rank = c->a->rank, t = c->thread;
 	int64_t where = 0;
-	for (unsigned n = 0; n < a->rank; n++) {
-		const StepAxis *axis = &a->axis[n];
-		int64_t index = (int64_t)at(x, axis->index + (axis->each_lane ? l : 0))[c->thread], step;
-		int64_t extent = (int64_t)at(x, axis->extent)[c->thread], stride = (int64_t)at(x, axis->stride)[c->thread];
+	for (unsigned n = 0; n < rank; n++) {
+		const AxisSlots *axis = &c->axis[n];
+		int64_t index = (int64_t)axis->index[axis->lanes * l + t], extent = (int64_t)axis->extent[t], stride = (int64_t)axis->stride[t], step;
 		if (axis->along && __builtin_add_overflow(index, (int64_t)l, &index))
 			index = -1;
 		if (index < 0 || index >= extent)
 			return threads_violation(x, c->s, arena_text(x->scratch, "index %u of thread %u is %" PRId64 ", the extent %" PRId64, n,
-			                                     c->thread, index, extent));
+			                                     t, index, extent));
 		if (__builtin_mul_overflow(index, stride, &step) || __builtin_add_overflow(where, step, &where))
 			where = -1;
 	}
 	if (where < 0 || where >= c->count)
-		return threads_violation(x, c->s, arena_text(x->scratch, "thread %u lies outside of buffer %s", c->thread,
-		                                     name_text(x->k->names, x->k->buffer.at[a->buffer].name)));
+		return threads_violation(x, c->s, arena_text(x->scratch, "thread %u lies outside of buffer %s", t,
+		                                     name_text(x->k->names, x->k->buffer.at[c->a->buffer].name)));
 	*element = where;
 	return true;
 }
@@ -155,15 +159,34 @@ threads_locate(Block *x, const Access *c, unsigned l, int64_t *element)
 	return locate(x, c, l, element);
 }
 
-/* Its grains are touched: a byte of 4-bit elements by each of them. */
-static bool
-touch_all(Block *x, const Access *c, int64_t element)
+/* Whether nobody else has written the grain since all threads were parted, nor read it if this one writes, as where most reach:
+ * threads_touch allows it then. */
+static inline bool
+touch_freely(const Block *x, const Access *c, Shadow *h)
 {
-	const Memory *m = &x->memory[c->a->buffer];
+	if (c->ruled || h->coming || (c->shared && !c->writes && !h->filled) || (h->wrote_at >= c->all && h->writer != c->thread) ||
+	    (c->writes && h->read_at >= c->all && h->reader != c->thread))
+		return false;
+	if (c->writes) {
+		h->wrote_at = x->epoch;
+		h->writer = (uint16_t)c->thread;
+		h->filled = true;
+	} else {
+		h->reader = readers(x, (uint16_t)c->thread, h, c->all);
+		h->read_at = h->block_read_at = x->epoch;
+		h->reader_block = (uint16_t)c->block;
+	}
+	return true;
+}
+
+/* Its grains are touched: a byte of 4-bit elements by each of them. */
+static inline bool
+touch_all(Block *x, const Access *c, const Memory *m, int64_t element)
+{
 	int64_t first = c->bits < 8 ? element / (8 / c->bits) : element * (c->bits / 8), bytes = c->bits < 8 ? 1 : c->bits / 8;
-	Shadow *h = m->shadow + ((m->own ? c->block * m->bytes : 0) + first) / m->grain;
-	for (int64_t byte = first; byte < first + bytes; byte += m->grain)
-		if (!threads_touch(x, c, byte, h++))
+	Shadow *h = m->shadow + (((m->own ? c->block * m->bytes : 0) + first) >> m->shift);
+	for (int64_t byte = first; byte < first + bytes; byte += m->grain, h++)
+		if (!touch_freely(x, c, h) && !threads_touch(x, c, byte, h))
 			return false;
 	return true;
 }
@@ -197,6 +220,12 @@ threads_access(const Block *x, const Step *s, const StepAccess *a, bool writes)
 	            .blocks = x->threads > x->k->threads, .waited = x->handed[a->buffer].waited, .bits = dtype_info[a->dtype].bits};
 	c.count = x->memory[a->buffer].bytes * 8 / c.bits;
 	c.since = x->k->buffer.at[a->buffer].wide && x->handed_epoch > x->cluster_epoch ? x->handed_epoch : x->cluster_epoch;
+	c.ruled = c.blocks || c.waited || x->posts;
+	c.all = parts_all(x);
+	for (unsigned n = 0; n < a->rank; n++) {
+		const StepAxis *axis = &a->axis[n];
+		c.axis[n] = (AxisSlots){at(x, axis->index), at(x, axis->extent), at(x, axis->stride), axis->each_lane ? x->threads : 0, axis->along};
+	}
 	return c;
 }
 
@@ -207,6 +236,8 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 	const Memory *m = &x->memory[a->buffer];
 	Access c = threads_access(x, s, a, writes);
 	const TirBuffer *buffer = &x->k->buffer.at[a->buffer];
+	uint64_t *values = at(x, a->value);
+	const uint64_t *mask = a->mask ? at(x, a->mask) : NULL;
 	for (unsigned t = x->from; t < x->to; t++) {
 		if (!active[t])
 			continue;
@@ -214,14 +245,15 @@ run_access(Block *x, const Step *s, const bool *active, bool writes)
 		c.block = c.blocks ? t / x->k->threads : 0;
 		uint8_t *data = m->data + (m->own ? c.block * m->bytes : 0);
 		for (unsigned l = 0; l < s->lanes; l++) {
-			uint64_t *value = &at(x, a->value + l)[t];
+			size_t slot = (size_t)l * x->threads + t;
+			uint64_t *value = &values[slot];
 			int64_t element = 0;
-			if (a->mask && !at(x, a->mask + l)[t]) {
+			if (mask && !mask[slot]) {
 				*value = writes ? *value : 0;
 				continue;
 			}
 			if (!locate(x, &c, l, &element) || !is_aligned(x, &c, l, s->lanes, element) ||
-			    !(buffer->posted ? is_post(x, &c, data, element, *value) : touch_all(x, &c, element)))
+			    !(buffer->posted ? is_post(x, &c, data, element, *value) : touch_all(x, &c, m, element)))
 				return false;
 			if (buffer->wide && element / buffer->shared != c.block)
 				x->reached_epoch = x->epoch;
@@ -488,6 +520,7 @@ memory_of(const Block *x, uint32_t b)
 		m.bytes = x->run->buffer[b].bytes;
 	}
 	m.grain = grain_of(x, b);
+	m.shift = (unsigned)__builtin_ctz(m.grain);
 	for (uint32_t a = 0; a < b; a++)
 		if (x->memory[a].data == m.data && m.bytes <= x->memory[a].bytes)
 			m.shadow = x->memory[a].shadow;

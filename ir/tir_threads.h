@@ -20,6 +20,7 @@ typedef struct {
 	int64_t bytes;
 	Shadow *shadow; /* of each grain */
 	unsigned grain; /* bytes: of the smallest elements that lie there, so that all of a grain is touched at once */
+	unsigned shift; /* of the number of a byte, to that of its grain */
 	bool own; /* each block has so many bytes for itself */
 } Memory;
 
@@ -66,15 +67,25 @@ typedef struct {
 	const char *error;
 } Block;
 
+/* Where the numbers of an axis are, thread after thread; from the index of a lane to that of the next one, 0: all have one. */
+typedef struct {
+	const uint64_t *index, *extent, *stride;
+	size_t lanes;
+	bool along;
+} AxisSlots;
+
 /* What a step does at one place for one thread. */
 typedef struct {
 	const Step *s;
 	const StepAccess *a;
+	AxisSlots axis[TIR_MAX_RANK];
 	unsigned thread, block;
 	bool writes, shared; /* shared: the memory */
 	bool blocks;         /* there are several */
 	bool waited;         /* the buffer is waited for */
+	bool ruled;          /* more than races between a block's threads is looked for */
 	uint32_t since;      /* the last barrier that parts them here */
+	uint32_t all;        /* none that parts threads of a block is older */
 	unsigned bits;
 	int64_t count;       /* elements in the memory */
 } Access;

@@ -1,6 +1,6 @@
 """Every graph of the given files as PTX for every GPU, assembled without a warning.
 
-    ptx_examples.py [--and=SM,...] [--registers] [--spills=BYTES] [--spilling=LIST] TEXO PTXAS FILE...
+    ptx_examples.py [--and=SM,...] [--jobs=N] [--registers] [--spills=BYTES] [--spilling=LIST] TEXO PTXAS FILE...
 
 The graphs of a file are one text for the assembler. A kernel that is the same as one before but for names is not
 assembled again: what was said of that one counts for both. Nothing in it is approximate, left to the
@@ -54,6 +54,7 @@ def allowed(file):
 def arguments():
     p = argparse.ArgumentParser()
     p.add_argument("--and", dest="more", default="", type=lambda s: s.split(","))
+    p.add_argument("--jobs", type=int, default=2)
     p.add_argument("--registers", action="store_true")
     p.add_argument("--spills", type=int)
     p.add_argument("--spilling", type=allowed)
@@ -264,7 +265,7 @@ def main():
         print("skipped: there is no ptxas")
         return 77
     pairs, entries, all_kernels, said = targets(), 0, [], {}
-    with tempfile.TemporaryDirectory(prefix="texo-ptx-") as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
+    with tempfile.TemporaryDirectory(prefix="texo-ptx-") as folder, concurrent.futures.ThreadPoolExecutor(ARGS.jobs) as pool:
         cases = [(f, t, origin, folder) for t, origin in pairs for f in ARGS.files]
         cases += [(f, *pairs[zlib.crc32(name_of(f).encode()) % len(pairs)], folder) for f in ARGS.in_turn]
         origin_of = dict(pairs)
