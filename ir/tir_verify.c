@@ -664,10 +664,8 @@ check_header(Verify *x)
 	bool threads = k->threads >= TIR_WARP && k->threads <= TIR_MAX_THREADS && ((k->threads & (k->threads - 1)) == 0 || groups);
 	if (k->form == TIR_TASKS ? k->threads || k->group : !threads)
 		return fail(x, 0, "a block of %u threads", k->threads);
-	if (k->form != TIR_TASKS && (!k->group || (k->group & (k->group - 1))))
+	if (k->form == TIR_TASKS ? k->anywhere : !k->group || (k->group & (k->group - 1)))
 		return fail(x, 0, "groups of %u lanes", k->group);
-	if (k->anywhere && k->form == TIR_TASKS)
-		return fail(x, 0, "lanes of threads, in a kernel without");
 	if (k->form == TIR_TASKS ? k->cluster : k->cluster > TIR_MAX_CLUSTER || (!k->channel.n && (k->cluster & (k->cluster - 1))))
 		return fail(x, 0, "a cluster of %u blocks", k->cluster);
 	if (k->columns && (k->form != TIR_BLOCK || k->sets || (k->columns & (k->columns - 1)) || k->columns < k->group ||

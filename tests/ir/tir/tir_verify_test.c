@@ -285,7 +285,7 @@ static const struct {
 	{buffer_type, "buffer 0 has no type of the tile IR"},
 	{scalar_type, "scalar 0 has no type of the tile IR"},
 	{posted, "buffer 0 is not for words that blocks post"},
-	{anywhere_tasks, "lanes of threads, in a kernel without"},
+	{anywhere_tasks, "groups of 0 lanes"},
 	{tight_tasks, "a thread's number is looked up anew outside a kernel of blocks"},
 	{no_body, "has no body"},
 	{bool_two, "%1 const: does not fit bool"},
