@@ -168,6 +168,26 @@ test_posts(void **state)
 	small_parts = 0;
 }
 
+/* Few columns, whose steps are a block's: turns of two rows of lanes and of sixteen, whole and not. */
+static void
+test_split(void **state)
+{
+	(void)state;
+	static const Step all[] = {
+		{2, 0, {1, 33}, .form = SUM}, {2, 0, {16, 1}, .dir = -1}, {2, 0, {33, 32}, .form = AVERAGE}, {2, 0, {100, 7}, .starts = true},
+		{2, 0, {257, 40}, .dir = -1, .starts = true}, {2, 0, {300, 5}, .form = QUOTIENT}, {3, 1, {2, 45, 35}, .dir = -1, .in = DT_BF16},
+		{2, 0, {65, 34}, .type = DT_U32, .form = CHOICE}, {2, 0, {70, 3}, .type = DT_I64, .starts = true},
+	};
+	for (unsigned parts = 0; parts < 2; parts++)
+		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+			small_parts = parts;
+			CaseRun r = try_step(&all[k]);
+			if (r.columns != TIR_WARP)
+				fail_msg("case %zu is not of rows of lanes", k);
+		}
+	small_parts = 0;
+}
+
 /* Integers wrap: equal to the bit, in every mode. */
 static void
 test_integers(void **state)
@@ -201,8 +221,10 @@ test_range(void **state)
 				b[i] = i == 3 * MANY / 4 ? 1 : 0;
 			}
 			try_step(&(Step){1, 0, {MANY}, .a = a, .b = b});
+			try_step(&(Step){2, 0, {MANY, 1}, .a = a, .b = b});
 			b[0] = 1; /* and what grows beyond all range, or falls below */
 			try_step(&(Step){1, 0, {MANY}, .a = a, .b = b});
+			try_step(&(Step){2, 0, {MANY, 1}, .a = a, .b = b});
 		}
 	small_parts = 0;
 }
@@ -257,6 +279,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_forms, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_rows, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_posts, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_split, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_integers, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_range, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_nothing, case_setup, case_teardown),

@@ -27,21 +27,19 @@ enum {
 	ALONE_BYTES = 4, /* of elements of which none are side by side: lanes have a word each */
 	HELD_LANES = 32,
 	HELD_WORDS = 64, FEW_WORDS = HELD_WORDS / 2, /* of threads that hold much, or have little code */
-	MOST_BLOCKS = 16, FILLED_PART = 8, /* of any GPU's multiprocessor; of a form's lanes, that may be masked where those that are not make up for them */
+	MOST_BLOCKS = 16, /* of any GPU's multiprocessor */
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
 	MAP_LANES = 16, MAP_GROUPS = 2, MAP_BYTES = 128, /* of a thread, in how many groups, and what it reads at once of them */
 	MAP_THREADS = 128,
 	TILE_THREADS = 128,
 	LOOP_LANES = 8,
 	BUSY_UNITS = 160, /* of op_cost.h, for one lane: they take much longer than its bytes, from wherever */
-	BUSY_WARPS = 16, /* of a multiprocessor: as many as keep it busy */
 	COLUMN_THREADS = 128,
 	COLUMN_BYTES = 128, /* of a row of columns that are held: a line of memory */
-	COLUMN_WARPS = 4, /* of a multiprocessor, up to which each may be a block */
 	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
 	POST_THREADS = 256, /* of a scan whose tasks are vectors */
 	LINEAR_THREADS = 768, /* of a multiprocessor, where recurrences take registers beside: for what tasks post, or rows that begin anywhere */
-	STEP_WARPS = 8,   /* of a multiprocessor, each with several rows of its columns on their way */
+	SPLIT_THREADS = 512, /* of a block whose rows of lanes split a recurrence's steps */
 	LINEAR_GROUPS = 4, /* of 16 bytes, of a thread's steps of a recurrence: each part of its own is another join of all threads' */
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
 	ONCE_ROWS = 8     /* and so many rows, for each multiprocessor */
@@ -107,50 +105,6 @@ group_of(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, uint32_t
 	}
 	along.widest = along.widest ? along.widest : ALONE_BYTES;
 	return lane_access_group(&along);
-}
-
-/* Whether every lane loop runs from 0 to what is known at launch. */
-static bool
-lengths_known(const Graph *g, Arena *scratch, const Rows *r)
-{
-	for (unsigned k = 0; k < r->nloop; k++) {
-		const Expr *lo = expr_get(g, r->loop[k].lo);
-		if (!r->loop[k].lanes)
-			continue;
-		if (lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_index(g, scratch, r->loop[k].hi) ||
-		    expr_axes(g, scratch, r->loop[k].hi))
-			return false;
-	}
-	return true;
-}
-
-/* Whether e is a multiple of n; where that is for a launch to say, *cond asks it too. */
-static bool
-is_multiple(Graph *g, Arena *scratch, ExprId e, unsigned n, ExprId *cond)
-{
-	const Expr *p = expr_get(g, e);
-	if (expr_multiple(g, e, n) >= n)
-		return true;
-	if (expr_is_index(g, scratch, e) && !expr_axes(g, scratch, e)) {
-		ExprId rest = expr_binary(g, OP_IMOD, e, expr_int(g, DT_I64, n));
-		ExprId whole = expr_binary(g, OP_EQ, rest, expr_int(g, DT_I64, 0));
-		*cond = *cond ? expr_binary(g, OP_AND, *cond, whole) : whole;
-		return true;
-	}
-	return (p->op == OP_MIN || p->op == OP_MAX || p->op == OP_ADD || p->op == OP_SUB) &&
-	       is_multiple(g, scratch, expr_arg(g, e, 0), n, cond) && is_multiple(g, scratch, expr_arg(g, e, 1), n, cond);
-}
-
-/* The same of all ends of vectors. */
-static bool
-ends_are_multiples(Graph *g, Arena *scratch, const Rows *r, unsigned n, ExprId *cond)
-{
-	bool ok = !r->lanes_by_row || is_multiple(g, scratch, r->extent[r->nrow - 1], n, cond);
-	ok = ok && (!r->ntile || is_multiple(g, scratch, r->extent[r->block - 1], n, cond));
-	for (unsigned k = 0; ok && k < r->nloop; k++)
-		if (r->loop[k].lanes)
-			ok = is_multiple(g, scratch, r->loop[k].lo, n, cond) && is_multiple(g, scratch, r->loop[k].hi, n, cond);
-	return ok;
 }
 
 static bool
@@ -536,7 +490,7 @@ add_maps(BlockShapes *out, Graph *g, Arena *scratch, const Rows *r, const bool *
 {
 	ExprId cond = 0;
 	unsigned wide = group_of(g, scratch, r, held_lane_axes(r), 0);
-	if (wide > 1 && rows_may_be_flat(g, scratch, r, faulty) && is_multiple(g, scratch, rows_flat_extent(g, r), wide, &cond)) {
+	if (wide > 1 && rows_may_be_flat(g, scratch, r, faulty) && block_is_multiple(g, scratch, rows_flat_extent(g, r), wide, &cond)) {
 		BlockShape *s = add(out, MAP_THREADS, wide, map_lanes(g, scratch, r, wide, computed, turns));
 		s->resident = turns;
 		s->flat = true;
@@ -557,6 +511,18 @@ has_guards(const Graph *g, const Rows *r)
 	return any;
 }
 
+/* Whether all that is done is to take steps of linear recurrences, down columns. */
+static bool
+may_split_steps(const Graph *g, const Rows *r, const bool *faulty)
+{
+	bool all = r->nphase == 1 && r->phase[0].nloop == 1 && !r->phase[0].nown;
+	for (unsigned k = 0; k < r->nmember; k++) {
+		const RowMember *m = &r->member[k];
+		all = all && m->scans && m->is_row && m->node.factor && expr_is_true(g, m->node.guard) && !faulty[m->t];
+	}
+	return all;
+}
+
 BlockShapes
 block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty)
 {
@@ -565,16 +531,16 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	uint32_t along = held_lane_axes(r);
 	unsigned side = group_of(g, scratch, r, along, 0), group = side, computed = held_computed_words(g, scratch, r, along);
 	unsigned words = held_words(g, scratch, r, along, computed);
-	bool loops = !r->lanes_by_row && has_lane_loops(r), known = lengths_known(g, scratch, r);
+	bool loops = !r->lanes_by_row && has_lane_loops(r), known = block_lengths_known(g, scratch, r);
 	bool turns = apart_turns(g, scratch, r, along), apart = apart_words(g, scratch, r, along) > 0;
-	if (!ends_are_multiples(g, scratch, r, group, &cond))
+	if (!block_ends_are_multiples(g, scratch, r, group, &cond))
 		group = 1;
 	if (r->ntile) { /* four warps a tile of many bytes; a warp a tile: it waits for no other */
 		ExprId large = 0, whole = 0;
 		unsigned v = r->tile_group;
-		if (r->large_side && ends_are_multiples(g, scratch, r, r->large_group, &large))
+		if (r->large_side && block_ends_are_multiples(g, scratch, r, r->large_group, &large))
 			add(&out, TILE_THREADS, r->large_group, r->large_group)->columns = r->large_side;
-		if (v > 1 && ends_are_multiples(g, scratch, r, v, &whole))
+		if (v > 1 && block_ends_are_multiples(g, scratch, r, v, &whole))
 			add(&out, TIR_WARP, v, v);
 		add(&out, TIR_WARP, 1, v);
 		return out;
@@ -590,6 +556,11 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	if (r->lanes_by_row && r->scans && !r->block) { /* a step waits for the last one: as many warps as there can be, each with several on their way */
 		if (group > 1)
 			add(&out, TIR_WARP, group, 1);
+		if (may_split_steps(g, r, faulty)) {
+			BlockShape *s = add(&out, o->part_terms ? 2 * TIR_WARP : SPLIT_THREADS, 1, 1);
+			s->columns = TIR_WARP;
+			s->resident = 1;
+		}
 		add(&out, TIR_WARP, 1, 1);
 		return out;
 	}
@@ -669,7 +640,7 @@ block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *
 	uint32_t along = held_lane_axes(r), rows = ((1u << r->nloop) - 1) << r->nrow;
 	unsigned group = group_of(g, scratch, r, along, rows), computed = held_computed_words(g, scratch, r, along | rows);
 	unsigned words = held_words(g, scratch, r, rows, computed), each = HELD_LANES, line = group * COLUMN_BYTES / GROUP_BYTES;
-	if (apart_turns(g, scratch, r, along | rows) || only_computes(g, scratch, r, rows) || !ends_are_multiples(g, scratch, r, group, &cond))
+	if (apart_turns(g, scratch, r, along | rows) || only_computes(g, scratch, r, rows) || !block_ends_are_multiples(g, scratch, r, group, &cond))
 		return out;
 	while (each > group && each * (words + apart_columns_words(g, scratch, r, along)) > HELD_WORDS)
 		each /= 2;
@@ -679,117 +650,4 @@ block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *
 		add_columns(&out, o, blocks, line, group, each, registers);
 	add_columns(&out, o, TIR_MAX_CLUSTER, line / 2, group, each, registers);
 	return out;
-}
-
-/* --- when a kernel of them runs --- */
-
-static ExprId
-row_count(Graph *g, const Rows *r)
-{
-	ExprId rows = expr_int(g, DT_I64, 1);
-	for (unsigned k = 0; k < r->nrow; k++)
-		rows = expr_binary(g, OP_MUL, rows, r->extent[k]);
-	return rows;
-}
-
-static ExprId
-longest_row(Graph *g, const Rows *r)
-{
-	ExprId longest = expr_int(g, DT_I64, 0);
-	for (unsigned k = 0; k < r->nloop; k++)
-		if (r->loop[k].lanes)
-			longest = expr_binary(g, OP_MAX, longest, r->loop[k].hi);
-	return longest;
-}
-
-/* Whether a scan is done by a warp a row: rows are many, or each is one vector. */
-static ExprId
-suits_warps(Graph *g, Arena *scratch, const Rows *r, ExprId lanes)
-{
-	ExprId rows = row_count(g, r), longest = longest_row(g, r), zero = expr_int(g, DT_I64, 0);
-	ExprId over = expr_binary(g, OP_SUB, rows, expr_int(g, DT_I64, (int64_t)BUSY_WARPS * cost_machine(true, 0)->threads));
-	if (lengths_known(g, scratch, r)) /* launch expressions have no || */
-		over = expr_binary(g, OP_MAX, over, expr_binary(g, OP_SUB, lanes, longest));
-	return expr_binary(g, OP_LE, zero, over);
-}
-
-bool
-block_has_row(const Rows *r, const KernelPlan *p)
-{
-	return p->short_axis && (r->tmpl != TMPL_COLRED || p->group > 1);
-}
-
-/* Whether a warp takes a strip: there is one alone, or of columns, one a thread, there are so few that each can have a
- * multiprocessor nearly to itself. */
-static ExprId
-suits_short(Graph *g, const Rows *r, const KernelPlan *p, ExprId lanes, ExprId ntask)
-{
-	ExprId beyond = expr_binary(g, OP_SUB, r->extent[r->nrow - 1], lanes), zero = expr_int(g, DT_I64, 0);
-	if (!block_has_row(r, p)) { /* launch expressions have no || */
-		ExprId most = expr_int(g, DT_I64, (int64_t)COLUMN_WARPS * cost_machine(true, 0)->threads);
-		beyond = expr_binary(g, OP_MIN, beyond, expr_binary(g, OP_SUB, ntask, most));
-		return expr_binary(g, OP_LE, beyond, zero);
-	}
-	ExprId some = expr_binary(g, OP_LE, expr_int(g, DT_I64, 1), r->extent[r->nrow - 1]); /* strips are not counted */
-	return expr_binary(g, OP_AND, some, expr_binary(g, OP_LE, beyond, zero));
-}
-
-/* Whether the rows of lanes hold all rows, of which there are some, and their columns are not most of them missing. */
-static ExprId
-suits_columns(Graph *g, const Rows *r, const KernelPlan *p)
-{
-	ExprId one = expr_int(g, DT_I64, 1), half = expr_int(g, DT_I64, p->columns / 2);
-	ExprId cond = expr_binary(g, OP_LE, half, r->extent[r->nrow - 1]);
-	for (unsigned k = 0; k < r->nloop; k++) {
-		ExprId fits = expr_binary(g, OP_LE, r->loop[k].hi, expr_int(g, DT_I64, p->lanes / p->columns));
-		cond = expr_binary(g, OP_AND, cond, expr_binary(g, OP_AND, fits, expr_binary(g, OP_LE, one, r->loop[k].hi)));
-	}
-	return cond;
-}
-
-/* Whether there is a whole tile. */
-static ExprId
-suits_tiles(Graph *g, const Rows *r, const KernelPlan *p)
-{
-	ExprId side = expr_int(g, DT_I64, p->columns);
-	return expr_binary(g, OP_AND, expr_binary(g, OP_LE, side, r->extent[r->nrow - 1]), expr_binary(g, OP_LE, side, r->extent[r->block - 1]));
-}
-
-ExprId
-block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask)
-{
-	ExprId cond = 0, lanes = expr_int(g, DT_I64, p->lanes);
-	if (p->short_axis)
-		cond = suits_short(g, r, p, lanes, ntask);
-	for (unsigned k = 0; p->held && k < r->nloop; k++)
-		if (r->loop[k].lanes) {
-			ExprId fits = expr_binary(g, OP_LE, r->loop[k].hi, lanes);
-			cond = cond ? expr_binary(g, OP_AND, cond, fits) : fits;
-		}
-	for (unsigned k = 0; p->long_sums && k < r->nloop; k++)
-		if (r->loop[k].lanes) {
-			ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, LONG_SUM_TERMS), r->loop[k].hi);
-			cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
-		}
-	if (p->filled || (r->scans && p->held)) {
-		unsigned least = p->lanes - p->lanes / (p->filled ? FILLED_PART : 2) + 1;
-		cond = expr_binary(g, OP_AND, cond, expr_binary(g, OP_LE, expr_int(g, DT_I64, least), longest_row(g, r)));
-	}
-	if (r->scans && !r->lanes_by_row && !p->held && p->threads == TIR_WARP)
-		cond = suits_warps(g, scratch, r, lanes);
-	if (r->scans && r->lanes_by_row && p->group > 1)
-		cond = expr_binary(g, OP_LE, expr_int(g, DT_I64, (int64_t)STEP_WARPS * cost_machine(true, 0)->threads), ntask);
-	if (p->posts)
-		cond = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->posts), longest_row(g, r));
-	if (p->columns)
-		cond = r->ntile ? suits_tiles(g, r, p) : suits_columns(g, r, p);
-	if (p->once) {
-		ExprId many = expr_binary(g, OP_LE, expr_int(g, DT_I64, p->once), row_count(g, r));
-		cond = cond ? expr_binary(g, OP_AND, cond, many) : many;
-	}
-	unsigned unit = p->anywhere ? 1 : p->group;
-	if (unit > 1 && !(p->flat ? is_multiple(g, scratch, rows_flat_extent(g, r), unit, &cond)
-	                          : ends_are_multiples(g, scratch, r, unit, &cond)))
-		bug(scratch, "blocks: groups of %u", unit);
-	return cond ? expr_select(g, cond, ntask, expr_int(g, DT_I64, 0)) : ntask;
 }

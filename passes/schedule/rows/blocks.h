@@ -48,7 +48,14 @@ unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const K
 /* How many strips of columns each of its tasks has, of so many; 0: one. */
 ExprId block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips);
 
-/* --- when a kernel of them runs (blocks.c) --- */
+/* --- when a kernel of them runs (suits.c) --- */
+enum { BUSY_WARPS = 16 }; /* of a multiprocessor: as many as keep it busy */
+/* Whether every lane loop runs from 0 to what is known at launch. */
+bool block_lengths_known(const Graph *g, Arena *scratch, const Rows *r);
+/* Whether e is a multiple of n; where that is for a launch to say, *cond asks it too. */
+bool block_is_multiple(Graph *g, Arena *scratch, ExprId e, unsigned n, ExprId *cond);
+/* The same of all ends of vectors. */
+bool block_ends_are_multiples(Graph *g, Arena *scratch, const Rows *r, unsigned n, ExprId *cond);
 /* Whether it runs only where one strip has all columns. */
 bool block_has_row(const Rows *r, const KernelPlan *p);
 /* The tasks of the kernel of this plan: none where the sizes don't suit it. */

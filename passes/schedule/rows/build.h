@@ -35,6 +35,7 @@ typedef struct {
 	ValId row, vector;            /* where tasks post: the row, and which of its vectors in the order of the scan */
 	ValId post[ROWS_MAX_MEMBERS]; /* views of what they post */
 	ReductionTile *vectors[ROWS_MAX_MEMBERS];
+	ValId split[ROWS_MAX_MEMBERS][2]; /* of scans whose steps are split: views of what they come to */
 	ValId near;                   /* of a loop's part: where it begins, from which positions count; 0: from their own start */
 	unsigned nwide;               /* views of what columns fold so far; 0: only registers have it */
 	ValId wide[ROWS_MAX_WIDE];
@@ -94,6 +95,8 @@ void rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position);
 void rows_scan(RowBuild *b, RowMember *m, Reduction *carry);
 /* The same where the step's term, and of a linear recurrence its factor, are known already. */
 void rows_scan_term(RowBuild *b, RowMember *m, Reduction *carry, PointVal factor, PointVal term);
+/* The element at the point, of the member entered, from what is folded up to it. */
+void rows_finish_scan(RowBuild *b, RowMember *m, const Reduction *f);
 /* Whether a task has one vector of a row: of several, each another's, or of all of it. Its shared memory comes after all
  * other buffers. */
 bool rows_scans_tiles(const RowBuild *b);
@@ -193,6 +196,11 @@ unsigned rows_steps_at_once(const RowBuild *b, unsigned phase, unsigned level);
 /* Iterations range[0] to range[1] of range[2] to range[3], which are a multiple of so many steps. */
 void rows_run_steps(RowBuild *b, unsigned phase, unsigned level, const ValId *range, unsigned steps);
 
+/* --- scans down few columns (split_steps.c) --- */
+/* The shared memory, after all other buffers; then all steps of the one phase's one loop. */
+void rows_declare_split(RowBuild *b);
+void rows_run_split(RowBuild *b);
+
 /* --- reads in advance (next.c) --- */
 /* Behind the terms of a held row's phase, whose one loop, over this axis, goes from base to end: the reads of those up to
  * the next that folds. */
@@ -210,6 +218,8 @@ ValId rows_columns_of(RowBuild *b, ValId begin, ValId end);
 void rows_run_columns(RowBuild *b, unsigned phase);
 /* Those lanes that store what a column has one of. */
 ValId rows_first_row(RowBuild *b);
+/* Of each lane, which of the rows of lanes it is in. */
+ValId rows_lane_row(RowBuild *b);
 
 /* --- phases (phase.c) --- */
 /* One iteration: every member, for each of the copies. What the range tells, behind the loop. */

@@ -32,6 +32,13 @@ rows_first_row(RowBuild *b)
 	return tir_binary(k, OP_AND, b->l->mask, tir_binary(k, OP_LT, places(b, DT_I32), tir_int(k, DT_I32, k->columns)));
 }
 
+ValId
+rows_lane_row(RowBuild *b)
+{
+	TirKernel *k = b->l->tir;
+	return tir_cast(k, DT_I64, tir_binary(k, OP_IDIV, places(b, DT_U32), tir_int(k, DT_U32, k->columns)));
+}
+
 void
 rows_run_columns(RowBuild *b, unsigned phase)
 {
@@ -40,7 +47,7 @@ rows_run_columns(RowBuild *b, unsigned phase)
 	ValId lo, hi, mask = l->mask, columns = rows_int(b, k->columns);
 	rows_loop_ends(b, phase, &lo, &hi);
 	ValId there = point_block_mask(l, rows_int(b, 0), tir_binary(k, OP_MUL, hi, columns));
-	l->axis[b->r->phase[phase].loop[0]] = tir_cast(k, DT_I64, tir_binary(k, OP_IDIV, places(b, DT_U32), tir_int(k, DT_U32, k->columns)));
+	l->axis[b->r->phase[phase].loop[0]] = rows_lane_row(b);
 	l->mask = tir_binary(k, OP_AND, mask, there);
 	rows_phase_point(b, phase, rows_lane_axis(b), b->base, 0);
 	l->mask = mask;

@@ -586,6 +586,8 @@ phase_loops_from(RowBuild *b, unsigned phase, unsigned level, ValId position)
 		rows_phase_point(b, phase, b->r->lanes_by_row ? rows_lane_axis(b) : ROWS_NO_AXIS, b->base, position);
 	else if (p->lanes && level + 1u == p->nloop)
 		lane_loop(b, phase, level, position);
+	else if (b->kernel->plan.columns && b->r->scans)
+		rows_run_split(b);
 	else if (b->kernel->plan.columns)
 		rows_run_columns(b, phase);
 	else

@@ -354,6 +354,8 @@ declare(RowBuild *b)
 	rows_declare_wide(b);
 	rows_declare_once(b);
 	rows_declare_lists(b);
+	if (b->kernel->plan.columns && r->scans)
+		rows_declare_split(b);
 }
 
 void
@@ -383,7 +385,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	l.flat = plan->flat ? r->extent[r->nrow - 1] : 0;
 	l.lanes = plan->lanes;
 	l.unit = true;
-	kernel->tir->tight = plan->threads && plan->columns && !r->ntile;
+	kernel->tir->tight = plan->threads && plan->columns && !r->ntile && !r->scans;
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
 	b->turns = plan->threads && !plan->posts ? block_turns(g, scratch, r, plan, row_count(b)) : 0;

@@ -10,9 +10,8 @@
 
 #include "ir/bugs.h"
 
-/* The element from what was folded. */
-static void
-finish(RowBuild *b, RowMember *m, const Reduction *f)
+void
+rows_finish_scan(RowBuild *b, RowMember *m, const Reduction *f)
 {
 	Point *l = b->l;
 	Reduction all = *f;
@@ -54,7 +53,7 @@ take_block(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 	Point *l = b->l;
 	Reduction unit = rows_begin_fold(b, m), terms = terms_of(b, m, &unit, position);
 	reduction_prefix_block(l, &terms, &unit, carry, m->reverse);
-	finish(b, m, &terms);
+	rows_finish_scan(b, m, &terms);
 }
 
 /* A vector that is known by itself before what it begins with is: of a row that others, of other tasks, are before; or all
@@ -67,7 +66,7 @@ take_tile(RowBuild *b, RowMember *m, ValId position)
 	reduction_tile_begin(t, &terms, &unit, m->reverse);
 	Reduction before = b->kernel->plan.posts ? rows_before_vector(b, m, &unit, &t->all) : unit;
 	terms = reduction_tile_end(t, &before);
-	finish(b, m, &terms);
+	rows_finish_scan(b, m, &terms);
 }
 
 static void
@@ -81,7 +80,7 @@ take_vector(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 	Reduction all = reduction_spread(l, &terms, m->reverse ? 0 : l->lanes - 1u);
 	if (!BUG(scan_forgets))
 		reduction_merge(l, carry, &all);
-	finish(b, m, &value);
+	rows_finish_scan(b, m, &value);
 }
 
 static void
@@ -102,7 +101,7 @@ rows_scan_term(RowBuild *b, RowMember *m, Reduction *carry, PointVal factor, Poi
 		reduction_value(b->l, carry, term, 0);
 	if (b->r->lanes_by_row)
 		reduction_widen(b->l, carry);
-	finish(b, m, carry);
+	rows_finish_scan(b, m, carry);
 }
 
 bool
@@ -194,5 +193,5 @@ rows_scan(RowBuild *b, RowMember *m, Reduction *carry)
 		take_reverse(b, m, carry, position);
 	else
 		rows_take_term(b, m, carry, position);
-	finish(b, m, carry);
+	rows_finish_scan(b, m, carry);
 }

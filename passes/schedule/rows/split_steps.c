@@ -1,0 +1,147 @@
+/* split_steps.c: linear recurrences down few columns: the lanes of a block are rows of columns (ir/tir.h), and in a turn each such
+ * row takes SPLIT_STEPS steps behind those of the row before.
+ *
+ * Steps wait for one another, and a warp that goes down its columns alone has no more on their way than its registers hold, so a
+ * few of them do not keep memory busy. Here all rows' steps of a turn are asked for at once. Each thread joins its own, says
+ * in shared memory what they come to, and learns so what the turn's steps before its own make of the state; then it takes
+ * its own as they are written (reduction/linear.c). All rows carry the state behind the turn, which is in f64 where
+ * states are f32. */
+#include "passes/schedule/rows/build.h"
+
+enum { SPLIT_STEPS = 16 };
+
+typedef struct {
+	RowBuild *b;
+	unsigned axis, rows;
+	ValId lo, hi, columns; /* columns: the lanes that exist */
+	ValId row;             /* of a lane */
+	ValId at[SPLIT_STEPS], there[SPLIT_STEPS];
+	Reduction *step;       /* by member and step */
+	ValId *state;          /* by member: before the turn */
+} Split;
+
+/* What is handed over, by member: views of a row of columns for each row of lanes. */
+void
+rows_declare_split(RowBuild *b)
+{
+	TirKernel *k = b->l->tir;
+	ValId one = rows_int(b, 1), columns = rows_int(b, k->columns), extent[2] = {rows_int(b, b->l->lanes / k->columns), columns};
+	for (unsigned m = 0; m < b->r->nmember; m++) {
+		Reduction state = rows_begin_fold(b, &b->r->member[m]), unit = reduction_linear_begin(b->l, &state);
+		ValId v[REDUCTION_MAX_CARRIED], stride[2] = {columns, one};
+		unsigned n = reduction_pack(&unit, v);
+		for (unsigned c = 0; c < n; c++) {
+			unsigned buffer = tir_add_buffer(k, name_cstr(k->names, "steps"), (DType)tir_inst(k, v[c])->type.dtype, true);
+			k->buffer.at[buffer].shared = b->l->lanes;
+			b->split[m][c] = tir_view(k, buffer, 2, extent, stride);
+		}
+	}
+}
+
+/* The step of a member, at the point; where there is none one that changes nothing. */
+static Reduction
+read_step(Split *x, RowMember *m, DType type, ValId there)
+{
+	Point *l = x->b->l;
+	rows_enter(x->b, m);
+	PointVal factor = point_value(l, m->node.factor, true), term = point_value(l, m->node.body, true);
+	bool real = dtype_is_float(type);
+	ValId none = real ? tir_float(l->tir, type, -0.0) : tir_int(l->tir, type, 0), same = real ? tir_float(l->tir, type, 1) : tir_int(l->tir, type, 1);
+	return (Reduction){.monoid = m->node.monoid, .type = type, .re = tir_select(l->tir, there, point_widen(l, term.re), none),
+	                   .factor = tir_select(l->tir, there, point_widen(l, factor.re), same)};
+}
+
+static void
+read_steps(Split *x, ValId first)
+{
+	RowBuild *b = x->b;
+	Point *l = b->l;
+	TirKernel *k = l->tir;
+	ValId own = tir_binary(k, OP_ADD, first, tir_binary(k, OP_MUL, x->row, rows_int(b, SPLIT_STEPS)));
+	for (unsigned s = 0; s < SPLIT_STEPS; s++) {
+		uint32_t mark = point_mark(l);
+		x->at[s] = s ? tir_binary(k, OP_ADD, own, rows_int(b, s)) : own;
+		x->there[s] = tir_binary(k, OP_AND, x->columns, tir_binary(k, OP_LT, x->at[s], x->hi));
+		if (b->r->phase[0].dir < 0)
+			x->at[s] = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, tir_binary(k, OP_ADD, x->lo, x->hi), rows_int(b, 1)), x->at[s]);
+		l->axis[x->axis] = x->at[s];
+		l->mask = x->there[s];
+		for (unsigned m = 0; m < b->r->nmember; m++)
+			x->step[m * SPLIT_STEPS + s] = read_step(x, &b->r->member[m], b->fold[m][0].type, l->mask);
+		point_release(l, mark);
+	}
+}
+
+/* What member m's steps begin with in each row, from its state on, which becomes that behind the turn. */
+static Reduction
+find_begin(Split *x, unsigned m)
+{
+	RowBuild *b = x->b;
+	Point *l = b->l;
+	TirKernel *k = l->tir;
+	Reduction unit = reduction_linear_begin(l, &b->fold[m][0]), state = unit, begin;
+	reduction_widen(l, &unit);
+	Reduction own = reduction_linear_join(l, &unit, x->step + (size_t)m * SPLIT_STEPS, SPLIT_STEPS, false);
+	ValId v[REDUCTION_MAX_CARRIED];
+	unsigned n = reduction_pack(&own, v);
+	for (unsigned c = 0; c < n; c++)
+		tir_store(k, b->split[m][c], v[c], (const ValId[]){x->row, rows_int(b, 0)}, 0, TIR_LANES_ALONG(1));
+	state.re = x->state[m];
+	begin = state;
+	for (unsigned r = 0; r < x->rows; r++) {
+		Reduction steps = own;
+		for (unsigned c = 0; c < n; c++)
+			v[c] = tir_load(k, b->split[m][c], (const ValId[]){rows_int(b, r), rows_int(b, 0)}, 0, TIR_LANES_ALONG(1), l->lanes);
+		reduction_unpack(&steps, v);
+		if (r)
+			begin.re = tir_select(k, tir_binary(k, OP_EQ, x->row, rows_int(b, r)), state.re, begin.re);
+		reduction_linear_merge(l, &steps, &state);
+		state.re = steps.re;
+	}
+	x->state[m] = state.re;
+	return begin;
+}
+
+static void
+take_steps(Split *x, unsigned m)
+{
+	RowBuild *b = x->b;
+	Point *l = b->l;
+	Reduction begin = find_begin(x, m), *step = x->step + (size_t)m * SPLIT_STEPS;
+	reduction_linear_steps(l, &begin, step, SPLIT_STEPS, false);
+	for (unsigned s = 0; s < SPLIT_STEPS; s++) {
+		uint32_t mark = point_mark(l);
+		l->axis[x->axis] = x->at[s];
+		l->mask = x->there[s];
+		rows_enter(b, &b->r->member[m]);
+		rows_finish_scan(b, &b->r->member[m], &step[s]);
+		point_release(l, mark);
+	}
+}
+
+void
+rows_run_split(RowBuild *b)
+{
+	Point *l = b->l;
+	TirKernel *k = l->tir;
+	Split *x = ARENA_NEW(l->scratch, Split);
+	*x = (Split){.b = b, .axis = b->r->phase[0].loop[0], .rows = l->lanes / k->columns, .columns = l->mask,
+	             .step = ARENA_ARRAY(l->scratch, Reduction, (size_t)b->r->nmember * SPLIT_STEPS),
+	             .state = ARENA_ARRAY(l->scratch, ValId, b->r->nmember)};
+	rows_loop_ends(b, 0, &x->lo, &x->hi);
+	x->row = rows_lane_row(b);
+	l->axis[rows_lane_axis(b)] = b->base;
+	for (unsigned m = 0; m < b->r->nmember; m++) {
+		Reduction unit = reduction_linear_begin(l, &b->fold[m][0]);
+		reduction_widen(l, &unit);
+		x->state[m] = unit.re;
+	}
+	uint32_t mark = point_mark(l);
+	ValId first = tir_for(k, x->lo, x->hi, rows_int(b, (int64_t)x->rows * SPLIT_STEPS), x->state, b->r->nmember);
+	read_steps(x, first);
+	for (unsigned m = 0; m < b->r->nmember; m++)
+		take_steps(x, m);
+	tir_end_for(k, x->state, b->r->nmember);
+	l->mask = x->columns;
+	point_release(l, mark);
+}
