@@ -174,6 +174,48 @@ make_blocks(Run *r, Code *c)
 	}
 }
 
+/* How the value of a slot depends on the state: not at all; as a linear function of it; or in another way. */
+typedef enum { FREE, LINEAR, BENT } Dependence;
+
+static Dependence
+dependence(const Code *c, const uint8_t *of, const Instr *p)
+{
+	uint8_t a[2] = {0}, most = FREE;
+	for (unsigned k = 0; k < p->narg; k++) {
+		uint8_t d = of[c->arg.at[p->arg + k]];
+		most = d > most ? d : most;
+		if (k < 2)
+			a[k] = d;
+	}
+	if (most != LINEAR)
+		return (Dependence)most;
+	switch (p->op) {
+	case OP_ADD: case OP_SUB: case OP_NEG: return LINEAR;
+	case OP_MUL: return a[0] && a[1] ? BENT : LINEAR;
+	case OP_FDIV: return a[1] ? BENT : LINEAR;
+	case OP_SELECT: return a[0] ? BENT : LINEAR;
+	default: return BENT;
+	}
+}
+
+/* The slot of the one state that the root is linear in. */
+static void
+find_state(Run *r, Code *c)
+{
+	uint8_t *of = ARENA_ARRAY(r->arena, uint8_t, c->instr.n);
+	uint32_t states = 0, state = 0;
+	for (uint32_t s = 0; s < c->instr.n; s++) {
+		const Instr *p = &c->instr.at[s];
+		of[s] = (uint8_t)dependence(c, of, p);
+		if (p->op != OP_READ || !p->joined)
+			continue;
+		states++;
+		state = s;
+		of[s] = of[s] == FREE ? LINEAR : BENT;
+	}
+	c->state = states == 1 && of[c->root] == LINEAR ? state + 1 : 0;
+}
+
 Code *
 code_new(Run *r, ExprId e, unsigned npar, RecurId recur)
 {
@@ -183,5 +225,6 @@ code_new(Run *r, ExprId e, unsigned npar, RecurId recur)
 	add_all(r, c, e, npar, recur);
 	c->root = c->instr.n - 1;
 	make_blocks(r, c);
+	find_state(r, c);
 	return c;
 }

@@ -154,6 +154,10 @@ run_strict(const Run *r, const Code *c, const Instr *p, Val *v)
 		*v = (Val){.absent = true};
 	} else if (p->op == OP_READ) {
 		run_read(r, p, a, v);
+		if (p->joined && r->state != STATE_AS_IT_IS) {
+			v->re += r->state == STATE_ABOVE ? v->err : r->state == STATE_BELOW ? -(long double)v->err : 0;
+			v->err = 0;
+		}
 	} else {
 		op_apply(r, p, a, v);
 		if (p->narg)

@@ -395,12 +395,36 @@ scatter_run(Run *r, NodeRun *nr)
 
 /* --- elements --- */
 
+/* The value of a step that is linear in its state. An error of that counts once, whatever number of times the step reads it: of
+ * y + k (x - y) only 1 - k of it is left, where a bound on each operation would have 1 + k. What the step makes of an exact
+ * state is within a bound that is largest at an end of what the state may be, as magnitudes of linear functions are. */
+static Val
+step_value(Run *r, const NodeRun *nr)
+{
+	Code *c = nr->body;
+	Val v = *code_run(r, c);
+	const Val *state = &c->val[c->state - 1];
+	const unsigned last = nr->n->npar - 1u;
+	double err = 0;
+	if (c->stamp[c->state - 1] != r->epoch[nr->n->npar] || v.absent || !(v.err > 0) || !isfinite(v.err) || !(state->err > 0))
+		return v;
+	for (r->state = STATE_VALUE; r->state < STATE_COUNT; r->state++) {
+		run_set_axis(r, last, r->axis[last]); /* anew */
+		const Val *at = code_run(r, c);
+		double far = (double)fabsl(at->re - v.re) + at->err;
+		err = at->absent || !isfinite(far) ? INFINITY : fmax(err, far * (1 + 0x1p-50));
+	}
+	r->state = STATE_AS_IT_IS;
+	v.err = fmin(v.err, err);
+	return v;
+}
+
 static Val
 element_value(Run *r, NodeRun *nr, int64_t at)
 {
 	const Node *n = nr->n;
 	if (n->monoid == MON_NONE)
-		return *code_run(r, nr->body);
+		return nr->body->state ? step_value(r, nr) : *code_run(r, nr->body);
 	Fold own, *f = &own;
 	if (n->scatter) {
 		f = &nr->fold[at];

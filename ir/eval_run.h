@@ -37,7 +37,11 @@ typedef struct {
 	Val *val;
 	uint64_t *stamp;
 	uint32_t root;
+	uint32_t state;     /* 1 + the slot of the state that steps which may be joined are linear in; 0: they are not */
 } Code;
+
+/* As which a step's state is read: with its error; or as exact, at its value or at an end of what it may be. */
+typedef enum { STATE_AS_IT_IS, STATE_VALUE, STATE_ABOVE, STATE_BELOW, STATE_COUNT } StateAt;
 
 enum { RUN_CONSTANT = 1 }; /* the epoch of depth 0 */
 
@@ -60,6 +64,7 @@ typedef struct {
 	unsigned naxis;       /* of the node; finish has depth naxis + 1 */
 	Val acc, touched;
 	DType acc_type;
+	StateAt state;
 	/* the launch */
 	AccessId fault, cut;  /* what belongs to no element: scatter targets */
 	bool *failing;        /* by AccessId */

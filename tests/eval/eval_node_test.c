@@ -715,6 +715,43 @@ a_free_axis_reads_the_whole_step_before(void **state)
 	bench_close(&b);
 }
 
+enum { STEPS = 3000 };
+
+/* y[t] = y[t - 1] + k (x[t] - y[t - 1]), x[0] at first: what is left of an error is 1 - k of it, step by step and where steps are
+ * joined. */
+static void
+an_average_forgets_its_errors(void **state)
+{
+	(void)state;
+	static float x[STEPS];
+	const float k = 0.3f;
+	Bench b;
+	bench_open(&b, FP_RELAXED);
+	for (int i = 0; i < STEPS; i++)
+		x[i] = (float)(i * 7919 % 4001) / 4001 + 1;
+	TensorId tx = bench_input(&b, DT_F32, x, 1, STEPS, 0), self = declare(&b, DT_F32, 1, STEPS, 0);
+	Recur rec = {.nseq = 1, .dir = {1}};
+	vec_push(&b.arena, &rec.member, self);
+	vec_push(&b.arena, &b.g->recur, rec);
+	ExprId t = expr_axis(b.g, 0), now = bench_read(&b, tx, 1, t, 0, 0), y = bench_read(&b, self, 1, shifted(&b, t, -1), 0, 0);
+	Node n = {.npar = 1};
+	ExprId next = add(&b, y, mul(&b, bench_f32(&b, k), expr_binary(b.g, OP_SUB, now, y)));
+	n.body = expr_select(b.g, expr_binary(b.g, OP_EQ, t, bench_i64(&b, 0)), now, next);
+	define(&b, self, n);
+	bench_result(&b, self);
+	assert_int_equal(bench_eval(&b), EVAL_OK);
+	float step = x[0];
+	double joined = x[0];
+	for (int i = 0; i < STEPS; i++) {
+		const EvalValue *v = bench_at(&b, 0, i);
+		step = i ? step + k * (x[i] - step) : step;
+		joined = i ? (1 - k) * joined + k * x[i] : joined;
+		assert_true(fabs(step - v->re) <= v->err && fabs((float)joined - v->re) <= v->err);
+		assert_true(v->err < 5e-6);
+	}
+	bench_close(&b);
+}
+
 int
 main(void)
 {
@@ -739,6 +776,7 @@ main(void)
 		cmocka_unit_test(what_reports_is_evaluated),
 		cmocka_unit_test(scatter_fills_untouched_targets),
 		cmocka_unit_test(recurrences_step_in_their_direction),
+		cmocka_unit_test(an_average_forgets_its_errors),
 		cmocka_unit_test(later_steps_are_absent),
 		cmocka_unit_test(members_of_a_step_run_in_order),
 		cmocka_unit_test(two_sequential_axes),
