@@ -220,6 +220,29 @@ test_posts(void **state)
 	small_parts = 0;
 }
 
+/* Few columns, whose steps are a block's: turns of two rows of lanes and of sixteen, whole and not, from both ends. */
+static void
+test_split(void **state)
+{
+	(void)state;
+	static const Prefix all[] = {
+		{2, 0, {1, 33}, .monoid = MON_SUM}, {2, 0, {300, 5}, .monoid = MON_SUM, .form = FROM}, {2, 0, {257, 32}, .monoid = MON_PROD, .in = DT_I32},
+		{2, 0, {33, 40}, .monoid = MON_SUM, .in = DT_BF16, .to = DT_BF16}, {3, 1, {2, 45, 35}, .monoid = MON_SUM, .in = DT_F64},
+		{2, 0, {70, 3}, .monoid = MON_SUM, .in = DT_U64}, {2, 0, {100, 34}, .monoid = MON_SUM, .in = DT_F16, .form = FROM},
+	};
+	for (unsigned parts = 0; parts < 2; parts++)
+		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+			small_parts = parts;
+			now = &all[k];
+			CaseRun r = case_try_blocks(build_prefix);
+			if (r.tmpl != TMPL_SCAN || r.columns != TIR_WARP)
+				fail_msg("case %zu: %s of %u columns", k, template_info[r.tmpl].text, r.columns);
+		}
+	small_parts = 0;
+	now = &(Prefix){2, 0, {70, 3}, .monoid = MON_SUM, .gathered = true}; /* what fails says where it first did */
+	assert_int_equal(case_try_blocks(build_prefix).columns, 0);
+}
+
 static void
 test_types(void **state)
 {
@@ -309,6 +332,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_blocks, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(many_held, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_posts, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_split, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_types, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_around, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, case_setup, case_teardown),

@@ -511,14 +511,34 @@ has_guards(const Graph *g, const Rows *r)
 	return any;
 }
 
-/* Whether all that is done is to take steps of linear recurrences, down columns. */
+typedef struct {
+	const Graph *g;
+	const bool *faulty;
+	bool any;
+} Faults;
+
+static void
+note_fault(void *user, ExprId e)
+{
+	Faults *f = user;
+	const Expr *p = expr_get(f->g, e);
+	f->any |= p->op == OP_READ && (p->access || f->faulty[p->ref]);
+}
+
+/* Whether all that is done is to take steps of scans, down columns, which may be joined. */
 static bool
-may_split_steps(const Graph *g, const Rows *r, const bool *faulty)
+may_split_steps(const Graph *g, Arena *scratch, const Rows *r, const bool *faulty)
 {
 	bool all = r->nphase == 1 && r->phase[0].nloop == 1 && !r->phase[0].nown;
-	for (unsigned k = 0; k < r->nmember; k++) {
+	for (unsigned k = 0; all && k < r->nmember; k++) {
 		const RowMember *m = &r->member[k];
-		all = all && m->scans && m->is_row && m->node.factor && expr_is_true(g, m->node.guard) && !faulty[m->t];
+		const Node *n = &m->node;
+		DType t = dtype_info[expr_get(g, n->body)->dtype].arith;
+		bool sums = n->monoid == MON_SUM || n->monoid == MON_PROD, ordered = g->fp == FP_STRICT && dtype_is_float(t) && sums;
+		Faults f = {g, faulty, faulty[m->t]};
+		node_walk(g, scratch, n, note_fault, &f);
+		all = m->scans && m->is_row && expr_is_true(g, n->guard) && !f.any &&
+		      (n->factor || (!ordered && t != DT_C64 && (sums || n->monoid == MON_MAX || n->monoid == MON_MIN)));
 	}
 	return all;
 }
@@ -556,7 +576,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	if (r->lanes_by_row && r->scans && !r->block) { /* a step waits for the last one: as many warps as there can be, each with several on their way */
 		if (group > 1)
 			add(&out, TIR_WARP, group, 1);
-		if (may_split_steps(g, r, faulty)) {
+		if (may_split_steps(g, scratch, r, faulty)) {
 			BlockShape *s = add(&out, o->part_terms ? 2 * TIR_WARP : SPLIT_THREADS, 1, 1);
 			s->columns = TIR_WARP;
 			s->resident = 1;

@@ -1,11 +1,11 @@
-/* split_steps.c: linear recurrences down few columns: the lanes of a block are rows of columns (ir/tir.h), and in a turn each such
+/* split_steps.c: scans down few columns, of terms or of steps of a linear recurrence: the lanes of a block are rows of columns (ir/tir.h), and in a turn each such
  * row takes SPLIT_STEPS steps behind those of the row before.
  *
  * Steps wait for one another, and a warp that goes down its columns alone has no more on their way than its registers hold, so a
  * few of them do not keep memory busy. Here all rows' steps of a turn are asked for at once. Each thread joins its own, says
  * in shared memory what they come to, and learns so what the turn's steps before its own make of the state; then it takes
- * its own as they are written (reduction/linear.c). All rows carry the state behind the turn, which is in f64 where
- * states are f32. */
+ * its own as they are written. All rows carry the state behind the turn, that of a recurrence in f64 where its states are f32
+ * (reduction/linear.c). Terms are regrouped, as by vectors along the scanned axis (scan.c), and never reordered. */
 #include "passes/schedule/rows/build.h"
 
 enum { SPLIT_STEPS = 16 };
@@ -20,6 +20,15 @@ typedef struct {
 	ValId *state;          /* by member: before the turn */
 } Split;
 
+/* Of member m: nothing yet, in all lanes. */
+static Reduction
+nothing(RowBuild *b, unsigned m, const Reduction *state)
+{
+	Reduction unit = b->r->member[m].node.factor ? reduction_linear_begin(b->l, state) : *state;
+	reduction_widen(b->l, &unit);
+	return unit;
+}
+
 /* What is handed over, by member: views of a row of columns for each row of lanes. */
 void
 rows_declare_split(RowBuild *b)
@@ -27,7 +36,7 @@ rows_declare_split(RowBuild *b)
 	TirKernel *k = b->l->tir;
 	ValId one = rows_int(b, 1), columns = rows_int(b, k->columns), extent[2] = {rows_int(b, b->l->lanes / k->columns), columns};
 	for (unsigned m = 0; m < b->r->nmember; m++) {
-		Reduction state = rows_begin_fold(b, &b->r->member[m]), unit = reduction_linear_begin(b->l, &state);
+		Reduction state = rows_begin_fold(b, &b->r->member[m]), unit = nothing(b, m, &state);
 		ValId v[REDUCTION_MAX_CARRIED], stride[2] = {columns, one};
 		unsigned n = reduction_pack(&unit, v);
 		for (unsigned c = 0; c < n; c++) {
@@ -40,10 +49,17 @@ rows_declare_split(RowBuild *b)
 
 /* The step of a member, at the point; where there is none one that changes nothing. */
 static Reduction
-read_step(Split *x, RowMember *m, DType type, ValId there)
+read_step(Split *x, unsigned number, ValId there)
 {
 	Point *l = x->b->l;
+	RowMember *m = &x->b->r->member[number];
+	Reduction one = x->b->fold[number][0];
+	DType type = one.type;
 	rows_enter(x->b, m);
+	if (!m->node.factor) {
+		reduction_term_where(l, &one, 0, there, expr_is_true(l->g, m->node.domain));
+		return one;
+	}
 	PointVal factor = point_value(l, m->node.factor, true), term = point_value(l, m->node.body, true);
 	bool real = dtype_is_float(type);
 	ValId none = real ? tir_float(l->tir, type, -0.0) : tir_int(l->tir, type, 0), same = real ? tir_float(l->tir, type, 1) : tir_int(l->tir, type, 1);
@@ -67,9 +83,37 @@ read_steps(Split *x, ValId first)
 		l->axis[x->axis] = x->at[s];
 		l->mask = x->there[s];
 		for (unsigned m = 0; m < b->r->nmember; m++)
-			x->step[m * SPLIT_STEPS + s] = read_step(x, &b->r->member[m], b->fold[m][0].type, l->mask);
+			x->step[m * SPLIT_STEPS + s] = read_step(x, m, l->mask);
 		point_release(l, mark);
 	}
+}
+
+/* All that a thread has of a turn. */
+static Reduction
+join_steps(RowBuild *b, unsigned m, const Reduction *step)
+{
+	if (b->r->member[m].node.factor) {
+		Reduction unit = nothing(b, m, &b->fold[m][0]);
+		return reduction_linear_join(b->l, &unit, step, SPLIT_STEPS, false);
+	}
+	Reduction all = step[0];
+	for (unsigned s = 1; s < SPLIT_STEPS; s++) {
+		Reduction next = step[s];
+		reduction_merge(b->l, &next, &all);
+		all = next;
+	}
+	return all;
+}
+
+/* What there is after each step, in its place. */
+static void
+step_by_step(RowBuild *b, unsigned m, const Reduction *begin, Reduction *step)
+{
+	if (b->r->member[m].node.factor)
+		reduction_linear_steps(b->l, begin, step, SPLIT_STEPS, false);
+	else
+		for (unsigned s = 0; s < SPLIT_STEPS; s++)
+			reduction_merge(b->l, &step[s], s ? &step[s - 1] : begin);
 }
 
 /* What member m's steps begin with in each row, from its state on, which becomes that behind the turn. */
@@ -79,9 +123,7 @@ find_begin(Split *x, unsigned m)
 	RowBuild *b = x->b;
 	Point *l = b->l;
 	TirKernel *k = l->tir;
-	Reduction unit = reduction_linear_begin(l, &b->fold[m][0]), state = unit, begin;
-	reduction_widen(l, &unit);
-	Reduction own = reduction_linear_join(l, &unit, x->step + (size_t)m * SPLIT_STEPS, SPLIT_STEPS, false);
+	Reduction state = nothing(b, m, &b->fold[m][0]), begin, own = join_steps(b, m, x->step + (size_t)m * SPLIT_STEPS);
 	ValId v[REDUCTION_MAX_CARRIED];
 	unsigned n = reduction_pack(&own, v);
 	for (unsigned c = 0; c < n; c++)
@@ -95,7 +137,7 @@ find_begin(Split *x, unsigned m)
 		reduction_unpack(&steps, v);
 		if (r)
 			begin.re = tir_select(k, tir_binary(k, OP_EQ, x->row, rows_int(b, r)), state.re, begin.re);
-		reduction_linear_merge(l, &steps, &state);
+		reduction_merge(l, &steps, &state);
 		state.re = steps.re;
 	}
 	x->state[m] = state.re;
@@ -108,7 +150,7 @@ take_steps(Split *x, unsigned m)
 	RowBuild *b = x->b;
 	Point *l = b->l;
 	Reduction begin = find_begin(x, m), *step = x->step + (size_t)m * SPLIT_STEPS;
-	reduction_linear_steps(l, &begin, step, SPLIT_STEPS, false);
+	step_by_step(b, m, &begin, step);
 	for (unsigned s = 0; s < SPLIT_STEPS; s++) {
 		uint32_t mark = point_mark(l);
 		l->axis[x->axis] = x->at[s];
@@ -131,11 +173,8 @@ rows_run_split(RowBuild *b)
 	rows_loop_ends(b, 0, &x->lo, &x->hi);
 	x->row = rows_lane_row(b);
 	l->axis[rows_lane_axis(b)] = b->base;
-	for (unsigned m = 0; m < b->r->nmember; m++) {
-		Reduction unit = reduction_linear_begin(l, &b->fold[m][0]);
-		reduction_widen(l, &unit);
-		x->state[m] = unit.re;
-	}
+	for (unsigned m = 0; m < b->r->nmember; m++)
+		x->state[m] = nothing(b, m, &b->fold[m][0]).re;
 	uint32_t mark = point_mark(l);
 	ValId first = tir_for(k, x->lo, x->hi, rows_int(b, (int64_t)x->rows * SPLIT_STEPS), x->state, b->r->nmember);
 	read_steps(x, first);
