@@ -290,12 +290,17 @@ static void
 report_target(Scatter *s, PointVal words)
 {
 	Point *l = s->l;
+	ValId none = tir_int(l->tir, DT_U32, 0), any = s->away;
 	s->met = s->task->axes.lane >= 0 && guard_varies(s) ? point_pack(l, words) : 0;
-	if (!s->met) {
+	if (!s->met && !any) {
 		report(l, words);
 		return;
 	}
-	tir_if(l->tir, tir_binary(l->tir, OP_NE, s->met, tir_int(l->tir, DT_U32, 0)));
+	if (s->met)
+		any = any ? tir_binary(l->tir, OP_OR, any, tir_binary(l->tir, OP_NE, s->met, none)) : tir_binary(l->tir, OP_NE, s->met, none);
+	else
+		s->met = none;
+	tir_if(l->tir, any);
 	each_vector(s, report_at);
 	tir_else(l->tir, NULL, 0);
 	tir_end_if(l->tir, NULL, 0);
@@ -350,13 +355,30 @@ scatter_aim(Scatter *s, PointVal *words)
 	return ok;
 }
 
+/* Where each lane asks the guard, which says that targets are in the output: whether they are, so that no element is
+ * touched of a term that is in no lane; 0: they are known to be. */
+static ValId
+inside_by_guard(Scatter *s)
+{
+	Point *l = s->l;
+	ValId all = 0;
+	for (unsigned a = 0; s->task->axes.lane >= 0 && guard_varies(s) && a < rank_of(s); a++) {
+		if (s->task->axes.own[a] != INDEX_AIMED || l->node->target_access[a])
+			continue;
+		ValId here = within(s, s->to[a], scatter_int(s, 0), point_tensor(l, s->t)->extent[a]);
+		all = all ? tir_binary(l->tir, OP_AND, all, here) : here;
+	}
+	return all;
+}
+
 ValId
 scatter_target(Scatter *s)
 {
 	PointVal words = {0};
-	ValId ok = scatter_aim(s, &words);
+	ValId ok = scatter_aim(s, &words), here = inside_by_guard(s);
+	s->away = here ? tir_unary(s->l->tir, OP_NOT, here) : 0;
 	report_target(s, words);
-	return ok;
+	return ok && here ? tir_binary(s->l->tir, OP_AND, ok, here) : ok ? ok : here;
 }
 
 static void

@@ -21,6 +21,7 @@ typedef struct {
 	ValId acc, acc_im, touched, words; /* views; all but acc may be 0 */
 	ValId to[TG_MAX_RANK];    /* where the term at work goes */
 	ValId met;                /* the word that its subscripts met */
+	ValId away;               /* whether a term goes nowhere, as its guard then says in every lane; 0: none does */
 	TermList list;            /* of a block; else nothing */
 } Scatter;
 
