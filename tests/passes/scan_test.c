@@ -229,6 +229,7 @@ test_split(void **state)
 		{2, 0, {1, 33}, .monoid = MON_SUM}, {2, 0, {300, 5}, .monoid = MON_SUM, .form = FROM}, {2, 0, {257, 32}, .monoid = MON_PROD, .in = DT_I32},
 		{2, 0, {33, 40}, .monoid = MON_SUM, .in = DT_BF16, .to = DT_BF16}, {3, 1, {2, 45, 35}, .monoid = MON_SUM, .in = DT_F64},
 		{2, 0, {70, 3}, .monoid = MON_SUM, .in = DT_U64}, {2, 0, {100, 34}, .monoid = MON_SUM, .in = DT_F16, .form = FROM},
+		{2, 0, {65, 3}, .monoid = MON_ANY, .in = DT_BOOL},
 	};
 	for (unsigned parts = 0; parts < 2; parts++)
 		for (size_t k = 0; k < sizeof all / sizeof *all; k++) {

@@ -20,6 +20,7 @@
 #include "passes/schedule/rows/flat.h"
 #include "passes/schedule/rows/held.h"
 #include "passes/schedule/rows/once.h"
+#include "passes/schedule/rows/plan.h"
 
 /* A thread has HELD_WORDS registers of 32 bits for what its lanes hold, and as many to compute with. */
 enum {
@@ -511,20 +512,6 @@ has_guards(const Graph *g, const Rows *r)
 	return any;
 }
 
-typedef struct {
-	const Graph *g;
-	const bool *faulty;
-	bool any;
-} Faults;
-
-static void
-note_fault(void *user, ExprId e)
-{
-	Faults *f = user;
-	const Expr *p = expr_get(f->g, e);
-	f->any |= p->op == OP_READ && (p->access || f->faulty[p->ref]);
-}
-
 /* Whether all that is done is to take steps of scans, down columns, which may be joined. */
 static bool
 may_split_steps(const Graph *g, Arena *scratch, const Rows *r, const bool *faulty)
@@ -532,13 +519,9 @@ may_split_steps(const Graph *g, Arena *scratch, const Rows *r, const bool *fault
 	bool all = r->nphase == 1 && r->phase[0].nloop == 1 && !r->phase[0].nown;
 	for (unsigned k = 0; all && k < r->nmember; k++) {
 		const RowMember *m = &r->member[k];
-		const Node *n = &m->node;
-		DType t = dtype_info[expr_get(g, n->body)->dtype].arith;
-		bool sums = n->monoid == MON_SUM || n->monoid == MON_PROD, ordered = g->fp == FP_STRICT && dtype_is_float(t) && sums;
-		Faults f = {g, faulty, faulty[m->t]};
-		node_walk(g, scratch, n, note_fault, &f);
-		all = m->scans && m->is_row && expr_is_true(g, n->guard) && !f.any &&
-		      (n->factor || (!ordered && t != DT_C64 && (sums || n->monoid == MON_MAX || n->monoid == MON_MIN)));
+		bool one = !monoid_info[m->node.monoid].index && expr_get(g, m->node.body)->dtype != DT_C64; /* value that is carried */
+		all = m->scans && m->is_row && expr_is_true(g, m->node.guard) && !faulty[m->t] && rows_may_regroup(g, scratch, &m->node, faulty) &&
+		      (m->node.factor || (m->node.monoid != MON_NONE && one));
 	}
 	return all;
 }

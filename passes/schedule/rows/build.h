@@ -95,6 +95,9 @@ void rows_take_term(RowBuild *b, RowMember *m, Reduction *f, ValId position);
 void rows_scan(RowBuild *b, RowMember *m, Reduction *carry);
 /* The same where the step's term, and of a linear recurrence its factor, are known already. */
 void rows_scan_term(RowBuild *b, RowMember *m, Reduction *carry, PointVal factor, PointVal term);
+/* At a vector of points the terms of the member entered, each by itself, or of a linear recurrence its steps; in lanes without one,
+ * what changes nothing. unit: a fold of nothing. */
+Reduction rows_scan_steps(RowBuild *b, RowMember *m, const Reduction *unit, ValId position);
 /* The element at the point, of the member entered, from what is folded up to it. */
 void rows_finish_scan(RowBuild *b, RowMember *m, const Reduction *f);
 /* Whether a task has one vector of a row: of several, each another's, or of all of it. Its shared memory comes after all

@@ -92,16 +92,21 @@ note_fault(void *user, ExprId e)
 bool
 rows_may_fold_by_lane(const RowsPlan *p, unsigned m)
 {
-	const Node *n = &p->r->member[m].node;
-	DType body = (DType)expr_get(p->g, n->body)->dtype, t = dtype_info[body].arith;
+	return rows_may_regroup(p->g, p->scratch, &p->r->member[m].node, p->facts->faulty);
+}
+
+bool
+rows_may_regroup(const Graph *g, Arena *scratch, const Node *n, const bool *faulty)
+{
+	DType body = (DType)expr_get(g, n->body)->dtype, t = dtype_info[body].arith;
 	bool rounds = dtype_is_float(t) || t == DT_C64;
-	Faults f = {p->g, p->facts->faulty, false};
-	node_walk(p->g, p->scratch, n, note_fault, &f);
+	Faults f = {g, faulty, false};
+	node_walk(g, scratch, n, note_fault, &f);
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++)
 		f.found |= n->axis[a].cut != 0;
 	if (f.found || (monoid_info[n->monoid].index && n->nred > 1) || (t == DT_C64 && n->monoid != MON_SUM))
 		return false;
-	if (p->g->fp == FP_STRICT && rounds && (n->monoid == MON_SUM || n->monoid == MON_PROD))
+	if (g->fp == FP_STRICT && rounds && (n->monoid == MON_SUM || n->monoid == MON_PROD))
 		return false;
 	return true;
 }

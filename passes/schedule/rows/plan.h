@@ -78,6 +78,8 @@ bool rows_find_across(RowsPlan *p);
 /* --- lanes (lanes.c) --- */
 /* Whether the folded terms of member m may be joined by lane: in any order, and without faults. */
 bool rows_may_fold_by_lane(const RowsPlan *p, unsigned m);
+/* The same of the terms of n. */
+bool rows_may_regroup(const Graph *g, Arena *scratch, const Node *n, const bool *faulty);
 /* Puts the row axis last that vectors by row run along. */
 void rows_order_axes(RowsPlan *p);
 /* The template whose reads cost least. */

@@ -23,9 +23,8 @@ rows_finish_scan(RowBuild *b, RowMember *m, const Reduction *f)
 	rows_finish_member(b, m, v, all.touched);
 }
 
-/* The terms of a vector; of a linear recurrence its steps, where there is none one that changes nothing. */
-static Reduction
-terms_of(RowBuild *b, RowMember *m, const Reduction *unit, ValId position)
+Reduction
+rows_scan_steps(RowBuild *b, RowMember *m, const Reduction *unit, ValId position)
 {
 	Point *l = b->l;
 	Reduction terms = *unit;
@@ -51,7 +50,7 @@ static void
 take_block(RowBuild *b, RowMember *m, Reduction *carry, ValId position)
 {
 	Point *l = b->l;
-	Reduction unit = rows_begin_fold(b, m), terms = terms_of(b, m, &unit, position);
+	Reduction unit = rows_begin_fold(b, m), terms = rows_scan_steps(b, m, &unit, position);
 	reduction_prefix_block(l, &terms, &unit, carry, m->reverse);
 	rows_finish_scan(b, m, &terms);
 }
@@ -62,7 +61,7 @@ static void
 take_tile(RowBuild *b, RowMember *m, ValId position)
 {
 	ReductionTile *t = b->vectors[m - b->r->member];
-	Reduction unit = rows_begin_fold(b, m), terms = terms_of(b, m, &unit, position);
+	Reduction unit = rows_begin_fold(b, m), terms = rows_scan_steps(b, m, &unit, position);
 	reduction_tile_begin(t, &terms, &unit, m->reverse);
 	Reduction before = b->kernel->plan.posts ? rows_before_vector(b, m, &unit, &t->all) : unit;
 	terms = reduction_tile_end(t, &before);

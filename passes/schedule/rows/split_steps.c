@@ -1,5 +1,5 @@
-/* split_steps.c: scans down few columns, of terms or of steps of a linear recurrence: the lanes of a block are rows of columns (ir/tir.h), and in a turn each such
- * row takes SPLIT_STEPS steps behind those of the row before.
+/* split_steps.c: scans down few columns, of terms or of steps of a linear recurrence: the lanes of a block are rows of columns
+ * (ir/tir.h), and in a turn each such row takes SPLIT_STEPS steps behind those of the row before.
  *
  * Steps wait for one another, and a warp that goes down its columns alone has no more on their way than its registers hold, so a
  * few of them do not keep memory busy. Here all rows' steps of a turn are asked for at once. Each thread joins its own, says
@@ -47,26 +47,6 @@ rows_declare_split(RowBuild *b)
 	}
 }
 
-/* The step of a member, at the point; where there is none one that changes nothing. */
-static Reduction
-read_step(Split *x, unsigned number, ValId there)
-{
-	Point *l = x->b->l;
-	RowMember *m = &x->b->r->member[number];
-	Reduction one = x->b->fold[number][0];
-	DType type = one.type;
-	rows_enter(x->b, m);
-	if (!m->node.factor) {
-		reduction_term_where(l, &one, 0, there, expr_is_true(l->g, m->node.domain));
-		return one;
-	}
-	PointVal factor = point_value(l, m->node.factor, true), term = point_value(l, m->node.body, true);
-	bool real = dtype_is_float(type);
-	ValId none = real ? tir_float(l->tir, type, -0.0) : tir_int(l->tir, type, 0), same = real ? tir_float(l->tir, type, 1) : tir_int(l->tir, type, 1);
-	return (Reduction){.monoid = m->node.monoid, .type = type, .re = tir_select(l->tir, there, point_widen(l, term.re), none),
-	                   .factor = tir_select(l->tir, there, point_widen(l, factor.re), same)};
-}
-
 static void
 read_steps(Split *x, ValId first)
 {
@@ -82,8 +62,10 @@ read_steps(Split *x, ValId first)
 			x->at[s] = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, tir_binary(k, OP_ADD, x->lo, x->hi), rows_int(b, 1)), x->at[s]);
 		l->axis[x->axis] = x->at[s];
 		l->mask = x->there[s];
-		for (unsigned m = 0; m < b->r->nmember; m++)
-			x->step[m * SPLIT_STEPS + s] = read_step(x, m, l->mask);
+		for (unsigned m = 0; m < b->r->nmember; m++) {
+			rows_enter(b, &b->r->member[m]);
+			x->step[m * SPLIT_STEPS + s] = rows_scan_steps(b, &b->r->member[m], &b->fold[m][0], 0);
+		}
 		point_release(l, mark);
 	}
 }
