@@ -217,7 +217,7 @@ Val lower_shuffle(Lower *l, ValId v);
 /* lower_warp.c */
 Val lower_warp_mma(Lower *l, ValId v);
 void lower_rolled(Lower *l, Val back); /* the loop of that branch stays one */
-void lower_keep_rolled(Lower *l, const TirRegion *body, Val back);
+void lower_keep_rolled(Lower *l, ValId v, Val back);
 /* lower_async.c */
 Val lower_meanwhile(Lower *l, ValId v); /* LOAD_MATRIX, STORE_MATRIX, ASYNC_COPY, ASYNC_WAIT */
 /* lower_stream.c */

@@ -383,6 +383,10 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 		*imm = take_this_word(r, "middle") ? TIR_MIDDLE : take_this_word(r, "near") ? TIR_NEAR : 0;
 		return true;
 	}
+	if (op == OP_FOR) {
+		*imm = take_this_word(r, "rolled") ? TIR_ROLLED : 0;
+		return true;
+	}
 	if (op == OP_ROLES || op == OP_COPY || op == OP_MMA)
 		return read_parts(r, op, imm);
 	if (op_info[op].flags & F_NARROW) {
