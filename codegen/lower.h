@@ -176,6 +176,8 @@ bool lower_only_waits(const Lower *l, ValId v, unsigned *work);
 bool lower_posted(Lower *l, const TirRegion *r, uint32_t at);
 /* nvptx_divide.c: whether IDIV or IMOD v divides what no data tells; it, and the other of the two for nothing */
 bool lower_divides_indices(const Lower *l, ValId v);
+/* Whether it divides the number of a task, or what comes of dividing one, by what is known to be as small. */
+bool lower_divides_few(const Lower *l, ValId v);
 Val lower_divide_indices(Lower *l, ValId v, bool want_quotient);
 /* nvptx_quotients.c */
 /* Says that a conditional branch mostly goes to its first block. */

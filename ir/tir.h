@@ -224,6 +224,7 @@ typedef struct {
 	Name name;
 	DType dtype; /* i64 or a scalar parameter's dtype */
 	uint32_t multiple; /* of this number, a power of two, if it is not 0 */
+	bool few;          /* while a task runs it is from 1 to 2^31 - 1, and so is the number of tasks */
 } TirScalar;
 
 typedef enum { TIR_TASKS, TIR_BLOCK, TIR_SPREAD } TirForm;

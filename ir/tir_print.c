@@ -70,6 +70,8 @@ print_header(const TirKernel *k, Text *out)
 		text_printf(out, " : %s", dtype_info[k->scalar.at[i].dtype].text);
 		if (k->scalar.at[i].multiple)
 			text_printf(out, " times %" PRIu32, k->scalar.at[i].multiple);
+		if (k->scalar.at[i].few)
+			text_printf(out, " few");
 	}
 	for (uint32_t i = 0; i < k->channel.n; i++) {
 		const TirChannel *c = &k->channel.at[i];

@@ -534,6 +534,7 @@ read_scalar(Reader *r, unsigned number)
 	if (take_this_word(r, "times") && !read_unsigned(r, UINT32_MAX, &n))
 		return false;
 	r->k->scalar.at[number].multiple = (uint32_t)n;
+	r->k->scalar.at[number].few = take_this_word(r, "few");
 	return true;
 }
 
