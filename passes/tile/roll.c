@@ -24,7 +24,7 @@ enum {
 	MOST_TURNS = 16,
 	MOST_TRIES = 8,      /* at rows none of whose values is wanted outside */
 	LEAST_SAVED = 96,    /* operations */
-	LEAST_OF_WORD = 8,   /* operations for each register that is handed on */
+	LEAST_OF_WORD = 8,   /* operations for each register that is handed on, or operation that is done more often */
 	ASIDE = 12,          /* operations that one with a slow way counts for */
 	MOST_WORDS = 40,     /* that all turns have of their own: of more an assembler kept some in memory, without need */
 	BLOCK_REGISTERS = 1 << 16 /* of a multiprocessor; half of a thread's share is theirs */
@@ -253,20 +253,23 @@ words_of(TirType t)
 	return (bits + 31) / 32;
 }
 
-/* Operations that are saved; 0 where those that hand on are too many. */
+/* Operations that are saved; 0 where there are too many others instead. */
 static unsigned
 saved(const Roll *r)
 {
-	unsigned work = 0, words = 0;
+	unsigned work = 0, words = 0, anew = 0; /* anew: what an outer loop would compute less often */
 	for (uint32_t i = 0; i < r->row.n; i++) {
 		const TirInst *p = tir_inst(r->k, r->value.at[i * r->turns]);
-		if (r->row.at[i].inside)
+		bool inside = r->row.at[i].inside;
+		if (inside && r->home[r->value.at[i * r->turns]] != r->region)
+			anew += work_of(p);
+		else if (inside)
 			work += work_of(p);
 		else
 			words += words_of(p->type);
 	}
 	unsigned share = r->k->resident ? BLOCK_REGISTERS / ((unsigned)r->k->resident * r->k->threads) / 2 : MOST_WORDS;
-	if (words * r->turns > (share < MOST_WORDS ? share : MOST_WORDS) || work < LEAST_OF_WORD * words * (r->turns - 1))
+	if (words * r->turns > (share < MOST_WORDS ? share : MOST_WORDS) || work < LEAST_OF_WORD * (words * (r->turns - 1) + anew))
 		return 0;
 	return work * (r->turns - 1);
 }
