@@ -28,7 +28,7 @@
 #define LOW 0x1p-100
 
 enum {
-	PAIR = 2,       /* so many together, where registers are few and divisors are several */
+	PAIR = 2,       /* so many together, of several divisors outside of a loop over groups */
 	SIDE = 8,       /* at most so many: those of a group of lanes */
 	REACH = 512,    /* instructions ahead in which others are looked for */
 	LIKELY = 2000,
@@ -166,6 +166,7 @@ typedef struct {
 	Val a[SIDE], b[SIDE]; /* b without a value: roots of a */
 	unsigned n;
 	bool one; /* b, of all */
+	bool turn; /* of a loop over groups, beside which little else is in registers */
 } Together;
 
 /* What is 0 by a number that is not 0, or the root of 0. */
@@ -223,7 +224,7 @@ slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 	}
 	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, left, lower_int(l, i32, 0), ""), exit, turn);
 	LLVMPositionBuilderAtEnd(l->b, turn);
-	Val made = slow_in_turn(l, slow[0], by[0], exit), next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
+	Val made = t->turn ? slow_in_turn(l, slow[0], by[0], exit) : slow_value(l, slow[0], by[0]), next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
 	turn = LLVMGetInsertBlock(l->b);
 	lower_rolled(l, LLVMBuildBr(l->b, loop));
 	LLVMAddIncoming(left, (Val[]){lower_int(l, i32, t->n), next_left}, (LLVMBasicBlockRef[]){before, turn}, 2);
@@ -240,7 +241,7 @@ slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 static void
 slow_values(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 {
-	if (!l->k->resident) {
+	if (!l->k->resident && (t->turn || (t->one && t->n > PAIR))) {
 		slow_in_turns(l, t, slow, exit);
 		return;
 	}
@@ -270,9 +271,9 @@ quick_values(Lower *l, const Together *t, Val *quick, Val *least_low)
 }
 
 static void
-lower_together(Lower *l, const ValId *v, unsigned n)
+lower_together(Lower *l, const ValId *v, unsigned n, bool turn)
 {
-	Together t = {.n = n, .one = have_one_divisor(l, v[0], v[1])};
+	Together t = {.n = n, .turn = turn, .one = have_one_divisor(l, v[0], v[1])};
 	Val quick[SIDE], slow[SIDE], least_low;
 	for (unsigned k = 0; k < n; k++) {
 		t.a[k] = lower_arg(l, v[k], 0);
@@ -303,20 +304,33 @@ goes_with(const Lower *l, ValId v, ValId first)
 	return ready;
 }
 
+/* Whether it is the body of a loop over a thread's groups (passes/tile/roll.c), which has registers to spare. */
+static bool
+is_turn(const Lower *l, const TirRegion *r)
+{
+	for (ValId v = 1; v < l->k->inst.n && !l->k->resident; v++) {
+		const TirInst *x = lower_inst(l, v);
+		if (x->op == OP_FOR && x->imm.i == TIR_ROLLED && &l->k->region.at[x->region] == r)
+			return true;
+	}
+	return false;
+}
+
 bool
 lower_quotients(Lower *l, const TirRegion *r, ValId first)
 {
 	ValId found[SIDE];
 	unsigned n = 0, group = l->k->group < SIDE ? l->k->group : SIDE, most = group < PAIR ? PAIR : group;
+	bool turn = is_turn(l, r);
 	uint32_t at = 0;
 	while (at < r->inst.n && r->inst.at[at] != first)
 		at++;
 	for (uint32_t i = at; i < r->inst.n && i < at + REACH && n < most; i++) {
 		ValId v = r->inst.at[i];
-		if (!goes_with(l, v, first) || (l->k->resident && n >= PAIR && !have_one_divisor(l, v, first)))
+		if (!goes_with(l, v, first) || (!turn && n >= PAIR && !have_one_divisor(l, v, first)))
 			continue;
 		found[n++] = v;
-		if (l->k->resident && n == PAIR && !have_one_divisor(l, v, first))
+		if (!turn && n == PAIR && !have_one_divisor(l, v, first))
 			break;
 	}
 	if (n < 2 || l->k->cluster) /* whose blocks have no registers to spare */
@@ -324,6 +338,6 @@ lower_quotients(Lower *l, const TirRegion *r, ValId first)
 	for (unsigned k = 0; k < n; k++)
 		for (unsigned j = 0; j < lower_inst(l, found[k])->narg; j++)
 			lower_now(l, r, lower_arg_id(l, found[k], j));
-	lower_together(l, found, n);
+	lower_together(l, found, n, turn);
 	return true;
 }
