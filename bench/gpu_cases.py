@@ -93,6 +93,13 @@ CASES = [
           bars={"roof": 0.95, "compile": 1.0}, limits=ONE),
     *rows("reduce", "gpu/reduce.tex", "full_cumsum", [dict(N=2**28)], flops="N", bars={"roof": 0.95, "eager": 1.0},
           limits=ONE, data={"x": "unit"}),
+    *rows("recurrence", "gpu/recurrence.tex", "row_recurrence", grid((16384, 8192)), flops="2*N*M",
+          bars={"roof": 0.85, "triton": 1.0}, limits=ONE, data={"a": "unit"}),
+    *(r for dims in grid((4096, 32768), (8192, 4096))
+      for r in rows("recurrence", "gpu/recurrence.tex", "column_recurrence", [dims], flops="2*N*M",
+                    bars={"roof": 0.85, "triton": 1.0}, limits=ONE, data={"a": "unit"})),
+    *rows("recurrence", "gpu/recurrence.tex", "full_recurrence", [dict(N=2**26)], flops="2*N",
+          bars={"roof": 0.85, "triton": 1.0}, limits=ONE, data={"a": "unit"}),
 
     *(r for dims, bars in by_row(grid((16384, 1024), (16384, 4096), (4096, 32768), (1024, 131072)))
       for r in rows("softmax", "gpu/softmax.tex", "softmax_rows", [dims], flops="4*N*M", bars=bars, limits=ONE)),

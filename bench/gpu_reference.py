@@ -54,6 +54,30 @@ def full_cumsum(a, at):
     return [rows(a["x"].double().cumsum(0), at)]
 
 
+def recurrence(a, at, dim):
+    """In steps that double: h is what so many steps of the recurrence make of 0, f what they multiply by."""
+    taken = slice(None) if dim == 0 else torch.as_tensor(at, device=a["a"].device)
+    f, h = a["a"][taken].double(), a["b"][taken].double()
+    n, steps = h.shape[dim], 1
+    while steps < n:
+        late, early = (lambda x: x.narrow(dim, steps, n - steps)), (lambda x: x.narrow(dim, 0, n - steps))
+        h = torch.cat([h.narrow(dim, 0, steps), torch.addcmul(late(h), late(f), early(h))], dim)
+        f = torch.cat([f.narrow(dim, 0, steps), late(f) * early(f)], dim)
+        steps *= 2
+    return [rows(h, at) if dim == 0 else h.cpu().numpy()]
+
+
+def row_recurrence(a, at):
+    return recurrence(a, at, 1)
+
+
+def column_recurrence(a, at):
+    return recurrence(a, at, 0)
+
+
+full_recurrence = column_recurrence
+
+
 def swiglu(a, at):
     g = rows(a["g"], at)
     return [g / (1 + np.exp(-g)) * rows(a["u"], at)]

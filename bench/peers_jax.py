@@ -178,6 +178,13 @@ def lj_forces(x):
     return jnp.stack([(w * e).sum(1) for e in d], 1)
 
 
+def recurrence(axis):
+    """Steps of h to f h + g, each with those behind it."""
+    def then(first, second):
+        return first[0] * second[0], first[1] * second[0] + second[1]
+    return lambda a, b: lax.associative_scan(then, (a, b), axis=axis)[1]
+
+
 FORMS = {
     "add_f32": jnp.add,
     "add_f64": jnp.add,
@@ -193,6 +200,9 @@ FORMS = {
     "row_argmax": lambda x: x.argmax(1),
     "row_cumsum": lambda x: x.cumsum(1),
     "full_cumsum": lambda x: x.cumsum(),
+    "row_recurrence": recurrence(1),
+    "column_recurrence": recurrence(0),
+    "full_recurrence": recurrence(0),
     "row_cumsum_bf16": lambda x: x.astype(f32).cumsum(1).astype(x.dtype),
     "softmax_rows": lambda x: softmax(x, 1),
     "softmax_columns": lambda x: softmax(x, 0),

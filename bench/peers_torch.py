@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from contender import Absent, Function, NoForm
 from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch._higher_order_ops.associative_scan import associative_scan
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 logging.getLogger("torch.utils.cpp_extension").setLevel(logging.ERROR)  # that there is no CUDA is known
@@ -30,6 +31,27 @@ def layer_norm_residual(x, r, g, b):
 def rms_norm_residual(x, r, g):
     s = x + r
     return s, F.rms_norm(s, s.shape[-1:], g, 1e-6)
+
+
+def then(first, second):
+    """Steps of a linear recurrence, h to f h + g, and others behind them."""
+    return first[0] * second[0], first[1] * second[0] + second[1]
+
+
+def recurrence(dim):
+    return lambda a, b: associative_scan(then, (a, b), dim)[1]
+
+
+def recurrence_eager(dim):
+    """In steps that double."""
+    def run(a, b):
+        n, steps = b.shape[dim], 1
+        while steps < n:
+            late = then([x.narrow(dim, 0, n - steps) for x in (a, b)], [x.narrow(dim, steps, n - steps) for x in (a, b)])
+            a, b = (torch.cat([x.narrow(dim, 0, steps), y], dim) for x, y in zip((a, b), late))
+            steps *= 2
+        return b
+    return run
 
 
 def attention(causal):
@@ -246,6 +268,9 @@ FORMS = {
     "transpose_add": lambda x, r: x.t() + r,
     "row_cumsum_bf16": lambda x: x.cumsum(1),
     "full_cumsum": lambda x: x.cumsum(0),
+    "row_recurrence": recurrence(1),
+    "column_recurrence": recurrence(0),
+    "full_recurrence": recurrence(0),
     "softmax_columns": lambda x: torch.softmax(x, 0),
     "layer_norm_backward": layer_norm_backward,
     "quantise_rows": quantise_rows,
@@ -286,6 +311,9 @@ EAGER = {
     "attention_grouped": fused_attention(),
     "attention_window": window_attention,
     "rbf_vector": rbf_vector_eager,
+    "row_recurrence": recurrence_eager(1),
+    "column_recurrence": recurrence_eager(0),
+    "full_recurrence": recurrence_eager(0),
     "layer_norm_backward": layer_norm_backward_eager,
     "adam8": adam8_eager,
     "embedding_bag": lambda table, ids: F.embedding_bag(ids, table, mode="sum"),

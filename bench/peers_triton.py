@@ -109,6 +109,50 @@ def cumsum_kernel(x, s, M, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def then(f, g, next_f, next_g):
+    """Steps of a linear recurrence, h to f h + g, and others behind them."""
+    return f * next_f, g * next_f + next_g
+
+
+@triton.jit
+def row_recurrence_kernel(a, b, h, M, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * M + tl.arange(0, BLOCK)
+    ok = tl.arange(0, BLOCK) < M
+    steps = tl.associative_scan((tl.load(a + at, ok, other=1.0), tl.load(b + at, ok, other=0.0)), 0, then)
+    tl.store(h + at, steps[1], ok)
+
+
+@triton.jit
+def column_recurrence_kernel(a, b, h, N, M, BN: tl.constexpr, BM: tl.constexpr):
+    column, row = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)
+    before = tl.zeros((BM,), tl.float32)
+    for first in range(0, N, BN):
+        at = (first + row)[:, None] * M + column[None, :]
+        ok = ((first + row) < N)[:, None] & (column < M)[None, :]
+        f, g = tl.associative_scan((tl.load(a + at, ok, other=1.0), tl.load(b + at, ok, other=0.0)), 0, then)
+        g += f * before[None, :]
+        tl.store(h + at, g, ok)
+        before = tl.sum(tl.where(row[:, None] == BN - 1, g, 0.0), 0)
+
+
+@triton.jit
+def part_steps_kernel(a, b, f, g, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    steps = tl.associative_scan((tl.load(a + at, at < n, other=1.0), tl.load(b + at, at < n, other=0.0)), 0, then)
+    last = tl.arange(0, BLOCK) == BLOCK - 1
+    tl.store(f + tl.program_id(0) + tl.zeros_like(at), steps[0], last)
+    tl.store(g + tl.program_id(0) + tl.zeros_like(at), steps[1], last)
+
+
+@triton.jit
+def part_recurrence_kernel(a, b, ends, h, n, BLOCK: tl.constexpr):
+    part = tl.program_id(0)
+    at = part * BLOCK + tl.arange(0, BLOCK)
+    f, g = tl.associative_scan((tl.load(a + at, at < n, other=1.0), tl.load(b + at, at < n, other=0.0)), 0, then)
+    tl.store(h + at, g + f * tl.load(ends + part - 1, part > 0, other=0.0), at < n)
+
+
+@triton.jit
 def softmax_kernel(x, y, M, BLOCK: tl.constexpr):
     row, at = tl.program_id(0), tl.arange(0, BLOCK)
     v = tl.load(x + row * M + at, at < M, other=-float("inf")).to(tl.float32)
@@ -437,6 +481,25 @@ def by_row(kernel, x, *out):
     return out if len(out) > 1 else out[0]
 
 
+def row_recurrence(a, b):
+    return by_row(row_recurrence_kernel, a, b, torch.empty_like(b))[1]
+
+
+def column_recurrence(a, b):
+    h, (n, m) = torch.empty_like(b), b.shape
+    column_recurrence_kernel[(triton.cdiv(m, 32),)](a, b, h, n, m, BN=128, BM=32, num_warps=8)
+    return h
+
+
+def full_recurrence(a, b):
+    """What parts make of 0, what that is at their ends, then each from there on."""
+    h, n = torch.empty_like(b), triton.cdiv(b.numel(), LONG)
+    f, g = b.new_empty(1, n), b.new_empty(1, n)
+    part_steps_kernel[(n,)](a, b, f, g, b.numel(), BLOCK=LONG, num_warps=8)
+    part_recurrence_kernel[(n,)](a, b, row_recurrence(f, g), h, b.numel(), BLOCK=LONG, num_warps=8)
+    return h
+
+
 def softmax_rows(x):
     if x.shape[1] <= HELD:
         return by_row(softmax_kernel, x, torch.empty_like(x))
@@ -572,6 +635,9 @@ FORMS = {
     "row_argmax": lambda x: by_row(argmax_kernel, x, x.new_empty(x.shape[0], dtype=torch.int64)),
     "row_cumsum": lambda x: by_row(cumsum_kernel, x, torch.empty_like(x)),
     "row_cumsum_bf16": lambda x: by_row(cumsum_kernel, x, torch.empty_like(x)),
+    "row_recurrence": row_recurrence,
+    "column_recurrence": column_recurrence,
+    "full_recurrence": full_recurrence,
     "softmax_rows": softmax_rows,
     "softmax_columns": softmax_columns,
     "cross_entropy_rows": cross_entropy_rows,

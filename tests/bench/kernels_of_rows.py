@@ -9,7 +9,7 @@ BENCH = Path(__file__).resolve().parents[2] / "bench"
 sys.path.insert(0, str(BENCH))
 import gpu_cases  # noqa: E402
 
-GROUPS = {"stream", "transpose", "reduce", "softmax", "norm", "quantise", "adam", "index", "pairs"}
+GROUPS = {"stream", "transpose", "reduce", "recurrence", "softmax", "norm", "quantise", "adam", "index", "pairs"}
 
 
 def kernels(texo, case):

@@ -2,13 +2,18 @@
  * (ir/tir.h), and in a turn each such row takes SPLIT_STEPS steps behind those of the row before.
  *
  * Steps wait for one another, and a warp that goes down its columns alone has no more on their way than its registers hold, so a
- * few of them do not keep memory busy. Here all rows' steps of a turn are asked for at once. Each thread joins its own, says
- * in shared memory what they come to, and learns so what the turn's steps before its own make of the state; then it takes
- * its own as they are written. All rows carry the state behind the turn, that of a recurrence in f64 where its states are f32
+ * few of them do not keep memory busy. Here all rows' steps of a turn are asked for at once, a turn before if registers allow it.
+ * Each thread joins its own, says in shared memory what they come to, and learns so what the turn's steps before its own make of
+ * the state; then it takes its own as they are written. All rows carry the state behind the turn, that of a recurrence in f64 where its states are f32
  * (reduction/linear.c). Terms are regrouped, as by vectors along the scanned axis (scan.c), and never reordered. */
 #include "passes/schedule/rows/build.h"
 
-enum { SPLIT_STEPS = 16 };
+#include <string.h>
+
+enum {
+	SPLIT_STEPS = 12,
+	AHEAD_WORDS = 2, AHEAD_READS = 2 /* of a step that comes a turn before: more leave a thread no registers */
+};
 
 typedef struct {
 	RowBuild *b;
@@ -18,7 +23,13 @@ typedef struct {
 	ValId at[SPLIT_STEPS], there[SPLIT_STEPS];
 	Reduction *step;       /* by member and step */
 	ValId *state;          /* by member: before the turn */
+	ValId *carried, *now;  /* from turn to turn: the states, where the thread's first step is, and the steps; in this turn */
 } Split;
+
+typedef struct {
+	const Graph *g;
+	unsigned n;
+} Reads;
 
 /* Of member m: nothing yet, in all lanes. */
 static Reduction
@@ -47,27 +58,55 @@ rows_declare_split(RowBuild *b)
 	}
 }
 
+/* Where a turn's steps are, from the thread's first one on. */
 static void
-read_steps(Split *x, ValId first)
+go_to_turn(Split *x, ValId own)
+{
+	RowBuild *b = x->b;
+	TirKernel *k = b->l->tir;
+	ValId left = tir_binary(k, OP_SUB, x->hi, own);
+	for (unsigned s = 0; s < SPLIT_STEPS; s++) {
+		x->at[s] = s ? tir_binary(k, OP_ADD, own, rows_int(b, s)) : own;
+		x->there[s] = tir_binary(k, OP_AND, x->columns, tir_binary(k, OP_LT, rows_int(b, s), left));
+		if (b->r->phase[0].dir < 0)
+			x->at[s] = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, tir_binary(k, OP_ADD, x->lo, x->hi), rows_int(b, 1)), x->at[s]);
+	}
+}
+
+/* Those steps, as values to carry; how many these are. */
+static unsigned
+read_steps(Split *x, ValId own, ValId *carried)
 {
 	RowBuild *b = x->b;
 	Point *l = b->l;
-	TirKernel *k = l->tir;
-	ValId own = tir_binary(k, OP_ADD, first, tir_binary(k, OP_MUL, x->row, rows_int(b, SPLIT_STEPS)));
+	unsigned n = 0;
+	go_to_turn(x, own);
 	for (unsigned s = 0; s < SPLIT_STEPS; s++) {
 		uint32_t mark = point_mark(l);
-		x->at[s] = s ? tir_binary(k, OP_ADD, own, rows_int(b, s)) : own;
-		x->there[s] = tir_binary(k, OP_AND, x->columns, tir_binary(k, OP_LT, x->at[s], x->hi));
-		if (b->r->phase[0].dir < 0)
-			x->at[s] = tir_binary(k, OP_SUB, tir_binary(k, OP_SUB, tir_binary(k, OP_ADD, x->lo, x->hi), rows_int(b, 1)), x->at[s]);
 		l->axis[x->axis] = x->at[s];
 		l->mask = x->there[s];
 		for (unsigned m = 0; m < b->r->nmember; m++) {
 			rows_enter(b, &b->r->member[m]);
-			x->step[m * SPLIT_STEPS + s] = rows_scan_steps(b, &b->r->member[m], &b->fold[m][0], 0);
+			Reduction *step = &x->step[m * SPLIT_STEPS + s];
+			*step = rows_scan_steps(b, &b->r->member[m], &b->fold[m][0], 0);
+			n += reduction_pack(step, carried + n);
 		}
 		point_release(l, mark);
 	}
+	return n;
+}
+
+/* The steps as they were carried. */
+static void
+unpack_steps(Split *x, const ValId *carried)
+{
+	ValId v[REDUCTION_MAX_CARRIED];
+	for (unsigned s = 0; s < SPLIT_STEPS; s++)
+		for (unsigned m = 0; m < x->b->r->nmember; m++) {
+			Reduction *step = &x->step[m * SPLIT_STEPS + s];
+			reduction_unpack(step, carried);
+			carried += reduction_pack(step, v);
+		}
 }
 
 /* All that a thread has of a turn. */
@@ -110,19 +149,20 @@ find_begin(Split *x, unsigned m)
 	unsigned n = reduction_pack(&own, v);
 	for (unsigned c = 0; c < n; c++)
 		tir_store(k, b->split[m][c], v[c], (const ValId[]){x->row, rows_int(b, 0)}, 0, TIR_LANES_ALONG(1));
-	state.re = x->state[m];
+	ValId carried[2] = {x->state[m], x->state[m]}; /* that before the row at work; that before the thread's own */
+	ValId r = tir_for(k, rows_int(b, 0), rows_int(b, x->rows), rows_int(b, 1), carried, 2);
+	Reduction steps = own;
+	for (unsigned c = 0; c < n; c++)
+		v[c] = tir_load(k, b->split[m][c], (const ValId[]){r, rows_int(b, 0)}, 0, TIR_LANES_ALONG(1), l->lanes);
+	reduction_unpack(&steps, v);
+	state.re = carried[0];
+	carried[1] = tir_select(k, tir_binary(k, OP_EQ, x->row, r), state.re, carried[1]);
+	reduction_merge(l, &steps, &state);
+	carried[0] = steps.re;
+	tir_end_for(k, carried, 2);
+	x->state[m] = carried[0];
 	begin = state;
-	for (unsigned r = 0; r < x->rows; r++) {
-		Reduction steps = own;
-		for (unsigned c = 0; c < n; c++)
-			v[c] = tir_load(k, b->split[m][c], (const ValId[]){rows_int(b, r), rows_int(b, 0)}, 0, TIR_LANES_ALONG(1), l->lanes);
-		reduction_unpack(&steps, v);
-		if (r)
-			begin.re = tir_select(k, tir_binary(k, OP_EQ, x->row, rows_int(b, r)), state.re, begin.re);
-		reduction_merge(l, &steps, &state);
-		state.re = steps.re;
-	}
-	x->state[m] = state.re;
+	begin.re = carried[1];
 	return begin;
 }
 
@@ -143,6 +183,29 @@ take_steps(Split *x, unsigned m)
 	}
 }
 
+static void
+count_read(void *user, ExprId e)
+{
+	Reads *a = user;
+	const Expr *p = expr_get(a->g, e);
+	a->n += p->op == OP_READ && p->narg;
+}
+
+/* Whether a turn's steps are read in the one before. */
+static bool
+reads_ahead(const RowBuild *b)
+{
+	Reads reads = {.g = b->l->g};
+	unsigned words = 0;
+	for (unsigned m = 0; m < b->r->nmember; m++) {
+		const RowMember *r = &b->r->member[m];
+		unsigned bits = dtype_info[b->l->g->tensor.at[r->t].dtype].bits;
+		words += (r->node.factor ? 2 : 1) * (bits > 32 ? bits / 32 : 1);
+		node_walk(b->l->g, b->l->scratch, &r->node, count_read, &reads);
+	}
+	return words <= AHEAD_WORDS && reads.n <= AHEAD_READS;
+}
+
 void
 rows_run_split(RowBuild *b)
 {
@@ -152,17 +215,38 @@ rows_run_split(RowBuild *b)
 	*x = (Split){.b = b, .axis = b->r->phase[0].loop[0], .rows = l->lanes / k->columns, .columns = l->mask,
 	             .step = ARENA_ARRAY(l->scratch, Reduction, (size_t)b->r->nmember * SPLIT_STEPS),
 	             .state = ARENA_ARRAY(l->scratch, ValId, b->r->nmember)};
+	size_t most = 1 + (size_t)b->r->nmember * (1 + SPLIT_STEPS * REDUCTION_MAX_CARRIED); /* one for where the steps are */
+	x->carried = ARENA_ARRAY(l->scratch, ValId, most);
+	x->now = ARENA_ARRAY(l->scratch, ValId, most);
 	rows_loop_ends(b, 0, &x->lo, &x->hi);
 	x->row = rows_lane_row(b);
 	l->axis[rows_lane_axis(b)] = b->base;
-	for (unsigned m = 0; m < b->r->nmember; m++)
-		x->state[m] = nothing(b, m, &b->fold[m][0]).re;
+	unsigned members = b->r->nmember, n = members + 1;
+	for (unsigned m = 0; m < members; m++)
+		x->carried[m] = nothing(b, m, &b->fold[m][0]).re;
+	ValId own = tir_binary(k, OP_ADD, x->lo, tir_binary(k, OP_MUL, x->row, rows_int(b, SPLIT_STEPS)));
+	x->carried[members] = own;
+	bool ahead = reads_ahead(b);
+	if (ahead)
+		n += read_steps(x, own, x->carried + n);
 	uint32_t mark = point_mark(l);
-	ValId first = tir_for(k, x->lo, x->hi, rows_int(b, (int64_t)x->rows * SPLIT_STEPS), x->state, b->r->nmember);
-	read_steps(x, first);
-	for (unsigned m = 0; m < b->r->nmember; m++)
+	ValId turn = rows_int(b, (int64_t)x->rows * SPLIT_STEPS);
+	tir_for(k, x->lo, x->hi, turn, x->carried, n);
+	memcpy(x->now, x->carried, n * sizeof *x->now);
+	memcpy(x->state, x->now, members * sizeof *x->state);
+	own = x->now[members];
+	x->carried[members] = tir_binary(k, OP_ADD, own, turn);
+	if (ahead) {
+		read_steps(x, x->carried[members], x->carried + members + 1);
+		unpack_steps(x, x->now + members + 1);
+		go_to_turn(x, own);
+	} else {
+		read_steps(x, own, x->carried + n);
+	}
+	for (unsigned m = 0; m < members; m++)
 		take_steps(x, m);
-	tir_end_for(k, x->state, b->r->nmember);
+	memcpy(x->carried, x->state, members * sizeof *x->state);
+	tir_end_for(k, x->carried, n);
 	l->mask = x->columns;
 	point_release(l, mark);
 }
