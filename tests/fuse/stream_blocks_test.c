@@ -1,6 +1,7 @@
 /* stream_blocks_test.c: the graphs of stream.tex and scores.tex, or of pairwise.tex, as a GPU's blocks compute them, by the tile
  * interpreter, which finds races, against the oracle.
- * usage: stream_blocks_test STREAM.TEX SCORES.TEX [GRAPH], or --pairwise PAIRWISE.TEX [GRAPH] */
+ * usage: stream_blocks_test STREAM.TEX SCORES.TEX [GRAPH], or --pairwise PAIRWISE.TEX [GRAPH], or --random RANDOM.TEX SIZES, a file
+ * of lines as "graph T=70 S=90", for a GPU whose warps multiply matrices (random_streams.py) */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -231,6 +232,8 @@ static const Row pairwise_rows[] = {
 enum { MAX_FILES = 2, FIVE_TILES = 960, SHORT_PARTS = 40, A_TILE = 128 };
 static const char *path[MAX_FILES], *only;
 static unsigned nfile;
+static const char *sizes_path;
+static unsigned by_warps; /* programs whose warps multiplied matrices */
 static bool pairwise, warps; /* warps: of a GPU whose warps multiply matrices, without roles */
 
 static const char *
@@ -365,7 +368,7 @@ run(const Row *r, uint32_t part)
 	bool streams = false;
 	for (uint32_t k = 0; k < p->kernel.n; k++)
 		streams |= p->kernel.at[k].plan.tmpl == (pairwise ? TMPL_PAIRWISE : TMPL_STREAM);
-	bool any = part == SHORT_PARTS || part == A_TILE, joined = false;
+	bool any = part == SHORT_PARTS || part == A_TILE || sizes_path, joined = false;
 	if (!any && (r->kernels ? program_kernels(p) != r->kernels || !streams : program_kernels(p) < 2 && !pairwise))
 		fail_msg("%s: %u kernels", r->graph, program_kernels(p));
 	for (unsigned split = 0; split < 2; split++) {
@@ -375,6 +378,7 @@ run(const Row *r, uint32_t part)
 		if (!split && pairwise && r->threads && ran_pairwise(&got) != (r->threads != 1))
 			fail_msg("%s %s: another template's kernel ran", r->graph, r->sizes);
 		joined |= got.ran && got.ran->covered;
+		by_warps += !split && got.ran && got.ran->plan.tmpl == TMPL_STREAM && got.ran->plan.pairs;
 		if (!split && !any && !pairwise && r->threads && (!got.ran || got.ran->plan.threads != r->threads))
 			fail_msg("%s %s: another kernel ran, of %u threads", r->graph, r->sizes, got.ran ? got.ran->plan.threads : 0u);
 		if (!split && !any && warps && got.ran && (got.ran->plan.pairs > 0) != (r->threads > 0) && size_of(r, "S"))
@@ -408,6 +412,26 @@ test_warps(void **state)
 	run_rows(warps_rows, pairwise ? 0 : sizeof warps_rows / sizeof *warps_rows, 0);
 	run_rows(not_by_warps, pairwise ? 0 : sizeof not_by_warps / sizeof *not_by_warps, 0);
 	warps = false;
+}
+
+/* Of random programs a third at least are of sizes for warps. */
+static void
+test_random(void **state)
+{
+	char line[128];
+	unsigned n = 0;
+	FILE *f = fopen(sizes_path, "r");
+	(void)state;
+	assert_non_null(f);
+	warps = true;
+	for (; fgets(line, sizeof line, f); n++) {
+		char *sizes = strchr(line, ' ');
+		line[strcspn(line, "\n")] = 0;
+		*sizes = 0;
+		run(&(Row){line, sizes + 1, 1, false, false, 0}, 0);
+	}
+	fclose(f);
+	assert_true(n && 3 * by_warps >= n);
 }
 
 static const Row *
@@ -460,8 +484,14 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(test_warps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
 	};
+	const struct CMUnitTest random[] = {cmocka_unit_test_setup_teardown(test_random, setup, teardown)};
 	if (argc < 1 + MAX_FILES || argc > 2 + MAX_FILES)
 		return 2;
+	if (strcmp(argv[1], "--random") == 0 && argc == 4) {
+		path[nfile++] = argv[2];
+		sizes_path = argv[3];
+		return cmocka_run_group_tests(random, NULL, NULL);
+	}
 	pairwise = strcmp(argv[1], "--pairwise") == 0;
 	nfile = pairwise ? 1 : MAX_FILES;
 	for (unsigned n = 0; n < nfile; n++)
