@@ -535,6 +535,7 @@ stream_warps_build(Graph *g, Arena *scratch, const Places *places, const PassOpt
 	bind_memory(x);
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
-	run_task(x, tir_for(k, lo, hi, sw_int(x, 1), NULL, 0));
+	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
+	run_task(x, tir_for(k, lo, hi, step, NULL, 0));
 	tir_end_for(k, NULL, 0);
 }
