@@ -160,11 +160,12 @@ is_straight(const Lower *l, const TirRegion *r)
 
 /* Whether it goes from the task to the next one, where there is a loop over tasks already: the assembler unrolls loops that go
  * round once, where they are short. What branches it places worse without this one (a chain of operations with quotients took
- * 7 % longer, an addition of transposes 3 %). */
+ * 7 % longer, an addition of transposes 3 %), but where its step is TASK_STEP: there what such a loop keeps has no registers. */
 static bool
 is_own_task(const Lower *l, ValId v)
 {
-	if (!l->one_task || !is_straight(l, &l->k->region.at[lower_inst(l, v)->region]))
+	bool says = lower_inst(l, lower_arg_id(l, v, 2))->op == OP_TASK_STEP;
+	if (!l->one_task || (!says && !is_straight(l, &l->k->region.at[lower_inst(l, v)->region])))
 		return false;
 	return lower_inst(l, lower_arg_id(l, v, 0))->op == OP_TASK_LO && lower_inst(l, lower_arg_id(l, v, 1))->op == OP_TASK_HI;
 }
