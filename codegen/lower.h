@@ -224,8 +224,7 @@ void lower_keep_rolled(Lower *l, ValId v, Val back);
 Val lower_meanwhile(Lower *l, ValId v); /* LOAD_MATRIX, STORE_MATRIX, ASYNC_COPY, ASYNC_WAIT */
 /* lower_stream.c */
 bool lower_is_stored(const Lower *l, uint32_t b);
-Val lower_load_once(Lower *l, Val p, unsigned bytes, Val where);
-Val lower_load_where(Lower *l, Val p, unsigned bytes, Val where);
+Val lower_load_once(Lower *l, Val p, unsigned bytes);
 void lower_barrier(Lower *l, int64_t kind);
 /* Before a block of a cluster reaches others. */
 void lower_enter_cluster(Lower *l);

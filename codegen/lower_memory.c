@@ -262,7 +262,7 @@ has_spare_registers(const TirKernel *k)
 static Val
 load_once(Lower *l, const MemAccess *x, LLVMTypeRef type, Val p, unsigned bytes)
 {
-	Val once = x->once && !x->ahead ? lower_load_once(l, p, bytes, NULL) : NULL;
+	Val once = x->once && !x->ahead ? lower_load_once(l, p, bytes) : NULL;
 	return once ? LLVMBuildBitCast(l->b, once, type, "") : NULL;
 }
 
@@ -277,20 +277,6 @@ load_whole(Lower *l, const MemAccess *x, LLVMTypeRef type, Val p, unsigned bytes
 	return r;
 }
 
-/* Some bytes under a mask without a branch, which takes less time to compile. NULL where they may have been stored, and for kernels
- * that count on a share of the registers: it is a few more. */
-static Val
-load_where(Lower *l, const MemAccess *x, LLVMTypeRef type)
-{
-	unsigned bytes = x->lanes * element_bytes(x->dtype);
-	if (x->ahead || x->wide || x->posted || l->k->resident || l->k->cluster || element_bytes(x->dtype) > 4 || l->k->buffer.at[x->buffer].shared || lower_is_stored(l, x->buffer))
-		return NULL;
-	Val where = first_lane(l, x->mask), p = address(l, x->dtype, x->base, x->offset);
-	Val r = x->once ? lower_load_once(l, p, bytes, where) : NULL;
-	r = r ? r : lower_load_where(l, p, bytes, where);
-	return r ? LLVMBuildBitCast(l->b, r, type, "") : NULL;
-}
-
 /* On a GPU a vector is what one access takes, all of it or nothing, at a multiple of its size. Elements of 16 bits
  * come as the words they are in (lower_lane), but where blocks have no registers to spare. */
 static Val
@@ -300,9 +286,6 @@ load_group(Lower *l, const MemAccess *x)
 	LLVMTypeRef type = memory_type(l, x->dtype, x->lanes), own = type;
 	if (element_bytes(x->dtype) == 2 && has_spare_registers(l->k))
 		type = LLVMVectorType(LLVMInt32TypeInContext(l->ctx), x->lanes / 2);
-	Val some = x->mask ? load_where(l, x, own) : NULL;
-	if (some)
-		return some;
 	if (x->mask)
 		g = guard_open(l, first_lane(l, x->mask));
 	Val p = address(l, x->dtype, x->base, x->offset);

@@ -179,43 +179,25 @@ has_little_cache(const TirKernel *k)
 	return tir_shared_at(k, k->buffer.n) > CACHE_A_THREAD * k->threads;
 }
 
-/* On a GPU, so many bytes at p as words, by that load, where the condition holds; else 0, which is no branch. NULL for a number that
- * no access has. Nobody stores there. */
-static Val
-load_words(Lower *l, const char *load, Val p, unsigned bytes, Val where)
+/* On a GPU, so many bytes at p as words, past its first cache, which keeps what is read again; nobody stores there. Where that
+ * has room, lines stay until all of them is read; else they have no place in it. NULL for a number that no access has, and
+ * for GPUs whose text is of a version of PTX that has no such load. */
+Val
+lower_load_once(Lower *l, Val p, unsigned bytes)
 {
 	static const char *const code[] = {[1] = "b32 $0, [$1];", [2] = "v2.b32 {$0, $1}, [$2];", [4] = "v4.b32 {$0, $1, $2, $3}, [$4];"};
-	static const char *const zeros[] = {[1] = "mov.b32 $0, 0; @$2 ", [2] = "mov.b32 $0, 0; mov.b32 $1, 0; @$3 ",
-	                                    [4] = "mov.b32 $0, 0; mov.b32 $1, 0; mov.b32 $2, 0; mov.b32 $3, 0; @$5 "};
-	static const char *const constraints[] = {[1] = "=&r,l,b", [2] = "=&r,=&r,l,b", [4] = "=&r,=&r,=&r,=&r,l,b"};
-	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), at[2] = {LLVMTypeOf(p), LLVMInt1TypeInContext(l->ctx)}, part[4] = {i32, i32, i32, i32};
-	unsigned words = bytes / 4, narg = where ? 2 : 1;
-	if (bytes % 4 || (words != 1 && words != 2 && words != 4))
+	static const char *const constraints[] = {[1] = "=r,l", [2] = "=r,=r,l", [4] = "=r,=r,=r,=r,l"};
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), at = LLVMTypeOf(p), part[4] = {i32, i32, i32, i32};
+	unsigned words = bytes / 4;
+	if (l->target->arch != ARCH_NVPTX || l->target->sm < HINT_SM || bytes % 4 || (words != 1 && words != 2 && words != 4))
 		return NULL;
-	const char *text = arena_text(l->arena, "%s%s.%s", where ? zeros[words] : "", load, code[words]);
-	size_t length = strlen(constraints[words]) - (where ? 0 : strlen(",b"));
-	LLVMTypeRef f = LLVMFunctionType(words > 1 ? LLVMStructTypeInContext(l->ctx, part, words, 0) : i32, at, narg, 0);
-	Val call = LLVMBuildCall2(l->b, f, LLVMGetInlineAsm(f, text, strlen(text), constraints[words], length, 0, 0, LLVMInlineAsmDialectATT, 0), (Val[]){p, where}, narg, "");
+	const char *text = arena_text(l->arena, has_little_cache(l->k) ? "ld.global.cg.%s" : "ld.global.nc.L1::no_allocate.L2::128B.%s", code[words]);
+	LLVMTypeRef f = LLVMFunctionType(words > 1 ? LLVMStructTypeInContext(l->ctx, part, words, 0) : i32, &at, 1, 0);
+	Val call = LLVMBuildCall2(l->b, f, LLVMGetInlineAsm(f, text, strlen(text), constraints[words], strlen(constraints[words]), 0, 0, LLVMInlineAsmDialectATT, 0), &p, 1, "");
 	if (words == 1)
 		return call;
 	Val all = LLVMGetPoison(LLVMVectorType(i32, words));
 	for (unsigned n = 0; n < words; n++)
 		all = LLVMBuildInsertElement(l->b, all, LLVMBuildExtractValue(l->b, call, n, ""), LLVMConstInt(i32, n, 0), "");
 	return all;
-}
-
-/* That, past its first cache, which keeps what is read again. Where that has room, lines stay until all of them is read; else they
- * have no place in it. NULL for GPUs whose text is of a version of PTX that has no such load. */
-Val
-lower_load_once(Lower *l, Val p, unsigned bytes, Val where)
-{
-	if (l->target->arch != ARCH_NVPTX || l->target->sm < HINT_SM)
-		return NULL;
-	return load_words(l, has_little_cache(l->k) ? "ld.global.cg" : "ld.global.nc.L1::no_allocate.L2::128B", p, bytes, where);
-}
-
-Val
-lower_load_where(Lower *l, Val p, unsigned bytes, Val where)
-{
-	return load_words(l, "ld.global", p, bytes, where);
 }
