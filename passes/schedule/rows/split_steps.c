@@ -11,8 +11,8 @@
 #include <string.h>
 
 enum {
-	SPLIT_STEPS = 12,
-	AHEAD_WORDS = 2, AHEAD_READS = 2 /* of a step that comes a turn before: more leave a thread no registers */
+	SPLIT_STEPS = 16,
+	AHEAD_WORDS = 1, AHEAD_READS = 2 /* of a step that comes a turn before: more leave a thread no registers */
 };
 
 typedef struct {
@@ -149,20 +149,19 @@ find_begin(Split *x, unsigned m)
 	unsigned n = reduction_pack(&own, v);
 	for (unsigned c = 0; c < n; c++)
 		tir_store(k, b->split[m][c], v[c], (const ValId[]){x->row, rows_int(b, 0)}, 0, TIR_LANES_ALONG(1));
-	ValId carried[2] = {x->state[m], x->state[m]}; /* that before the row at work; that before the thread's own */
-	ValId r = tir_for(k, rows_int(b, 0), rows_int(b, x->rows), rows_int(b, 1), carried, 2);
-	Reduction steps = own;
-	for (unsigned c = 0; c < n; c++)
-		v[c] = tir_load(k, b->split[m][c], (const ValId[]){r, rows_int(b, 0)}, 0, TIR_LANES_ALONG(1), l->lanes);
-	reduction_unpack(&steps, v);
-	state.re = carried[0];
-	carried[1] = tir_select(k, tir_binary(k, OP_EQ, x->row, r), state.re, carried[1]);
-	reduction_merge(l, &steps, &state);
-	carried[0] = steps.re;
-	tir_end_for(k, carried, 2);
-	x->state[m] = carried[0];
+	state.re = x->state[m];
 	begin = state;
-	begin.re = carried[1];
+	for (unsigned r = 0; r < x->rows; r++) {
+		Reduction steps = own;
+		for (unsigned c = 0; c < n; c++)
+			v[c] = tir_load(k, b->split[m][c], (const ValId[]){rows_int(b, r), rows_int(b, 0)}, 0, TIR_LANES_ALONG(1), l->lanes);
+		reduction_unpack(&steps, v);
+		if (r)
+			begin.re = tir_select(k, tir_binary(k, OP_EQ, x->row, rows_int(b, r)), state.re, begin.re);
+		reduction_merge(l, &steps, &state);
+		state.re = steps.re;
+	}
+	x->state[m] = state.re;
 	return begin;
 }
 
