@@ -224,7 +224,8 @@ slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 	}
 	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, left, lower_int(l, i32, 0), ""), exit, turn);
 	LLVMPositionBuilderAtEnd(l->b, turn);
-	Val made = t->turn ? slow_in_turn(l, slow[0], by[0], exit) : slow_value(l, slow[0], by[0]), next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
+	Val made = t->turn ? slow_in_turn(l, slow[0], by[0], exit) : slow_value(l, slow[0], by[0]);
+	Val next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
 	turn = LLVMGetInsertBlock(l->b);
 	lower_rolled(l, LLVMBuildBr(l->b, loop));
 	LLVMAddIncoming(left, (Val[]){lower_int(l, i32, t->n), next_left}, (LLVMBasicBlockRef[]){before, turn}, 2);

@@ -140,11 +140,12 @@ task_factor(RowBuild *b, ExprId e)
 	return v;
 }
 
-/* Whether numbers of tasks are divided, all by factors of how many there are. */
+/* Whether numbers of tasks are divided, all by factors of how many there are. Where threads count on a share of the registers the long
+ * way, which is a branch that others never take, leaves them one more. */
 static bool
 are_divided(const RowBuild *b)
 {
-	return b->kernel->plan.threads && !b->kernel->plan.posts && !b->r->across && !b->turns && b->r->nrow > 1 && !is_one_row(b);
+	return b->kernel->plan.threads && !b->kernel->plan.posts && !b->kernel->plan.resident && !b->r->across && !b->turns && b->r->nrow > 1 && !is_one_row(b);
 }
 
 void
