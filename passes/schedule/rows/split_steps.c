@@ -12,7 +12,7 @@
 
 enum {
 	SPLIT_STEPS = 16,
-	AHEAD_WORDS = 1, AHEAD_READS = 2 /* of a step that comes a turn before: more leave a thread no registers */
+	AHEAD_WORDS = 1, AHEAD_READS = 1 /* of a step that comes a turn before: more leave a thread no registers */
 };
 
 typedef struct {
