@@ -150,6 +150,8 @@ is_straight(const Lower *l, const TirRegion *r)
 {
 	for (uint32_t i = 0; i < r->inst.n; i++) {
 		const TirInst *x = lower_inst(l, r->inst.at[i]);
+		if (x->op == OP_FOR && x->imm.i == TIR_ROLLED && is_straight(l, &l->k->region.at[x->region]))
+			continue;
 		if (x->nregion || x->op == OP_BARRIER || x->op == OP_SHUFFLE || lower_is_quotient(l, r->inst.at[i]))
 			return false;
 	}
@@ -158,13 +160,29 @@ is_straight(const Lower *l, const TirRegion *r)
 
 /* Whether it goes from the task to the next one, where there is a loop over tasks already: the assembler unrolls loops that go
  * round once, where they are short. What branches it places worse without this one (a chain of operations with quotients took
- * 7 % longer, an addition of transposes 3 %). */
+ * 7 % longer, an addition of transposes 3 %), but where its step is TASK_STEP: there what such a loop keeps has no registers. */
 static bool
 is_own_task(const Lower *l, ValId v)
 {
-	if (!l->one_task || !is_straight(l, &l->k->region.at[lower_inst(l, v)->region]))
+	bool says = lower_inst(l, lower_arg_id(l, v, 2))->op == OP_TASK_STEP;
+	if (!l->one_task || (!says && !is_straight(l, &l->k->region.at[lower_inst(l, v)->region])))
 		return false;
 	return lower_inst(l, lower_arg_id(l, v, 0))->op == OP_TASK_LO && lower_inst(l, lower_arg_id(l, v, 1))->op == OP_TASK_HI;
+}
+
+/* As what loop x carries it. In one that stays rolled a GPU's lanes of less than a register are in words, so that what takes them apart
+ * in the loop is combined with them as with what is loaded. In others a load would become one of the turn that wants it. */
+static Val
+as_carried(Lower *l, const TirInst *x, Val v)
+{
+	LLVMTypeRef t = LLVMTypeOf(v);
+	if (l->target->arch != ARCH_NVPTX || x->imm.i != TIR_ROLLED || LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+		return v;
+	LLVMTypeRef lane = LLVMGetElementType(t), word = LLVMInt32TypeInContext(l->ctx);
+	LLVMTypeKind kind = LLVMGetTypeKind(lane);
+	unsigned bits = kind == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(lane) : kind == LLVMHalfTypeKind || kind == LLVMBFloatTypeKind ? 16 : 32;
+	bool words = (bits == 8 || bits == 16) && LLVMGetVectorSize(t) * bits % 32 == 0;
+	return words ? LLVMBuildBitCast(l->b, v, LLVMVectorType(word, LLVMGetVectorSize(t) * bits / 32), "") : v;
 }
 
 static void
@@ -180,28 +198,36 @@ lower_for(Lower *l, ValId v)
 		l->result[v] = next;
 		return;
 	}
-	Val *after = ARENA_ARRAY(l->arena, Val, n);
+	Val *after = ARENA_ARRAY(l->arena, Val, n), *first = ARENA_ARRAY(l->arena, Val, n), *carried = ARENA_ARRAY(l->arena, Val, n + 1);
+	for (unsigned i = 0; i < n; i++)
+		first[i] = as_carried(l, x, lower_arg(l, v, i + 3));
 	LLVMBasicBlockRef before = LLVMGetInsertBlock(l->b), body = new_block(l), exit = new_block(l);
 	Val some = LLVMBuildICmp(l->b, LLVMIntSLT, lower_arg(l, v, 0), lower_arg(l, v, 1), "");
 	LLVMBuildCondBr(l->b, some, body, exit);
 	LLVMPositionBuilderAtEnd(l->b, body);
-	phi[0] = LLVMBuildPhi(l->b, lower_i64(l), "");
+	carried[0] = phi[0] = LLVMBuildPhi(l->b, lower_i64(l), "");
 	for (unsigned i = 0; i < n; i++)
-		phi[i + 1] = LLVMBuildPhi(l->b, LLVMTypeOf(lower_arg(l, v, i + 3)), "");
+		carried[i + 1] = LLVMBuildPhi(l->b, LLVMTypeOf(first[i]), "");
+	for (unsigned i = 0; i < n; i++)
+		phi[i + 1] = LLVMBuildBitCast(l->b, carried[i + 1], LLVMTypeOf(lower_arg(l, v, i + 3)), "");
 	lower_region(l, x->region, phi, next);
+	for (unsigned i = 0; i < n; i++)
+		next[i] = as_carried(l, x, next[i]);
 	Val index = LLVMBuildAdd(l->b, phi[0], lower_arg(l, v, 2), "");
 	Val more = another_turn(l, v, phi[0], index);
 	LLVMBasicBlockRef latch = LLVMGetInsertBlock(l->b);
-	lower_keep_rolled(l, &l->k->region.at[x->region], LLVMBuildCondBr(l->b, more, body, exit));
+	lower_keep_rolled(l, v, LLVMBuildCondBr(l->b, more, body, exit));
 	Val lo = lower_arg(l, v, 0);
 	LLVMAddIncoming(phi[0], (Val[]){lo, index}, (LLVMBasicBlockRef[]){before, latch}, 2);
 	LLVMPositionBuilderAtEnd(l->b, exit);
 	for (unsigned i = 0; i < n; i++) {
-		Val in[2] = {lower_arg(l, v, i + 3), next[i]};
-		LLVMAddIncoming(phi[i + 1], in, (LLVMBasicBlockRef[]){before, latch}, 2);
+		Val in[2] = {first[i], next[i]};
+		LLVMAddIncoming(carried[i + 1], in, (LLVMBasicBlockRef[]){before, latch}, 2);
 		after[i] = LLVMBuildPhi(l->b, LLVMTypeOf(in[0]), "");
 		LLVMAddIncoming(after[i], in, (LLVMBasicBlockRef[]){before, latch}, 2);
 	}
+	for (unsigned i = 0; i < n; i++)
+		after[i] = LLVMBuildBitCast(l->b, after[i], LLVMTypeOf(lower_arg(l, v, i + 3)), "");
 	l->result[v] = after;
 }
 

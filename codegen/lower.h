@@ -176,6 +176,8 @@ bool lower_only_waits(const Lower *l, ValId v, unsigned *work);
 bool lower_posted(Lower *l, const TirRegion *r, uint32_t at);
 /* nvptx_divide.c: whether IDIV or IMOD v divides what no data tells; it, and the other of the two for nothing */
 bool lower_divides_indices(const Lower *l, ValId v);
+/* Whether it divides the number of a task, or what comes of dividing one, by what is known to be as small. */
+bool lower_divides_few(const Lower *l, ValId v);
 Val lower_divide_indices(Lower *l, ValId v, bool want_quotient);
 /* nvptx_quotients.c */
 /* Says that a conditional branch mostly goes to its first block. */
@@ -217,7 +219,7 @@ Val lower_shuffle(Lower *l, ValId v);
 /* lower_warp.c */
 Val lower_warp_mma(Lower *l, ValId v);
 void lower_rolled(Lower *l, Val back); /* the loop of that branch stays one */
-void lower_keep_rolled(Lower *l, const TirRegion *body, Val back);
+void lower_keep_rolled(Lower *l, ValId v, Val back);
 /* lower_async.c */
 Val lower_meanwhile(Lower *l, ValId v); /* LOAD_MATRIX, STORE_MATRIX, ASYNC_COPY, ASYNC_WAIT */
 /* lower_stream.c */

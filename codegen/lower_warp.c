@@ -154,14 +154,15 @@ lower_rolled(Lower *l, Val back)
 	LLVMSetMetadata(back, LLVMGetMDKindIDInContext(l->ctx, loop, sizeof loop - 1), LLVMMetadataAsValue(l->ctx, node));
 }
 
-/* Of a loop whose turns have matrix instructions the assembler makes several, and keeps in memory what it then has no
- * registers for; and the loads of one turn are enough to wait for. */
+/* Loop v stays one if it is to, or if its turns have matrix instructions: of those the assembler makes several, and keeps in memory
+ * what it then has no registers for; and the loads of one turn are enough to wait for. */
 void
-lower_keep_rolled(Lower *l, const TirRegion *body, Val back)
+lower_keep_rolled(Lower *l, ValId v, Val back)
 {
-	bool multiplies = false;
+	const TirRegion *body = &l->k->region.at[lower_inst(l, v)->region];
+	bool stays = lower_inst(l, v)->imm.i == TIR_ROLLED;
 	for (uint32_t i = 0; i < body->inst.n; i++)
-		multiplies |= lower_inst(l, body->inst.at[i])->op == OP_WARP_MMA;
-	if (multiplies)
+		stays |= lower_inst(l, body->inst.at[i])->op == OP_WARP_MMA;
+	if (stays)
 		lower_rolled(l, back);
 }

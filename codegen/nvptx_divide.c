@@ -6,6 +6,8 @@
  * GPU's memory takes more than once a task. What depends on data, or on a difference and so may be negative at many
  * elements, is divided as ever.
  *
+ * Of numbers of tasks that are known to be few (TirScalar.few) there are no others.
+ *
  * Bit by bit: of the magnitudes, which are at most 2^63, so that a remainder below the divisor has room to double. A
  * divisor of 0 leaves all ones, as it should; the remainder is what the wrapped product lacks, so that it is right for
  * 0 and for the least number over -1 as well. */
@@ -49,6 +51,30 @@ lower_divides_indices(const Lower *l, ValId v)
 	unsigned left = MOST_OPERANDS;
 	const TirInst *by = lower_inst(l, lower_arg_id(l, v, 1));
 	return l->target->arch == ARCH_NVPTX && lower_inst(l, v)->type.dtype == DT_I64 && by->op != OP_CONST && is_index(l, v, &left);
+}
+
+/* Whether v is the index of a loop over tasks. */
+static bool
+is_task(const Lower *l, ValId v)
+{
+	for (ValId f = 1; f < l->k->inst.n; f++) {
+		const TirInst *x = lower_inst(l, f);
+		if (x->op == OP_FOR && l->k->region.at[x->region].inst.at[0] == v)
+			return lower_inst(l, lower_arg_id(l, f, 0))->op == OP_TASK_LO && lower_inst(l, lower_arg_id(l, f, 1))->op == OP_TASK_HI;
+	}
+	return false;
+}
+
+bool
+lower_divides_few(const Lower *l, ValId v)
+{
+	while (lower_inst(l, v)->op == OP_IDIV || lower_inst(l, v)->op == OP_IMOD) {
+		const TirInst *by = lower_inst(l, lower_arg_id(l, v, 1));
+		if (by->op != OP_SCALAR || !l->k->scalar.at[by->imm.i].few)
+			return false;
+		v = lower_arg_id(l, v, 0);
+	}
+	return is_task(l, v);
 }
 
 static LLVMBasicBlockRef
@@ -112,6 +138,16 @@ either(Lower *l, Val a, LLVMBasicBlockRef from_a, Val b, LLVMBasicBlockRef from_
 }
 
 static void
+remember(Lower *l, Val a, Val b, Val quotient, Val remainder)
+{
+	l->divided.a = a;
+	l->divided.b = b;
+	l->divided.quotient = quotient;
+	l->divided.remainder = remainder;
+	l->divided.known = LLVMGetInsertBlock(l->b);
+}
+
+static void
 divide(Lower *l, Val a, Val b)
 {
 	LLVMTypeRef i64 = lower_i64(l);
@@ -126,18 +162,20 @@ divide(Lower *l, Val a, Val b)
 	Parts far = long_parts(l, a, b, exit);
 	LLVMBuildBr(l->b, exit);
 	LLVMPositionBuilderAtEnd(l->b, exit);
-	l->divided.a = a;
-	l->divided.b = b;
-	l->divided.quotient = either(l, near.quotient, near.from, far.quotient, far.from);
-	l->divided.remainder = either(l, near.remainder, near.from, far.remainder, far.from);
-	l->divided.known = exit;
+	Val quotient = either(l, near.quotient, near.from, far.quotient, far.from);
+	remember(l, a, b, quotient, either(l, near.remainder, near.from, far.remainder, far.from));
 }
 
 Val
 lower_divide_indices(Lower *l, ValId v, bool want_quotient)
 {
 	Val a = lower_arg(l, v, 0), b = lower_arg(l, v, 1);
-	if (l->divided.a != a || l->divided.b != b || l->divided.known != LLVMGetInsertBlock(l->b))
+	bool known = l->divided.a == a && l->divided.b == b && l->divided.known == LLVMGetInsertBlock(l->b);
+	if (!known && lower_divides_few(l, v)) {
+		Parts all = short_parts(l, a, b);
+		remember(l, a, b, all.quotient, all.remainder);
+	} else if (!known) {
 		divide(l, a, b);
+	}
 	return want_quotient ? l->divided.quotient : l->divided.remainder;
 }

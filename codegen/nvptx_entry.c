@@ -237,6 +237,7 @@ own_tasks(Lower *l, Val ntask)
 	if (l->k->sets)
 		enter_set(l, task);
 	l->task_hi = LLVMBuildNSWAdd(l->b, l->task_lo, LLVMConstInt(lower_i64(l), 1, 0), "");
+	l->task_step = LLVMConstInt(lower_i64(l), 1, 0);
 	l->one_task = true;
 	l->last = barrier_at_end(l->k);
 	lower_body(l);

@@ -18,8 +18,9 @@
  * overflows by its last rounding is infinite, and right (tests/codegen/quotients_test.c). Those of a group of lanes go by one
  * branch, with one comparison each. A form that asked of the divisor too took 98.1 us on an H200 where pairs took 102.4, of 16384 x
  * 8192 of bf16 in 8-bit floats with a scale for each row. A thread of products has no groups, and no registers for eight scores that
- * are divided together. The slow way of eight is one operation in a loop: written out it was a third of such a kernel's instructions,
- * and of what the assembler takes. */
+ * are divided together. The slow way is one operation in a loop: written out that of eight was a third of such a kernel's instructions,
+ * and of what the assembler takes; eight quotients and eight roots in pairs were twice the instructions that they are in two groups.
+ * What goes slowly is most often a 0 among others, so that the loop knows what that gives. */
 #include "codegen/lower.h"
 
 #include <math.h>
@@ -27,8 +28,8 @@
 #define LOW 0x1p-100
 
 enum {
-	PAIR = 2,       /* so many together */
-	SIDE = 8,       /* at most so many of a common divisor: those of a group of lanes */
+	PAIR = 2,       /* so many together, of several divisors outside of a loop over groups */
+	SIDE = 8,       /* at most so many: those of a group of lanes */
 	REACH = 512,    /* instructions ahead in which others are looked for */
 	LIKELY = 2000,
 	MOST_WORK = 400 /* operations that one of them may wait for */
@@ -165,10 +166,47 @@ typedef struct {
 	Val a[SIDE], b[SIDE]; /* b without a value: roots of a */
 	unsigned n;
 	bool one; /* b, of all */
+	bool turn; /* of a loop over groups, beside which little else is in registers */
 } Together;
 
-/* One slow operation, of all by one divisor, in a loop that turns as often as there are values: results move in where operands
- * move out. What goes on behind it is where the loop begins, so that nothing is in two places. */
+/* What is 0 by a number that is not 0, or the root of 0. */
+static Val
+is_nothing(Lower *l, Val a, Val b)
+{
+	Val zero = LLVMConstReal(LLVMTypeOf(a), 0), nothing = LLVMBuildFCmp(l->b, LLVMRealOEQ, a, zero, "");
+	return b ? LLVMBuildAnd(l->b, nothing, LLVMBuildFCmp(l->b, LLVMRealOGT, magnitude(l, b), zero, ""), "") : nothing;
+}
+
+/* 0 with its sign: a with that of b. */
+static Val
+nothing_by(Lower *l, Val a, Val b)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), f32 = LLVMTypeOf(a);
+	if (!b)
+		return a;
+	Val differ = LLVMBuildXor(l->b, LLVMBuildBitCast(l->b, a, i32, ""), LLVMBuildBitCast(l->b, b, i32, ""), "");
+	return LLVMBuildBitCast(l->b, LLVMBuildAnd(l->b, differ, lower_int(l, i32, UINT32_C(1) << 31), ""), f32, "");
+}
+
+/* Zeros are what is met most often of what has no quick way: threads that have one wait for those that ask the routine. */
+static Val
+slow_in_turn(Lower *l, Val a, Val b, LLVMBasicBlockRef exit)
+{
+	Val known = nothing_by(l, a, b);
+	LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), asks = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
+	LLVMBasicBlockRef after = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
+	lower_expect_first(l, LLVMBuildCondBr(l->b, is_nothing(l, a, b), after, asks));
+	LLVMPositionBuilderAtEnd(l->b, asks);
+	Val made = slow_value(l, a, b);
+	LLVMBuildBr(l->b, after);
+	LLVMPositionBuilderAtEnd(l->b, after);
+	Val v = LLVMBuildPhi(l->b, LLVMTypeOf(a), "");
+	LLVMAddIncoming(v, (Val[]){known, made}, (LLVMBasicBlockRef[]){from, asks}, 2);
+	return v;
+}
+
+/* One slow operation in a loop that turns as often as there are values: results move in where operands move out. What goes on behind
+ * it is where the loop begins, so that nothing is in two places. */
 static void
 slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 {
@@ -178,25 +216,33 @@ slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 	LLVMBuildBr(l->b, loop);
 	LLVMPositionBuilderAtEnd(l->b, loop);
 	Val left = LLVMBuildPhi(l->b, i32, "");
-	for (unsigned k = 0; k < t->n; k++)
+	Val by[SIDE];
+	bool apart = !t->one && t->b[0];
+	for (unsigned k = 0; k < t->n; k++) {
 		slow[k] = LLVMBuildPhi(l->b, LLVMTypeOf(t->a[k]), "");
+		by[k] = apart ? LLVMBuildPhi(l->b, LLVMTypeOf(t->b[k]), "") : t->b[k];
+	}
 	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, left, lower_int(l, i32, 0), ""), exit, turn);
 	LLVMPositionBuilderAtEnd(l->b, turn);
-	Val made = slow_value(l, slow[0], t->b[0]), next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
+	Val made = t->turn ? slow_in_turn(l, slow[0], by[0], exit) : slow_value(l, slow[0], by[0]);
+	Val next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
+	turn = LLVMGetInsertBlock(l->b);
 	lower_rolled(l, LLVMBuildBr(l->b, loop));
 	LLVMAddIncoming(left, (Val[]){lower_int(l, i32, t->n), next_left}, (LLVMBasicBlockRef[]){before, turn}, 2);
 	for (unsigned k = 0; k < t->n; k++) {
 		Val next = k + 1 < t->n ? slow[k + 1] : made;
 		LLVMAddIncoming(slow[k], (Val[]){t->a[k], next}, (LLVMBasicBlockRef[]){before, turn}, 2);
+		if (apart)
+			LLVMAddIncoming(by[k], (Val[]){t->b[k], k + 1 < t->n ? by[k + 1] : t->b[k]}, (LLVMBasicBlockRef[]){before, turn}, 2);
 	}
 	LLVMPositionBuilderAtEnd(l->b, loop);
 }
 
-/* A loop has a count as well: not where so many blocks a multiprocessor leave a thread no register. */
+/* A loop has a count as well, and hands operands on: not where so many blocks a multiprocessor leave a thread no register. */
 static void
 slow_values(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 {
-	if (t->one && t->n > PAIR && !l->k->resident) {
+	if (!l->k->resident && (t->turn || (t->one && t->n > PAIR))) {
 		slow_in_turns(l, t, slow, exit);
 		return;
 	}
@@ -226,9 +272,9 @@ quick_values(Lower *l, const Together *t, Val *quick, Val *least_low)
 }
 
 static void
-lower_together(Lower *l, const ValId *v, unsigned n)
+lower_together(Lower *l, const ValId *v, unsigned n, bool turn)
 {
-	Together t = {.n = n, .one = have_one_divisor(l, v[0], v[1])};
+	Together t = {.n = n, .turn = turn, .one = have_one_divisor(l, v[0], v[1])};
 	Val quick[SIDE], slow[SIDE], least_low;
 	for (unsigned k = 0; k < n; k++) {
 		t.a[k] = lower_arg(l, v[k], 0);
@@ -259,20 +305,33 @@ goes_with(const Lower *l, ValId v, ValId first)
 	return ready;
 }
 
+/* Whether it is the body of a loop over a thread's groups (passes/tile/roll.c), which has registers to spare. */
+static bool
+is_turn(const Lower *l, const TirRegion *r)
+{
+	for (ValId v = 1; v < l->k->inst.n && !l->k->resident; v++) {
+		const TirInst *x = lower_inst(l, v);
+		if (x->op == OP_FOR && x->imm.i == TIR_ROLLED && &l->k->region.at[x->region] == r)
+			return true;
+	}
+	return false;
+}
+
 bool
 lower_quotients(Lower *l, const TirRegion *r, ValId first)
 {
 	ValId found[SIDE];
 	unsigned n = 0, group = l->k->group < SIDE ? l->k->group : SIDE, most = group < PAIR ? PAIR : group;
+	bool turn = is_turn(l, r);
 	uint32_t at = 0;
 	while (at < r->inst.n && r->inst.at[at] != first)
 		at++;
 	for (uint32_t i = at; i < r->inst.n && i < at + REACH && n < most; i++) {
 		ValId v = r->inst.at[i];
-		if (!goes_with(l, v, first) || (n >= PAIR && !have_one_divisor(l, v, first)))
+		if (!goes_with(l, v, first) || (!turn && n >= PAIR && !have_one_divisor(l, v, first)))
 			continue;
 		found[n++] = v;
-		if (n == PAIR && !have_one_divisor(l, v, first))
+		if (!turn && n == PAIR && !have_one_divisor(l, v, first))
 			break;
 	}
 	if (n < 2 || l->k->cluster) /* whose blocks have no registers to spare */
@@ -280,6 +339,6 @@ lower_quotients(Lower *l, const TirRegion *r, ValId first)
 	for (unsigned k = 0; k < n; k++)
 		for (unsigned j = 0; j < lower_inst(l, found[k])->narg; j++)
 			lower_now(l, r, lower_arg_id(l, found[k], j));
-	lower_together(l, found, n);
+	lower_together(l, found, n, turn);
 	return true;
 }

@@ -28,7 +28,7 @@
  *
  *   ROLES    imm = TIR_ROLES(groups, registers, rest), with turns | TIR_ROLES_TURNS, with numbers looked up anew
  *            | TIR_ROLES_ANEW; two regions, which yield nothing; ends the kernel's body
- *   TASK_STEP  i64: the tasks of a call are TASK_LO, TASK_LO + TASK_STEP, … below TASK_HI
+ *   TASK_STEP  i64: the tasks of a call are TASK_LO, TASK_LO + TASK_STEP, … below TASK_HI; without roles 1
  *   ACQUIRE  n; imm = channel. Waits until all groups have released what slot n mod slots had. In turn: n = 0, 1, …
  *   COPY     view, n, index[0..rank) (i64 scalars); imm = TIR_COPY(channel, part). Begins to copy a box of the view, from
  *            these indices on, to the part: its last two axes are the part's rows and terms or, turned, its terms and

@@ -37,6 +37,7 @@
  *            for none. The launch keeps the first nonzero of each. Fault planes hold the same words.
  *   FOR      lo, hi, step (i64; step > 0), init…; region[0] has BLOCKARGs: the index, then the carried values,
  *            and ends in YIELD of the carried values. RESULT k is the k-th carried value at the end.
+ *            imm: TIR_ROLLED, or 0: the code of a turn is not to be written for several
  *   IF       cond (scalar bool); region[0] then, region[1] else, both ending in YIELD of equal types.
  *   BLOCKARG imm = k; RESULT: operand FOR or IF, imm = k
  *   IOTA     vector 0, 1, …, each rounded down to a multiple of imm where imm is not 0
@@ -190,6 +191,7 @@ enum { TIR_NO_MORE_THAN_0 = 256 };
 enum { TIR_MIDDLE = 1 };
 /* Or that the divisor has a magnitude from 2^-64 to 2^64, or is 0, infinite or NaN. */
 enum { TIR_NEAR = 2 };
+enum { TIR_ROLLED = 1 }; /* FOR */
 #define TIR_LANE_AXIS(imm) ((int)((imm) >> 8 & 15) - 1) /* -1: none */
 
 typedef struct {
@@ -222,6 +224,7 @@ typedef struct {
 	Name name;
 	DType dtype; /* i64 or a scalar parameter's dtype */
 	uint32_t multiple; /* of this number, a power of two, if it is not 0 */
+	bool few;          /* while a task runs it is from 1 to 2^31 - 1, and so is the number of tasks */
 } TirScalar;
 
 typedef enum { TIR_TASKS, TIR_BLOCK, TIR_SPREAD } TirForm;

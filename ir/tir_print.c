@@ -70,6 +70,8 @@ print_header(const TirKernel *k, Text *out)
 		text_printf(out, " : %s", dtype_info[k->scalar.at[i].dtype].text);
 		if (k->scalar.at[i].multiple)
 			text_printf(out, " times %" PRIu32, k->scalar.at[i].multiple);
+		if (k->scalar.at[i].few)
+			text_printf(out, " few");
 	}
 	for (uint32_t i = 0; i < k->channel.n; i++) {
 		const TirChannel *c = &k->channel.at[i];
@@ -136,6 +138,10 @@ print_imm(Text *out, const TirInst *p)
 		if (p->imm.i == TIR_NEAR)
 			text_word(out, " near");
 		return;
+	case OP_FOR:
+		if (p->imm.i == TIR_ROLLED)
+			text_word(out, " rolled");
+		return;
 	case OP_IOTA: case OP_BARRIER: case OP_THREAD:
 		if (p->imm.i) {
 			text_word(out, " ");
@@ -173,7 +179,7 @@ print_imm(Text *out, const TirInst *p)
 	case OP_ISNAN: case OP_SELECT: case OP_CAST: case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ:
 	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_BITCAST: case OP_SHL: case OP_SHR:
 	case OP_BAND: case OP_BOR: case OP_BXOR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP:
-	case OP_SPLAT: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_FOR: case OP_IF:
+	case OP_SPLAT: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_IF:
 	case OP_FETCH: case OP_YIELD: case OP_JOIN: case OP_PICK: case OP_ANY: case OP_RANK: case OP_WARP_MMA: case OP_ASYNC_COPY:
 		return;
 	}

@@ -383,6 +383,10 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 		*imm = take_this_word(r, "middle") ? TIR_MIDDLE : take_this_word(r, "near") ? TIR_NEAR : 0;
 		return true;
 	}
+	if (op == OP_FOR) {
+		*imm = take_this_word(r, "rolled") ? TIR_ROLLED : 0;
+		return true;
+	}
 	if (op == OP_ROLES || op == OP_COPY || op == OP_MMA)
 		return read_parts(r, op, imm);
 	if (op_info[op].flags & F_NARROW) {
@@ -530,6 +534,7 @@ read_scalar(Reader *r, unsigned number)
 	if (take_this_word(r, "times") && !read_unsigned(r, UINT32_MAX, &n))
 		return false;
 	r->k->scalar.at[number].multiple = (uint32_t)n;
+	r->k->scalar.at[number].few = take_this_word(r, "few");
 	return true;
 }
 

@@ -300,6 +300,7 @@ check_for(Verify *x, ValId v)
 {
 	const TirInst *p = tir_inst(x->k, v);
 	NEED(p->narg >= 3, "takes lo, hi and step");
+	NEED(p->imm.i == 0 || p->imm.i == TIR_ROLLED, "imm is %d", (int)p->imm.i);
 	for (unsigned n = 0; n < 3; n++)
 		NEED(is_index_scalar(operand(x, v, n)), "operand %u is no i64 scalar", n);
 	for (unsigned n = 3; n < p->narg; n++)

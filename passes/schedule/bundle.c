@@ -108,7 +108,8 @@ same_code(const TirKernel *a, const TirKernel *b)
 			return false;
 	}
 	for (uint32_t k = 0; k < a->scalar.n; k++)
-		if (a->scalar.at[k].dtype != b->scalar.at[k].dtype || a->scalar.at[k].multiple != b->scalar.at[k].multiple)
+		if (a->scalar.at[k].dtype != b->scalar.at[k].dtype || a->scalar.at[k].multiple != b->scalar.at[k].multiple ||
+		    a->scalar.at[k].few != b->scalar.at[k].few)
 			return false;
 	for (ValId v = 1; v < a->inst.n; v++) {
 		const TirInst *x = tir_inst(a, v), *y = tir_inst(b, v);

@@ -23,6 +23,7 @@
 #include "passes/schedule/rows/rows.h"
 #include "passes/schedule/stream/roles.h"
 #include "passes/schedule/stream/threads.h"
+#include "passes/schedule/stream/warps.h"
 #include "passes/scratch.h"
 
 enum { ACCESS_MAX = 0xffff }; /* a fault word has 16 bits for each of two */
@@ -312,7 +313,9 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 			contract_build(s->g, scratch, places, k);
 		break;
 	case TMPL_STREAM:
-		if (k->plan.threads > ST_THREADS)
+		if (stream_is_warps(&k->plan))
+			stream_warps_build(s->g, scratch, places, s->cx->options, k);
+		else if (k->plan.threads > ST_THREADS)
 			stream_roles_build(s->g, scratch, places, k);
 		else if (k->plan.threads)
 			stream_threads_build(s->g, scratch, places, k);
@@ -324,7 +327,15 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	}
 }
 
-/* The plans of roles of a unit that was made to be streamed. */
+/* The plans by matrix instructions; roles take whatever warps would. */
+static unsigned
+take_stream_units(Schedule *s, const Places *places, const Stream *stream, KernelPlan *plan)
+{
+	unsigned n = stream_roles_take(s->g, s->cx->scratch, stream, places->stored, s->cx->options, plan);
+	return n ? n : stream_warps_take(s->g, s->cx->scratch, stream, places->stored, s->cx->options, plan);
+}
+
+/* Those of a unit that was made to be streamed. */
 static unsigned
 take_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 {
@@ -336,7 +347,7 @@ take_stream(Schedule *s, const Places *places, TensorId t, KernelPlan *plan)
 	const Stream *stream = s->cx->options->blocks ? choose_stream(s, places, t, &whole) : NULL;
 	if (!stream)
 		return 0;
-	unsigned count = stream_roles_take(s->g, s->cx->scratch, stream, places->stored, s->cx->options, plan);
+	unsigned count = take_stream_units(s, places, stream, plan);
 	for (unsigned k = 0; k < count; k++) {
 		plan[k].nnode = whole.nnode;
 		memcpy(plan[k].node, whole.node, sizeof whole.node);
@@ -454,7 +465,7 @@ build_whole_stream(Schedule *s, Program *p, HeldColumns *c, Arena *scratch)
 {
 	KernelPlan plan[STREAM_ROLES_PLANS + 1];
 	uint32_t first = p->kernel.n;
-	unsigned tiles = stream_roles_take(s->g, s->cx->scratch, c->stream, c->places.stored, s->cx->options, plan);
+	unsigned tiles = take_stream_units(s, &c->places, c->stream, plan);
 	plan[tiles] = c->plan;
 	for (unsigned k = 0; k <= tiles; k++) {
 		plan[k].nnode = c->plan.nnode;

@@ -43,8 +43,8 @@ copy(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg
 }
 
 /* Takes the dead out of the lists; the copy that follows gives the rest new ids. */
-static const TirKernel *
-drop_dead(const TirKernel *k, Arena *a)
+const TirKernel *
+cleanup_drop_dead(const TirKernel *k, Arena *a)
 {
 	bool all;
 	const bool *live = find_live(k, a, &all);
@@ -68,6 +68,6 @@ TirKernel *
 tile_cleanup(const TirKernel *k, Arena *a)
 {
 	const TirKernel *carried = cleanup_carried(k, a), *hoisted = cleanup_hoist(carried, a);
-	const TirKernel *to = drop_dead(cleanup_share(hoisted, a, hoisted != k), a);
+	const TirKernel *to = cleanup_drop_dead(cleanup_share(hoisted, a, hoisted != k), a);
 	return (TirKernel *)(uintptr_t)to;
 }

@@ -21,5 +21,7 @@ bool cleanup_split_multiple(TirKernel *to, const TirInst *p, const ValId *arg, C
 /* Operations on constants computed; equal pure instructions as one, where the first is in scope. With
  * renumber, a new kernel in any case. */
 const TirKernel *cleanup_share(const TirKernel *k, Arena *a, bool renumber);
+/* Without what no effect needs. */
+const TirKernel *cleanup_drop_dead(const TirKernel *k, Arena *a);
 
 #endif

@@ -35,6 +35,8 @@ TirKernel *tile_half_casts(const TirKernel *k, Arena *a);
 TirKernel *tile_legalize(const TirKernel *k, Arena *a);
 /* Invariants before their loops, constants computed, equal values shared, unused ones dropped. */
 TirKernel *tile_cleanup(const TirKernel *k, Arena *a);
+/* Of a kernel of threads, what is computed in the same way of each of their groups of lanes once, in a loop. */
+TirKernel *tile_roll(const TirKernel *k, Arena *a);
 /* Of a kernel of threads, what an iteration loads before what it computes. */
 TirKernel *tile_early_loads(const TirKernel *k, Arena *a);
 /* Of a kernel of threads, fewer resident blocks where the share of a thread's registers is too small for what it holds. */

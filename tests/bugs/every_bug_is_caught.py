@@ -79,6 +79,8 @@ UNITS = {
     "passes/schedule/rows/tile": (("passes/tile_test",),),
     "passes/schedule/index/scatter": (("passes/scatter_lists_test",),),
     "passes/schedule/stream": (("fuse/stream_pairs_test",),),
+    "passes/schedule/stream/quads": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
+    "passes/schedule/stream/warps": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
     "passes/schedule/stream/roles": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
     "passes/schedule/stream/roles_beside": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "biased"),),
     "passes/schedule/stream/powers": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),

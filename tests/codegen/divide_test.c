@@ -104,6 +104,38 @@ which(void **state)
 	free(a);
 }
 
+/* Numbers of tasks and what comes of dividing them, all by scalars that say it, have no long way. */
+static void
+which_are_few(void **state)
+{
+	Arena *a = calloc(1, sizeof *a);
+	Unwind u;
+	(void)state;
+	arena_init(a, &host_default()->memory, &u);
+	assert_int_equal(setjmp(u.env), 0);
+	Names *names = names_new(a);
+	TirKernel *k = tir_new(a, names, name_cstr(names, "k"));
+	ValId scalar[2], one = tir_int(k, DT_I64, 1);
+	for (unsigned n = 0; n < 2; n++) {
+		unsigned s = tir_add_scalar(k, name_cstr(names, n ? "n" : "few"), DT_I64);
+		k->scalar.at[s].few = n == 0;
+		scalar[n] = tir_emit(k, OP_SCALAR, tir_scalar(DT_I64), s, NULL, 0);
+	}
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	ValId task = tir_for(k, lo, hi, one, NULL, 0), row = tir_binary(k, OP_IDIV, task, scalar[0]), by_n = tir_binary(k, OP_IDIV, task, scalar[1]);
+	ValId twice = tir_binary(k, OP_IMOD, row, scalar[0]), sum = tir_binary(k, OP_IDIV, tir_binary(k, OP_ADD, task, one), scalar[0]);
+	ValId inner = tir_for(k, lo, scalar[1], one, NULL, 0), other = tir_binary(k, OP_IDIV, inner, scalar[0]);
+	const Target gpu = {.arch = ARCH_NVPTX};
+	const Lower l = {.target = &gpu, .k = k};
+	const ValId few[] = {row, twice}, not[] = {by_n, sum, other, tir_binary(k, OP_IMOD, by_n, scalar[0])};
+	for (unsigned n = 0; n < sizeof few / sizeof *few; n++)
+		assert_true(lower_divides_few(&l, few[n]));
+	for (unsigned n = 0; n < sizeof not / sizeof *not; n++)
+		assert_false(lower_divides_few(&l, not[n]));
+	arena_free(a);
+	free(a);
+}
+
 /* --- the function --- */
 
 static bool
@@ -158,6 +190,6 @@ load(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(edges), cmocka_unit_test(many), cmocka_unit_test(which)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(edges), cmocka_unit_test(many), cmocka_unit_test(which), cmocka_unit_test(which_are_few)};
 	return cmocka_run_group_tests(tests, load, NULL);
 }

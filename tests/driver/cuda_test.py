@@ -64,6 +64,7 @@ def test_results_come_from_the_device():
             texts = "".join(p.read_text() for p in pathlib.Path(folder).glob("*.ptx"))
         assert re.findall(r"\.reqnctapercluster (\d+)", texts) == [str(blocks)][: blocks > 1], (columns, texts)
     expect(texo("run", AXPY, "N=8", "--device=cuda", "--target=cuda:sm_90a", FAKE_CUDA_MAJOR="8"), 4, "compute capability 9.0 alone")
+    expect(texo("test", AXPY, "--device=cuda", "--target=cuda:sm_90a", FAKE_CUDA_MAJOR="8"), 4, "compute capability 9.0 alone")
     expect(texo("run", AXPY, "N=8", "--device=cuda", "--target=cpu"), 4, "for another kind of device")
 
 

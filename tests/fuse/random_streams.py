@@ -1,5 +1,7 @@
 """Random cascades over random scores, against the evaluator: sizes, layouts, heads, masks, what finishes a
-score, what is folded of it, under names that mean nothing. usage: random_streams.py TEXO SEED COUNT
+score, what is folded of it, under names that mean nothing. usage: random_streams.py TEXO SEED COUNT, or
+random_streams.py --blocks STREAM_BLOCKS_TEST SEED COUNT: of sizes that a GPU's warps multiply as matrices, by the
+tile interpreter.
 
 All are one kernel: what the template can't take is not made here."""
 import random
@@ -10,6 +12,7 @@ from pathlib import Path
 
 SIZES = (0, 1, 2, 3, 5, 13, 16, 17, 26, 31, 32, 33, 64, 78, 90, 131, 155, 156, 157, 260, 330)
 WORK = 150_000  # products, of which the evaluator makes each
+BLOCKS = {"D": (24, 32, 40, 64, 72, 104, 128, 160, 256), "E": (8, 16, 40, 64, 80, 128, 136, 256), "most": 1_500_000}
 
 
 def size(r, least=1):
@@ -17,21 +20,23 @@ def size(r, least=1):
 
 
 class Program:
-    def __init__(self, r, number):
-        self.r, self.number = r, number
+    def __init__(self, r, number, blocks=False):
+        self.r, self.number, self.blocks = r, number, blocks
         names = [a + b for a in "bcfgpwxz" for b in "aeiou"]
         r.shuffle(names)
         self.name = dict(zip(("q", "k", "v", "s", "m", "l", "u", "o", "extra"), names))
         self.params, self.data, self.facts = [], [], ["S >= 1", "D >= 1"]
-        self.dtypes = r.choice((("f32",), ("f32",), ("bf16",), ("f16",), ("bf16", "f16", "f32")))
+        self.dtypes = r.choice((("bf16",), ("f16",)) if blocks else (("f32",), ("f32",), ("bf16",), ("f16",), ("bf16", "f16", "f32")))
         self.sizes()
 
     def sizes(self):
         r = self.r
         while True:
             d = {"T": size(r, 0), "S": size(r), "D": r.choice((1, 2, 3, 7, 8, 16, 17, 33)), "E": r.choice((1, 2, 5, 13, 14, 16, 29))}
+            if self.blocks:
+                d.update({"T": r.choice((d["T"], 40, 72, 136, 200)), "S": r.choice((d["S"], 40, 72, 136, 200)), "D": r.choice(BLOCKS["D"]), "E": r.choice(BLOCKS["E"])})
             d["H"] = r.choice((1, 1, 2, 3))
-            if d["H"] * d["T"] * d["S"] * (d["D"] + d["E"]) <= WORK:
+            if d["H"] * d["T"] * d["S"] * (d["D"] + d["E"]) <= (BLOCKS["most"] if self.blocks else WORK):
                 break
         self.dim = d
         self.heads = d["H"] > 1 or r.random() < 0.3
@@ -41,7 +46,10 @@ class Program:
         """A parameter with these (index, dim) axes in any order, of some type; how it is read."""
         dtype = self.r.choice(self.dtypes)
         axes = list(axes)
-        self.r.shuffle(axes)
+        if not self.blocks or self.r.random() < 0.1:
+            self.r.shuffle(axes)
+        elif self.r.random() < 0.3:  # heads are not the last axis
+            axes[-2:] = axes[:-3:-1]
         name = self.name[key]
         self.params.append(f"{name}: {dtype}[{', '.join(n for _, n in axes)}]")
         shape = ", ".join(str(self.dim[n]) for _, n in axes)
@@ -99,6 +107,8 @@ class Program:
         r, n, h = self.r, self.name, "h, " if self.heads else ""
         score, mask = self.score(), self.mask()
         lines, results = self.folds(mask != "")
+        if self.blocks:  # extremes of quotients are made of reciprocals, which is a rounding more where sums happen to be exact
+            results = [x for x in results if x[0] != n["m"]]
         # What others read is f32: a narrow one would be rounded before they see it.
         dtype = {x: "f32" if x == n["m"] else r.choice(self.dtypes) for x, _ in results}
         heads = ", ".join(f"{x}: {dtype[x]}[{', '.join(d for _, d in axes)}]" for x, axes in results)
@@ -109,7 +119,22 @@ class Program:
                           f"  {n['s']}[{h}i, j] = {score}{mask}", *(f"  {x}" for x in lines), "}", ""])
 
 
+def run_blocks(test, seed, count):
+    programs = [Program(random.Random(seed * 100003 + k), k, True) for k in range(count)]
+    with tempfile.TemporaryDirectory() as folder:
+        path, sizes = Path(folder) / "streams.tex", Path(folder) / "sizes"
+        path.write_text('use "std"\n\n' + "\n".join(p.text() for p in programs))
+        sizes.write_text("".join(f"random{k} {' '.join(f'{n}={v}' for n, v in p.dim.items())}\n" for k, p in enumerate(programs)))
+        done = subprocess.run([test, "--random", str(path), str(sizes)], capture_output=True, text=True)
+        if done.returncode != 0:
+            print(path.read_text(), sizes.read_text(), done.stdout, done.stderr)
+            sys.exit(f"seed {seed}: exit {done.returncode}")
+    print(f"{count} passed")
+
+
 def main():
+    if sys.argv[1] == "--blocks":
+        return run_blocks(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
     texo, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     programs = [Program(random.Random(seed * 100003 + k), k).text() for k in range(count)]
     with tempfile.TemporaryDirectory() as folder:

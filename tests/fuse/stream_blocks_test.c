@@ -1,6 +1,7 @@
 /* stream_blocks_test.c: the graphs of stream.tex and scores.tex, or of pairwise.tex, as a GPU's blocks compute them, by the tile
  * interpreter, which finds races, against the oracle.
- * usage: stream_blocks_test STREAM.TEX SCORES.TEX [GRAPH], or --pairwise PAIRWISE.TEX [GRAPH] */
+ * usage: stream_blocks_test STREAM.TEX SCORES.TEX [GRAPH], or --pairwise PAIRWISE.TEX [GRAPH], or --random RANDOM.TEX SIZES, a file
+ * of lines as "graph T=70 S=90", for a GPU whose warps multiply matrices (random_streams.py) */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,6 +132,59 @@ static const Row rows[] = {
 	{"shown", "T=45 S=60 D=6", 0, false, false, 0},
 };
 
+/* Of a GPU whose warps multiply matrices, without roles, which do: of 24 terms and more, in multiples of 8; of up to 64, 96, 128, 192 and 256. */
+static const Row warps_rows[] = {
+	{"narrow", "H=1 T=130 S=130 D=24 E=40", 1, false, false, 128},
+	{"narrow", "H=2 T=40 S=300 D=64 E=64", 1, false, false, 128},
+	{"narrow", "H=1 T=3 S=65 D=32 E=8", 1, false, false, 128},
+	{"narrow", "H=1 T=150 S=150 D=72 E=96", 1, false, false, 128},
+	{"narrow", "H=1 T=150 S=150 D=128 E=104", 1, false, false, 128},
+	{"narrow", "H=1 T=200 S=40 D=104 E=16", 1, true, false, 128},
+	{"narrow", "H=1 T=70 S=150 D=192 E=128", 1, false, false, 128},
+	{"narrow", "H=1 T=70 S=150 D=200 E=248", 1, true, false, 128},
+	{"narrow", "H=1 T=70 S=70 D=256 E=256", 1, false, false, 128},
+	{"ends", "H=2 T=140 S=200 D=24 E=40", 1, false, false, 128},
+	{"ends", "H=1 T=140 S=70 D=24 E=40", 1, true, false, 128},
+	{"ends", "H=1 T=140 S=270 D=128 E=40", 1, true, false, 128},
+	{"ends", "H=1 T=40 S=0 D=24 E=40", 1, false, false, 0},
+	{"bare", "H=1 T=150 S=150 D=24 E=40", 1, true, false, 128},
+	{"enlarged", "H=1 T=150 S=150 D=24 E=40", 1, true, false, 128},
+	{"into", "T=150 S=140 D=24", 2, false, false, 128},
+	{"documents", "T=300 S=90 D=24", 1, false, false, 128},
+	{"documents", "T=140 S=140 D=64", 1, false, false, 128},
+	{"documents", "T=300 S=290 D=128", 1, false, false, 128},
+	{"sloped", "H=2 T=300 S=290 D=24", 1, false, false, 128},
+	{"sloped", "H=1 T=20 S=200 D=72", 1, false, false, 128},
+	{"decode", "B=2 H=6 G=2 S=173 D=24", 1, false, false, 128},
+	{"decode", "B=3 H=4 G=4 S=150 D=64", 1, false, false, 128},
+	{"decode", "B=1 H=6 G=1 S=40 D=24", 1, true, false, 128},
+	{"thirds", "N=8 P=3 S=140 D=24 E=40", 1, false, false, 128},
+	{"thirds", "N=7 P=3 S=30 D=24 E=40", 1, false, false, 128},
+	{"far", "N=8 P=1 S=140 D=24", 1, false, false, 128},
+	{"pooled", "N=5 S=150 D=24", 1, false, false, 128},
+	{"biased", "B=3 H=2 T=140 S=170 D=24", 1, false, false, 128},
+	{"biased", "B=2 H=1 T=40 S=90 D=136", 1, false, false, 128},
+	{"biased_causal", "H=2 T=150 S=150 D=24 E=40", 1, true, false, 128},
+	{"biased_causal", "H=1 T=200 S=70 D=64 E=104", 1, true, false, 128},
+	{"biased_window", "B=2 H=4 G=2 T=140 S=200 D=24 W=90", 1, false, false, 128},
+	{"biased_window", "B=1 H=2 G=1 T=70 S=24 D=24 W=5", 1, true, false, 128},
+	{"biased_twice", "H=4 G=2 T=140 S=72 D=24", 1, false, false, 128},
+	{"biased_decode", "B=2 H=6 G=2 S=173 D=24", 1, false, false, 128},
+	{"normaliser", "T=140 S=200 D=24", 1, false, false, 128},
+	{"normaliser", "T=140 S=200 D=256", 1, false, false, 128},
+	{"moments", "B=1 T=40 S=72 D=24", 1, false, false, 128},
+};
+
+/* Where they don't. */
+static const Row not_by_warps[] = {
+	{"narrow", "H=1 T=70 S=70 D=16 E=8", 1, false, false, 0},
+	{"narrow", "H=1 T=70 S=70 D=28 E=8", 1, false, false, 0},
+	{"narrow", "H=1 T=20 S=20 D=24 E=304", 1, false, false, 0},
+	{"narrow", "H=1 T=20 S=20 D=24 E=36", 1, false, false, 0},
+	{"normaliser", "T=70 S=200 D=264", 1, false, false, 0},
+	{"moments", "B=1 T=40 S=70 D=24", 1, false, false, 0},
+};
+
 /* With parts of five tiles, or of all. */
 static const Row tiles[] = {
 	{"normaliser", "T=9 S=790 D=257", 2, false, true, 384},
@@ -178,7 +232,9 @@ static const Row pairwise_rows[] = {
 enum { MAX_FILES = 2, FIVE_TILES = 960, SHORT_PARTS = 40, A_TILE = 128 };
 static const char *path[MAX_FILES], *only;
 static unsigned nfile;
-static bool pairwise;
+static const char *sizes_path;
+static unsigned by_warps; /* programs whose warps multiplied matrices */
+static bool pairwise, warps; /* warps: of a GPU whose warps multiply matrices, without roles */
 
 static const char *
 read_file(unsigned n, size_t *size)
@@ -306,13 +362,13 @@ run(const Row *r, uint32_t part)
 	EvalInputs in = make_inputs(r, g, dim);
 	graph_decide(g);
 	assert_int_equal(graph_eval(g, &arena, &in, 0, &want), EVAL_OK);
-	PassOptions o = {.lanes = 32, .has_fma = true, .blocks = true, .roles = r->roles, .least_tile = pairwise, .part_terms = part,
+	PassOptions o = {.lanes = 32, .has_fma = true, .blocks = true, .roles = r->roles, .warp_mma = warps, .least_tile = pairwise, .part_terms = part,
 	                 .verify_each = true};
 	Program *p = compile_graph(g, &o, &log);
 	bool streams = false;
 	for (uint32_t k = 0; k < p->kernel.n; k++)
 		streams |= p->kernel.at[k].plan.tmpl == (pairwise ? TMPL_PAIRWISE : TMPL_STREAM);
-	bool any = part == SHORT_PARTS || part == A_TILE, joined = false;
+	bool any = part == SHORT_PARTS || part == A_TILE || sizes_path, joined = false;
 	if (!any && (r->kernels ? program_kernels(p) != r->kernels || !streams : program_kernels(p) < 2 && !pairwise))
 		fail_msg("%s: %u kernels", r->graph, program_kernels(p));
 	for (unsigned split = 0; split < 2; split++) {
@@ -322,8 +378,11 @@ run(const Row *r, uint32_t part)
 		if (!split && pairwise && r->threads && ran_pairwise(&got) != (r->threads != 1))
 			fail_msg("%s %s: another template's kernel ran", r->graph, r->sizes);
 		joined |= got.ran && got.ran->covered;
+		by_warps += !split && got.ran && got.ran->plan.tmpl == TMPL_STREAM && got.ran->plan.pairs;
 		if (!split && !any && !pairwise && r->threads && (!got.ran || got.ran->plan.threads != r->threads))
 			fail_msg("%s %s: another kernel ran, of %u threads", r->graph, r->sizes, got.ran ? got.ran->plan.threads : 0u);
+		if (!split && !any && warps && got.ran && (got.ran->plan.pairs > 0) != (r->threads > 0) && size_of(r, "S"))
+			fail_msg("%s %s: another kernel ran, which multiplies %s", r->graph, r->sizes, got.ran->plan.pairs ? "matrices" : "by threads");
 		if (!split && !part && r->threads > 128 && strncmp(r->graph, "biased", 6) == 0 && !got.ran->plan.beside)
 			fail_msg("%s %s: a kernel ran that loads elements one by one", r->graph, r->sizes);
 		for (uint32_t k = 0; k < g->result.n; k++) {
@@ -335,6 +394,44 @@ run(const Row *r, uint32_t part)
 		}
 	}
 	return joined;
+}
+
+static void
+run_rows(const Row *row, size_t n, uint32_t part)
+{
+	for (size_t k = 0; k < n; k++)
+		if (!only || strcmp(only, row[k].graph) == 0)
+			run(&row[k], part);
+}
+
+static void
+test_warps(void **state)
+{
+	(void)state;
+	warps = true;
+	run_rows(warps_rows, pairwise ? 0 : sizeof warps_rows / sizeof *warps_rows, 0);
+	run_rows(not_by_warps, pairwise ? 0 : sizeof not_by_warps / sizeof *not_by_warps, 0);
+	warps = false;
+}
+
+/* Of random programs a third at least are of sizes for warps. */
+static void
+test_random(void **state)
+{
+	char line[128];
+	unsigned n = 0;
+	FILE *f = fopen(sizes_path, "r");
+	(void)state;
+	assert_non_null(f);
+	warps = true;
+	for (; fgets(line, sizeof line, f); n++) {
+		char *sizes = strchr(line, ' ');
+		line[strcspn(line, "\n")] = 0;
+		*sizes = 0;
+		run(&(Row){line, sizes + 1, 1, false, false, 0}, 0);
+	}
+	fclose(f);
+	assert_true(n && 3 * by_warps >= n);
 }
 
 static const Row *
@@ -375,12 +472,8 @@ test_graphs(void **state)
 	const Row *row = pairwise ? pairwise_rows : rows;
 	size_t n = pairwise ? sizeof pairwise_rows / sizeof *pairwise_rows : sizeof rows / sizeof *rows;
 	(void)state;
-	for (size_t k = 0; k < n; k++)
-		if (!only || strcmp(only, row[k].graph) == 0)
-			run(&row[k], 0);
-	for (size_t k = 0; !pairwise && k < sizeof tiles / sizeof *tiles; k++)
-		if (!only || strcmp(only, tiles[k].graph) == 0)
-			run(&tiles[k], FIVE_TILES);
+	run_rows(row, n, 0);
+	run_rows(tiles, pairwise ? 0 : sizeof tiles / sizeof *tiles, FIVE_TILES);
 }
 
 int
@@ -388,10 +481,17 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_graphs, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_warps, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
 	};
+	const struct CMUnitTest random[] = {cmocka_unit_test_setup_teardown(test_random, setup, teardown)};
 	if (argc < 1 + MAX_FILES || argc > 2 + MAX_FILES)
 		return 2;
+	if (strcmp(argv[1], "--random") == 0 && argc == 4) {
+		path[nfile++] = argv[2];
+		sizes_path = argv[3];
+		return cmocka_run_group_tests(random, NULL, NULL);
+	}
 	pairwise = strcmp(argv[1], "--pairwise") == 0;
 	nfile = pairwise ? 1 : MAX_FILES;
 	for (unsigned n = 0; n < nfile; n++)

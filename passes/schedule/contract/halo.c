@@ -423,7 +423,7 @@ multiply_step(Halo *h, ValId step, ValId in_panel, ValId *acc)
 		load_columns(h, warps_op(x, OP_MUL, x->across, warps_int(x, HALO_COLUMNS / WARPS_ACROSS)), j, in_panel, columns[j]);
 	for (unsigned i = 0; i < down; i++)
 		for (unsigned j = 0; j < 2 * across; j++)
-			warps_multiply(x, rows[i], columns[j / 2], j % 2, acc + (i * 2 * across + j) * WARP_MMA_C);
+			warps_multiply(x->l.tir, rows[i], columns[j / 2], j % 2, acc + (i * 2 * across + j) * WARP_MMA_C);
 }
 
 /* All terms of the tile that is entered. */

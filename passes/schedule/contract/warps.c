@@ -260,9 +260,8 @@ copy_panel(Warps *x, ValId slot, ValId panel)
 }
 
 void
-warps_multiply(Warps *x, const ValId *rows, const ValId *columns, unsigned half, ValId *sum)
+warps_multiply(TirKernel *k, const ValId *rows, const ValId *columns, unsigned half, ValId *sum)
 {
-	TirKernel *k = x->l.tir;
 	ValId arg[WARP_MMA_OPERANDS];
 	unsigned word = warp_mma_word((DType)tir_inst(k, rows[0])->type.dtype), n = 0;
 	for (unsigned e = 0; e < WARP_MMA_A_WORDS * word; e++)
@@ -291,7 +290,7 @@ multiply_panel(Warps *x, ValId slot, ValId free, ValId later, ValId *acc)
 			copy_panel(x, free, later);
 		for (unsigned i = 0; i < down; i++)
 			for (unsigned j = 0; j < 2 * across; j++)
-				warps_multiply(x, rows[i], columns[j / 2], j % 2, acc + (i * 2 * across + j) * WARP_MMA_C);
+				warps_multiply(x->l.tir, rows[i], columns[j / 2], j % 2, acc + (i * 2 * across + j) * WARP_MMA_C);
 	}
 }
 

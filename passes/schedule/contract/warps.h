@@ -105,7 +105,7 @@ void warps_barrier(Warps *x);
 /* Where the thread is; time: what is made of it is not kept for another time, nor for another turn of a loop (tir.h); 0: it is. */
 void warps_place_threads(Warps *x, int64_t time);
 /* A block of rows by half of one of columns, added to sums: words 2 h + half of the latter are of its terms 4 h on. */
-void warps_multiply(Warps *x, const ValId *rows, const ValId *columns, unsigned half, ValId *sum);
+void warps_multiply(TirKernel *k, const ValId *rows, const ValId *columns, unsigned half, ValId *sum);
 
 /* --- panels (warps_panel.c) --- */
 /* The factor of node n, of its columns or rows, as an element that is copied in chunks, whose elements are absent together;

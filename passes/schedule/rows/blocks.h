@@ -59,6 +59,6 @@ bool block_ends_are_multiples(Graph *g, Arena *scratch, const Rows *r, unsigned 
 /* Whether it runs only where one strip has all columns. */
 bool block_has_row(const Rows *r, const KernelPlan *p);
 /* The tasks of the kernel of this plan: none where the sizes don't suit it. */
-ExprId block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask);
+ExprId block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask, bool *few);
 
 #endif

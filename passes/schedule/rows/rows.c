@@ -117,18 +117,6 @@ task_elements(RowBuild *b)
 	return b->r->block ? expr_binary(g, OP_MUL, strip, block_rows(b)) : strip;
 }
 
-void
-rows_go_to(RowBuild *b, ValId row, unsigned naxis)
-{
-	Point *l = b->l;
-	for (unsigned k = naxis; k-- > 0;) {
-		ValId extent = point_launch_expr(l, task_extent(b, k));
-		l->axis[k] = k ? tir_binary(l->tir, OP_IMOD, row, extent) : row;
-		if (k)
-			row = tir_binary(l->tir, OP_IDIV, row, extent);
-	}
-}
-
 /* Whether strips are of one row, so that all tasks are. Columns that are held take all registers: the assembler has a word
  * too few where no row is looked for, and none where one is. */
 static bool
@@ -140,6 +128,36 @@ is_one_row(const RowBuild *b)
 		one = one && e->op == OP_CONST && e->imm.i == 1;
 	}
 	return one;
+}
+
+/* A factor of the number of tasks, which divides numbers of theirs. */
+static ValId
+task_factor(RowBuild *b, ExprId e)
+{
+	ValId v = point_launch_expr(b->l, e);
+	if (b->few && tir_inst(b->l->tir, v)->op == OP_SCALAR)
+		b->l->tir->scalar.at[tir_inst(b->l->tir, v)->imm.i].few = true;
+	return v;
+}
+
+/* Whether numbers of tasks are divided, all by factors of how many there are. Where threads count on a share of the registers the long
+ * way, which is a branch that others never take, leaves them one more. */
+static bool
+are_divided(const RowBuild *b)
+{
+	return b->kernel->plan.threads && !b->kernel->plan.posts && !b->kernel->plan.resident && !b->r->across && !b->turns && b->r->nrow > 1 && !is_one_row(b);
+}
+
+void
+rows_go_to(RowBuild *b, ValId row, unsigned naxis)
+{
+	Point *l = b->l;
+	for (unsigned k = naxis; k-- > 0;) {
+		ValId extent = task_factor(b, task_extent(b, k));
+		l->axis[k] = k ? tir_binary(l->tir, OP_IMOD, row, extent) : row;
+		if (k)
+			row = tir_binary(l->tir, OP_IDIV, row, extent);
+	}
 }
 
 /* To a task's row, where lanes are along its last axis, and the number of its strip there. */
@@ -249,7 +267,7 @@ run_tasks(RowBuild *b)
 	TirKernel *k = l->tir;
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
 	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
-	ValId strips = b->r->lanes_by_row && !is_one_row(b) ? point_launch_expr(l, strip_count(b)) : 0;
+	ValId strips = b->r->lanes_by_row && !is_one_row(b) ? task_factor(b, strip_count(b)) : 0;
 	if (b->nwide) {
 		run_rows_of_call(b, strips, lo, hi);
 		return;
@@ -390,8 +408,9 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
 	b->turns = plan->threads && !plan->posts ? block_turns(g, scratch, r, plan, row_count(b)) : 0;
 	kernel->ntask = task_count(b);
+	b->few = are_divided(b);
 	if (plan->threads)
-		kernel->ntask = block_tasks(g, scratch, r, plan, kernel->ntask);
+		kernel->ntask = block_tasks(g, scratch, r, plan, kernel->ntask, &b->few);
 	declare(b);
 	kernel->grain = task_grain(g, scratch, plan, task_elements(b));
 	run_tasks(b);

@@ -133,7 +133,7 @@ suits_tiles(Graph *g, const Rows *r, const KernelPlan *p)
 }
 
 ExprId
-block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask)
+block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId ntask, bool *few)
 {
 	ExprId cond = 0, lanes = expr_int(g, DT_I64, p->lanes);
 	if (p->short_axis)
@@ -168,5 +168,8 @@ block_tasks(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 	if (unit > 1 && !(p->flat ? block_is_multiple(g, scratch, rows_flat_extent(g, r), unit, &cond)
 	                          : block_ends_are_multiples(g, scratch, r, unit, &cond)))
 		bug(scratch, "blocks: groups of %u", unit);
+	if (cond && *few)
+		cond = expr_binary(g, OP_AND, cond, expr_binary(g, OP_LE, ntask, expr_int(g, DT_I64, INT32_MAX)));
+	*few = *few && cond;
 	return cond ? expr_select(g, cond, ntask, expr_int(g, DT_I64, 0)) : ntask;
 }

@@ -29,7 +29,8 @@
 enum {
 	TILE_BYTES = 20480, /* of shared memory: some ten blocks a multiprocessor */
 	TILE_LOADS = 16,    /* rows that are on their way at once */
-	TILE_ROWS = 16,     /* rows of the result side by side, whose other reads are on their way at once */
+	TILE_ROWS = 16,     /* rows of the result side by side, whose other reads are on their way at once, */
+	ALONE_ROWS = 4,     /* and where nothing else is read */
 	LARGE_BYTES = 36864, /* of a large tile: six of them are a multiprocessor's */
 	LARGE_SIDE = 128,
 	WORD = 4, BANKS = 32
@@ -514,11 +515,12 @@ rows_run_tile(RowBuild *b, ValId begin, ValId end)
 {
 	TirKernel *k = b->l->tir;
 	unsigned vectors = side(b) / rows_together(b);
+	unsigned rows_at_once = b->r->nkept ? TILE_ROWS : ALONE_ROWS;
 	ValId n = rows_int(b, side(b));
 	ValId lanes = tir_binary(k, OP_EQ, tir_binary(k, OP_SUB, end, begin), n);
 	ValId rows = tir_binary(k, OP_EQ, tir_binary(k, OP_SUB, b->block_hi, b->block_lo), n);
 	Tile whole = {.begin = begin, .end = tir_binary(k, OP_ADD, begin, n), .whole = true,
-	              .loads = vectors < TILE_LOADS ? vectors : TILE_LOADS, .rows = vectors < TILE_ROWS ? vectors : TILE_ROWS};
+	              .loads = vectors < TILE_LOADS ? vectors : TILE_LOADS, .rows = vectors < rows_at_once ? vectors : rows_at_once};
 	Tile other = {.begin = begin, .end = end, .loads = 1, .rows = 1};
 	tir_if(k, tir_binary(k, OP_AND, lanes, rows));
 	run_tile(b, whole);

@@ -47,79 +47,10 @@ static const struct {
 
 /* --- whether --- */
 
-bool
-sr_take_element(const Graph *g, Arena *scratch, const Stream *s, ExprId read, unsigned own, unsigned term, StreamElement *to)
-{
-	bool grouped = s->group && own != s->lane;
-	const Expr *p = expr_get(g, read);
-	DType t = (DType)p->dtype;
-	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5 || (t != DT_BF16 && t != DT_F16) || g->tensor.at[p->ref].kind == TENSOR_SCALAR)
-		return false;
-	uint32_t task = grouped ? s->base : s->base & ~(1u << s->lane);
-	*to = (StreamElement){.tensor = p->ref, .dtype = t, .rank = p->narg, .own = TG_MAX_RANK, .term = TG_MAX_RANK};
-	for (unsigned n = 0; n < p->narg; n++) {
-		to->sub[n] = expr_arg(g, read, n);
-		const Expr *sub = expr_get(g, to->sub[n]);
-		bool axis = sub->op == OP_AXIS;
-		if (axis && sub->ref == own)
-			to->own = n;
-		else if (axis && sub->ref == term)
-			to->term = n;
-		else if (expr_axes(g, scratch, to->sub[n]) & ~task)
-			return false;
-	}
-	to->turned = to->own == p->narg - 1u;
-	return to->own < p->narg && to->term < p->narg && (to->turned || to->term == p->narg - 1u);
-}
-
-static bool
-find_element(const Graph *g, Arena *scratch, const Stream *s, ExprId e, unsigned own, unsigned term, StreamElement *to)
-{
-	const Expr *cast = expr_get(g, e);
-	if (cast->op != OP_CAST || cast->dtype != DT_F32 || (DType)expr_get(g, expr_arg(g, e, 0))->dtype != s->factors)
-		return false;
-	return sr_take_element(g, scratch, s, expr_arg(g, e, 0), own, term, to);
-}
-
-/* An accumulator whose elements wgmma can add up. */
-static int
-wide_of(const Stream *s)
-{
-	int acc = -1;
-	for (unsigned k = 0; k < s->pass->nacc; k++)
-		if (s->acc[k].wide) {
-			if (acc >= 0)
-				return -2;
-			acc = (int)k;
-		}
-	return acc;
-}
-
-static bool
-find_elements(const Graph *g, Arena *scratch, const Stream *s, StreamElement *of)
-{
-	int acc = wide_of(s);
-	const StreamScore *x = &s->score[0];
-	const Expr *lo = expr_get(g, x->node.axis[x->node.npar].lo);
-	if (s->nscore != 1 || acc == -2 || !s->factors || lo->op != OP_CONST || lo->imm.i != 0 || !stream_is_natural(g, s->c.axis[s->stream].lo))
-		return false;
-	return find_element(g, scratch, s, x->query, s->lane, x->term, &of[OF_QUERY]) &&
-	       find_element(g, scratch, s, x->key, s->stream, x->term, &of[OF_KEY]) &&
-	       (acc < 0 || find_element(g, scratch, s, s->acc[acc].value, (unsigned)s->wide, s->stream, &of[OF_VALUE]));
-}
-
 static bool
 is_pieces(unsigned k)
 {
 	return tile[k].columns == 0;
-}
-
-/* Whether e, if it is known, is in lo .. hi. */
-static bool
-may_be_in(const Graph *g, ExprId e, int64_t lo, int64_t hi)
-{
-	const Expr *p = expr_get(g, e);
-	return p->op != OP_CONST || (p->imm.i >= lo && p->imm.i <= hi);
 }
 
 static int64_t
@@ -152,13 +83,13 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *s
 {
 	StreamElement of[NOF];
 	unsigned n = 0;
-	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !find_elements(g, scratch, s, of))
+	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !stream_find_elements(g, scratch, s, of))
 		return 0;
 	ExprId terms = s->score[0].node.axis[s->score[0].node.npar].hi, columns = s->wide < 0 ? 0 : s->c.extent[s->wide];
 	bool beside = sr_find_beside(g, scratch, s, &of[OF_BESIDE]) != 0;
 	for (unsigned k = 0; k < STREAM_ROLES_TILES; k++) {
 		int64_t least = is_pieces(k) ? RESIDENT_TERMS + 1 : least_terms(s), most = is_pieces(k) ? MOST_TERMS : tile[k].terms;
-		if (!may_be_in(g, terms, least, most) || (columns && !may_be_in(g, columns, 1, tile[k].columns)))
+		if (!stream_may_be_in(g, terms, least, most) || (columns && !stream_may_be_in(g, columns, 1, tile[k].columns)))
 			continue;
 		if (tile[k].columns > SR_PARTS_COLUMNS && stream_is_parts(g, s))
 			continue;
@@ -423,19 +354,6 @@ fold_tile(StreamRoles *x, ValId begin, ValId end)
 	pack_folded(x, v, true);
 }
 
-/* What KEEP rounds to factors of type t: y of the weight f32(t(y)), else the weight. */
-static ExprId
-unrounded(const Graph *g, ExprId weight, DType t)
-{
-	const Expr *wide = expr_get(g, weight);
-	if (wide->op != OP_CAST || wide->dtype != DT_F32)
-		return weight;
-	ExprId inner = expr_arg(g, weight, 0);
-	const Expr *narrow = expr_get(g, inner);
-	bool rounds = narrow->op == OP_CAST && (DType)narrow->dtype == t && expr_get(g, expr_arg(g, inner, 0))->dtype == DT_F32;
-	return rounds ? expr_arg(g, inner, 0) : weight;
-}
-
 /* Those of a row's elements from one on to another. */
 static void
 keep_weights(StreamRoles *x, unsigned from, unsigned to)
@@ -667,6 +585,29 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 	carry(x, before, fill, true);
 }
 
+static ValId
+column_sum(StreamQuads *q, unsigned nth, unsigned column)
+{
+	return tir_emit(q->s->b.l.tir, OP_PIECE, tir_scalar(DT_F32), TIR_PIECE(piece_of(nth, column), COLUMNS), NULL, 0);
+}
+
+static void
+finish(StreamRoles *x)
+{
+	x->quads.lane = x->lane;
+	x->quads.warp_row = sr_op(x, OP_ADD, sr_op(x, OP_MUL, x->group, sr_int(x, TIR_MMA_ROWS)), sr_op(x, OP_MUL, x->warp, sr_int(x, 16)));
+	x->quads.row_last = x->row_last;
+	quads_finish(&x->quads);
+}
+
+static void
+bind_quads(StreamRoles *x)
+{
+	x->quads = (StreamQuads){.s = &x->s, .rows = x->rows, .columns = x->columns, .acc = x->acc, .side = x->s.b.plan->group,
+	                         .barrier = TIR_GROUP_BARRIER, .sum = column_sum};
+	quads_bind_shared(&x->quads);
+}
+
 static void
 fold(StreamRoles *x)
 {
@@ -687,7 +628,7 @@ fold(StreamRoles *x)
 	slots_lower(&x->s);
 	slots_join(&x->s);
 	stream_find_some(b);
-	sr_finish(x);
+	finish(x);
 	point_release(&b->l, mark);
 	tir_end_for(k, fill, nfill);
 }
@@ -735,18 +676,17 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	TirKernel *k = kernel->tir;
 	const KernelPlan *p = &kernel->plan;
 	Stream *s = stream_begin(b, g, scratch, places, kernel);
-	if (!find_elements(g, scratch, b->s, x->of))
+	if (!stream_find_elements(g, scratch, b->s, x->of))
 		bug(g->arena, "%%%u is no stream for roles", p->node[0]);
 	b->vectors = 2;
 	b->l.short_axes = 1u << b->s->lane | 1u << b->s->stream; /* as copies count them */
 	b->from_zero = true;
-	x->side = p->group;
 	x->rows = p->tile_rows;
 	x->terms = p->tile_columns;
 	x->columns = b->s->wide < 0 ? 0 : p->block_columns;
 	x->elements = p->block_terms;
 	x->pieces = p->block_columns == 0;
-	x->acc = x->columns ? (unsigned)wide_of(b->s) : 0;
+	x->acc = x->columns ? (unsigned)stream_wide_acc(b->s) : 0;
 	x->s.nelement = x->elements / 4;
 	for (unsigned e = 0; e < x->s.nelement; e++)
 		x->s.offset[e] = 8 * (e / 2) + e % 2;
@@ -755,7 +695,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	x->s.most = x->pieces ? MOST_TERMS : x->terms;
 	x->s.across = 3;
 	if (x->columns)
-		s->acc[x->acc].weight = unrounded(g, s->acc[x->acc].weight, s->factors);
+		s->acc[x->acc].weight = stream_unrounded(g, s->acc[x->acc].weight, s->factors);
 	b->beyond = x->columns && !stream_ends_with_tile(g, s, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term], x->elements);
 	slots_begin(&x->s, s);
 	if (x->columns)
@@ -770,7 +710,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 		sr_bind_view(x, n);
 	place_thread(x);
 	point_say_same_memory(&b->l);
-	sr_bind_shared(x);
+	bind_quads(x);
 	if (p->beside)
 		sr_add_beside(x, s, beside);
 	uint64_t roles = roles_of(x) | TIR_ROLES_ANEW;

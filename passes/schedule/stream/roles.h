@@ -2,7 +2,8 @@
 #ifndef TEXO_PASSES_SCHEDULE_STREAM_ROLES_H
 #define TEXO_PASSES_SCHEDULE_STREAM_ROLES_H
 
-#include "passes/schedule/stream/slots.h"
+#include "passes/schedule/stream/factors.h"
+#include "passes/schedule/stream/quads.h"
 
 enum { STREAM_ROLES_TILES = 7, STREAM_ROLES_PLANS = 2 * STREAM_ROLES_TILES };
 
@@ -17,21 +18,7 @@ void stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *
 
 /* --- for the files of this template --- */
 
-enum {
-	SR_GROUPS = 2, SR_ROWS = SR_GROUPS * TIR_MMA_ROWS, /* of parts, and of most plans */
-	SR_WARP_ROWS = 16, SR_PITCH = 40, SR_PANEL = 32
-};
-
-/* An element of a tensor, one of whose subscripts is its own axis, one the terms'; others are of a task. */
-typedef struct {
-	TensorId tensor;
-	DType dtype;
-	unsigned rank, own, term;  /* which of its subscripts they are */
-	ExprId sub[TG_MAX_RANK];
-	bool turned;               /* memory runs along its own axis */
-} StreamElement;
-
-enum { OF_QUERY, OF_KEY, OF_VALUE, OF_BESIDE, NOF };
+enum { SR_GROUPS = 2, SR_ROWS = SR_GROUPS * TIR_MMA_ROWS }; /* of parts, and of most plans */
 
 typedef struct {
 	StreamSlots s;
@@ -44,11 +31,10 @@ typedef struct {
 	ExprId beside;             /* what scores take of OF_BESIDE, by name; 0: nothing that comes through a channel */
 	unsigned beside_channel;
 	ValId of_beside[SLOTS_MAX / TIR_HELD_LANES]; /* what the thread has of the tile's, in vectors */
-	unsigned side;             /* columns that a thread stores at once */
 	ValId view[NOF];
 	ValId thread, group, lane, warp, in_group; /* the thread's number in its group */
 	ValId right;               /* its first element, or column, of a tile's */
-	ValId staged, state[MAX_ACCS], some;       /* views of shared memory: (row, column) of a panel; by row */
+	StreamQuads quads;         /* what is made of the state */
 	ValId row_last;
 } StreamRoles;
 
@@ -80,9 +66,6 @@ void sr_bind_view(StreamRoles *x, unsigned which);
 void sr_copy_part(StreamRoles *x, unsigned channel, unsigned part, unsigned which, ValId own0, ValId term, ValId fill);
 void sr_acquire(StreamRoles *x, unsigned channel, ValId fill);
 
-/* What a read has of such an element, if it is one. */
-bool sr_take_element(const Graph *g, Arena *scratch, const Stream *s, ExprId read, unsigned own, unsigned term, StreamElement *to);
-
 /* --- a tensor of rows and elements (roles_beside.c) --- */
 /* What scores take of one, if they do, as OF_BESIDE; 0: nothing. */
 ExprId sr_find_beside(const Graph *g, Arena *scratch, const Stream *s, StreamElement *to);
@@ -99,14 +82,5 @@ void sr_add_piece_channel(StreamRoles *x);
 /* All that the tile at b.first, or the task's rows, take of it, from this fill on, which becomes the one behind them. */
 void sr_load_pieces(StreamRoles *x, ValId *fill);
 void sr_multiply_pieces(StreamRoles *x, ValId *fill);
-
-/* --- what is made of the state of a group's rows (roles_finish.c) --- */
-void sr_bind_shared(StreamRoles *x);
-void sr_finish(StreamRoles *x);
-/* --- by the lanes that have it in registers (roles_direct.c) --- */
-/* Whether what is of rows and columns is stored so. */
-bool sr_is_direct(const StreamRoles *x);
-/* What is of rows, always; and, if it is, what is of rows and columns. */
-void sr_finish_direct(StreamRoles *x);
 
 #endif

@@ -35,7 +35,7 @@ note_read(void *user, ExprId e)
 {
 	Find *f = user;
 	StreamElement own;
-	if (f->found || !sr_take_element(f->g, f->scratch, f->s, e, f->s->lane, f->s->stream, &own) || own.turned)
+	if (f->found || !stream_take_element(f->g, f->scratch, f->s, e, f->s->lane, f->s->stream, &own) || own.turned)
 		return;
 	*f->to = own;
 	f->found = e;

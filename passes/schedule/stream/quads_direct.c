@@ -1,4 +1,4 @@
-/* roles_direct.c: what lanes store of their rows as they have it in registers (roles.c): what is of rows, and, where that is made
+/* quads_direct.c: what lanes store of their rows as they have it in registers (quads.h): what is of rows, and, where that is made
  * of the state alone, what is of rows and columns. A row's four lanes have two columns each of a block of eight. Pairs of
  * 16 bits change places with those of the lane beside, so that a lane has four columns of every other block: a row's lanes
  * store whole sectors then.
@@ -8,14 +8,14 @@
 
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/convert_emit.h"
-#include "passes/schedule/stream/roles.h"
+#include "passes/schedule/stream/quads.h"
 
 #include "ir/bugs.h"
 
-enum { QUAD = 4, PAIR = 2, BLOCK = QUAD * PAIR, LANE_ROWS = 2, TOGETHER = 2 /* blocks */ };
+enum { QUAD = 4, PAIR = 2, BLOCK = QUADS_BLOCK, TOGETHER = 2 /* blocks */ };
 
 typedef struct {
-	StreamRoles *x;
+	StreamQuads *x;
 	ValId in_warp, quad, odd; /* the lane's number; its place in its rows, and whether that is odd */
 	const ConvertPlan *pairs; /* how pairs of 16 bits change lanes */
 	ValId first;     /* its first row */
@@ -24,15 +24,15 @@ typedef struct {
 
 typedef struct {
 	const Lane *lane;
-	StreamRoles *x;
+	StreamQuads *x;
 	unsigned nth; /* of the lane's rows */
 	ValId there;  /* whether the row is one of the task's */
 } Row;
 
 bool
-sr_is_direct(const StreamRoles *x)
+quads_are_direct(const StreamQuads *x)
 {
-	return !slots_stores(&x->s.b, true) || (x->side == SLOTS_SIDE && slots_leave_pieces(&x->s.b));
+	return !slots_stores(&x->s->b, true) || (x->side == SLOTS_SIDE && slots_leave_pieces(&x->s->b));
 }
 
 static Layout
@@ -60,16 +60,16 @@ pairs_of_lanes(Arena *a)
 
 /* The thread's number is looked up anew: registers that tiles need would keep what is made of it. */
 static Lane
-enter_lane(StreamRoles *x)
+enter_lane(StreamQuads *x)
 {
-	StreamBuild *b = &x->s.b;
+	StreamBuild *b = &x->s->b;
 	TirKernel *k = b->l.tir;
 	Lane own = {.x = x, .pairs = pairs_of_lanes(b->l.scratch)};
 	ValId thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 1, NULL, 0), odd;
-	ValId warp = raster_divide(k, thread, sr_int(x, TIR_WARP), &own.in_warp), down = raster_divide(k, own.in_warp, sr_int(x, QUAD), &own.quad);
-	raster_divide(k, own.in_warp, sr_int(x, 2), &odd);
-	own.odd = sr_op(x, OP_EQ, odd, sr_int(x, 1));
-	own.first = sr_op(x, OP_ADD, sr_op(x, OP_ADD, b->row0, sr_op(x, OP_MUL, warp, sr_int(x, SR_WARP_ROWS))), down);
+	ValId warp = raster_divide(k, thread, quads_int(x, TIR_WARP), &own.in_warp), down = raster_divide(k, own.in_warp, quads_int(x, QUAD), &own.quad);
+	raster_divide(k, own.in_warp, quads_int(x, 2), &odd);
+	own.odd = quads_op(x, OP_EQ, odd, quads_int(x, 1));
+	own.first = quads_op(x, OP_ADD, quads_op(x, OP_ADD, b->row0, quads_op(x, OP_MUL, warp, quads_int(x, quads_rows(x)))), down);
 	memcpy(own.run, b->run, sizeof own.run);
 	memcpy(own.some, b->some, sizeof own.some);
 	return own;
@@ -79,22 +79,22 @@ enter_lane(StreamRoles *x)
 static Row
 enter_row(const Lane *lane, unsigned nth)
 {
-	StreamRoles *x = lane->x;
-	StreamBuild *b = &x->s.b;
-	ValId row = sr_op(x, OP_ADD, lane->first, sr_int(x, SR_WARP_ROWS / LANE_ROWS * nth));
-	b->row_of[nth] = sr_op(x, OP_MIN, row, x->row_last);
+	StreamQuads *x = lane->x;
+	StreamBuild *b = &x->s->b;
+	ValId row = quads_op(x, OP_ADD, lane->first, quads_int(x, QUADS_STEP * nth));
+	b->row_of[nth] = quads_op(x, OP_MIN, row, x->row_last);
 	stream_at_vector(b, nth);
 	b->some[0] = lane->some[nth];
 	for (unsigned n = 0; n < b->s->pass->nacc; n++)
 		b->run[n][0] = lane->run[n][nth];
-	return (Row){.lane = lane, .x = x, .nth = nth, .there = sr_op(x, OP_LE, row, x->row_last)};
+	return (Row){.lane = lane, .x = x, .nth = nth, .there = quads_op(x, OP_LE, row, x->row_last)};
 }
 
 static void
-end_if(StreamRoles *x)
+end_if(StreamQuads *x)
 {
-	tir_else(x->s.b.l.tir, NULL, 0);
-	tir_end_if(x->s.b.l.tir, NULL, 0);
+	tir_else(x->s->b.l.tir, NULL, 0);
+	tir_end_if(x->s->b.l.tir, NULL, 0);
 }
 
 /* --- sums --- */
@@ -103,15 +103,14 @@ end_if(StreamRoles *x)
 static ValId
 sum_at(const Row *r, unsigned block, unsigned i)
 {
-	unsigned piece = (block * LANE_ROWS + r->nth) * PAIR + i;
-	return tir_emit(r->x->s.b.l.tir, OP_PIECE, tir_scalar(DT_F32), TIR_PIECE(piece, 1), NULL, 0);
+	return r->x->sum(r->x, r->nth, block * PAIR + i);
 }
 
 /* Whether all of the row's sums are numbers. */
 static ValId
 is_whole(const Row *r)
 {
-	TirKernel *k = r->x->s.b.l.tir;
+	TirKernel *k = r->x->s->b.l.tir;
 	ValId none = 0, one = tir_int(k, DT_U32, 1), zero = tir_int(k, DT_U32, 0);
 	for (unsigned n = 0; n < r->x->columns / QUAD; n++) {
 		ValId is = tir_unary(k, OP_ISNAN, sum_at(r, n / PAIR, n % PAIR));
@@ -126,16 +125,16 @@ is_whole(const Row *r)
 /* --- rows and columns --- */
 
 static ValId
-is_column(StreamRoles *x, ValId column)
+is_column(StreamQuads *x, ValId column)
 {
-	return sr_op(x, OP_LT, column, point_launch_expr(&x->s.b.l, x->s.b.columns));
+	return quads_op(x, OP_LT, column, point_launch_expr(&x->s->b.l, x->s->b.columns));
 }
 
 /* The lane's first column in the block. */
 static ValId
 column_of(const Row *r, unsigned block)
 {
-	return sr_op(r->x, OP_ADD, sr_op(r->x, OP_MUL, r->lane->quad, sr_int(r->x, PAIR)), sr_int(r->x, block * BLOCK));
+	return quads_op(r->x, OP_ADD, quads_op(r->x, OP_MUL, r->lane->quad, quads_int(r->x, PAIR)), quads_int(r->x, block * BLOCK));
 }
 
 typedef struct {
@@ -146,7 +145,7 @@ typedef struct {
 static ValId
 words_of(const Row *r, const ValId *v)
 {
-	TirKernel *k = r->x->s.b.l.tir;
+	TirKernel *k = r->x->s->b.l.tir;
 	DType t = (DType)tir_inst(k, *v)->type.dtype;
 	return tir_recast(k, DT_U32, tir_emit(k, OP_JOIN, tir_vector(t, 2 * PAIR), 0, v, 2 * PAIR));
 }
@@ -164,7 +163,7 @@ selection_of(const TirKernel *k, ValId v)
 static void
 pack(const Row *r, const ValId *v, ValId *word)
 {
-	TirKernel *k = r->x->s.b.l.tir;
+	TirKernel *k = r->x->s->b.l.tir;
 	ValId of[2][2 * PAIR], both[2] = {0}, condition = 0;
 	bool chosen = true;
 	for (unsigned i = 0; i < 2 * PAIR; i++) {
@@ -190,31 +189,31 @@ pack(const Row *r, const ValId *v, ValId *word)
 static Element
 exchange(const Row *r, unsigned block, unsigned nth, const ValId *first, const ValId *second)
 {
-	StreamRoles *x = r->x;
-	TirKernel *k = x->s.b.l.tir;
+	StreamQuads *x = r->x;
+	TirKernel *k = x->s->b.l.tir;
 	DType t = (DType)tir_inst(k, *first)->type.dtype;
 	const ValId four[2 * PAIR] = {first[0], first[1], second[0], second[1]};
 	ValId own[2], got[2];
 	pack(r, four, own);
 	own[1] = own[!BUG(stream_pairs_kept)];
-	convert_in_registers(k, x->s.b.l.scratch, r->lane->pairs, r->lane->in_warp, own, got);
-	ValId right = tir_select(k, r->lane->odd, sr_int(x, BLOCK - PAIR), sr_int(x, 0));
-	return (Element){nth, sr_op(x, OP_ADD, column_of(r, block), right), tir_recast(k, t, tir_emit(k, OP_JOIN, tir_vector(DT_U32, 2), 0, got, 2))};
+	convert_in_registers(k, x->s->b.l.scratch, r->lane->pairs, r->lane->in_warp, own, got);
+	ValId right = tir_select(k, r->lane->odd, quads_int(x, BLOCK - PAIR), quads_int(x, 0));
+	return (Element){nth, quads_op(x, OP_ADD, column_of(r, block), right), tir_recast(k, t, tir_emit(k, OP_JOIN, tir_vector(DT_U32, 2), 0, got, 2))};
 }
 
 /* What the lane stores of two blocks side by side; how many. */
 static unsigned
 finish_blocks(const Row *r, unsigned block, Element *to)
 {
-	StreamRoles *x = r->x;
-	StreamBuild *b = &x->s.b;
+	StreamQuads *x = r->x;
+	StreamBuild *b = &x->s->b;
 	TirKernel *k = b->l.tir;
 	ValId done[TOGETHER][STREAM_MAX_OUT * PAIR];
 	unsigned count = 0, n = 0;
 	for (unsigned i = 0; i < TOGETHER; i++) {
 		ValId sum[PAIR];
 		for (unsigned c = 0; c < PAIR; c++)
-			sum[c] = slots_lowered(&x->s, x->acc, sum_at(r, block + i, c));
+			sum[c] = slots_lowered(x->s, x->acc, sum_at(r, block + i, c));
 		b->l.axis[b->s->wide] = column_of(r, block + i);
 		count = slots_out_values(b, x->acc, sum, PAIR, done[i]);
 	}
@@ -232,9 +231,9 @@ finish_blocks(const Row *r, unsigned block, Element *to)
 
 /* What is known to be among the results' columns, or, if it is asked, what is. */
 static void
-store_elements(StreamRoles *x, const Element *e, unsigned n, bool asked)
+store_elements(StreamQuads *x, const Element *e, unsigned n, bool asked)
 {
-	StreamBuild *b = &x->s.b;
+	StreamBuild *b = &x->s->b;
 	for (unsigned i = 0; i < n; i++) {
 		if (asked)
 			tir_if(b->l.tir, is_column(x, e[i].column));
@@ -248,14 +247,14 @@ store_elements(StreamRoles *x, const Element *e, unsigned n, bool asked)
 static void
 store_columns(const Row *r, ValId whole)
 {
-	StreamRoles *x = r->x;
-	StreamBuild *b = &x->s.b;
+	StreamQuads *x = r->x;
+	StreamBuild *b = &x->s->b;
 	Element *e = arena_alloc(b->l.scratch, STREAM_MAX_OUT * x->columns / QUAD * sizeof *e);
 	unsigned n = 0;
 	for (unsigned block = 0; block < x->columns / BLOCK; block += TOGETHER)
 		n += finish_blocks(r, block, e + n);
-	tir_if(b->l.tir, whole ? sr_op(x, OP_AND, r->there, whole) : r->there);
-	tir_if(b->l.tir, sr_op(x, OP_LE, sr_int(x, x->columns), point_launch_expr(&b->l, b->columns)));
+	tir_if(b->l.tir, whole ? quads_op(x, OP_AND, r->there, whole) : r->there);
+	tir_if(b->l.tir, quads_op(x, OP_LE, quads_int(x, x->columns), point_launch_expr(&b->l, b->columns)));
 	store_elements(x, e, n, false);
 	tir_else(b->l.tir, NULL, 0);
 	store_elements(x, e, n, true);
@@ -267,12 +266,12 @@ store_columns(const Row *r, ValId whole)
 static void
 store_anew(const Row *r)
 {
-	StreamRoles *x = r->x;
-	StreamBuild *b = &x->s.b;
+	StreamQuads *x = r->x;
+	StreamBuild *b = &x->s->b;
 	TirKernel *k = b->l.tir;
-	ValId right, i = tir_for(k, sr_int(x, 0), sr_int(x, x->columns / QUAD), sr_int(x, 1), NULL, 0);
-	ValId block = raster_divide(k, i, sr_int(x, PAIR), &right), column = sr_op(x, OP_ADD, column_of(r, 0), right);
-	b->l.axis[b->s->wide] = sr_op(x, OP_ADD, column, sr_op(x, OP_MUL, block, sr_int(x, BLOCK)));
+	ValId right, i = tir_for(k, quads_int(x, 0), quads_int(x, x->columns / QUAD), quads_int(x, 1), NULL, 0);
+	ValId block = raster_divide(k, i, quads_int(x, PAIR), &right), column = quads_op(x, OP_ADD, column_of(r, 0), right);
+	b->l.axis[b->s->wide] = quads_op(x, OP_ADD, column, quads_op(x, OP_MUL, block, quads_int(x, BLOCK)));
 	tir_if(k, is_column(x, b->l.axis[b->s->wide]));
 	b->column[x->acc] = slots_wide_anew(b, x->acc);
 	slots_store_outs(b, true, b->l.axis[b->s->wide]);
@@ -284,18 +283,18 @@ store_anew(const Row *r)
 /* --- */
 
 void
-sr_finish_direct(StreamRoles *x)
+quads_finish_direct(StreamQuads *x)
 {
-	StreamBuild *b = &x->s.b;
+	StreamBuild *b = &x->s->b;
 	TirKernel *k = b->l.tir;
-	bool wide = slots_stores(b, true) && sr_is_direct(x);
+	bool wide = slots_stores(b, true) && quads_are_direct(x);
 	ValId whole[STREAM_MAX_VECTORS] = {0};
 	Lane lane = enter_lane(x);
 	for (unsigned nth = 0; nth < b->vectors; nth++) {
 		uint32_t mark = point_mark(&b->l);
 		Row r = enter_row(&lane, nth);
 		if (slots_stores(b, false)) {
-			tir_if(k, sr_op(x, OP_AND, r.there, sr_op(x, OP_EQ, lane.quad, sr_int(x, 0))));
+			tir_if(k, quads_op(x, OP_AND, r.there, quads_op(x, OP_EQ, lane.quad, quads_int(x, 0))));
 			slots_store_outs(b, false, 0);
 			end_if(x);
 		}
@@ -310,7 +309,7 @@ sr_finish_direct(StreamRoles *x)
 			continue;
 		uint32_t mark = point_mark(&b->l);
 		Row r = enter_row(&lane, nth);
-		tir_if(k, sr_op(x, OP_AND, r.there, tir_unary(k, OP_NOT, whole[nth])));
+		tir_if(k, quads_op(x, OP_AND, r.there, tir_unary(k, OP_NOT, whole[nth])));
 		store_anew(&r);
 		end_if(x);
 		point_release(&b->l, mark);
