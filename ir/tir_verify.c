@@ -308,8 +308,7 @@ check_for(Verify *x, ValId v)
 	NEED(p->type.dtype == DT_NONE, "has a type");
 	const TirRegion *r = &x->k->region.at[p->region];
 	for (unsigned n = 0; n + 2 < p->narg; n++) {
-		NEED(n < r->inst.n && tir_inst(x->k, r->inst.at[n])->op == OP_BLOCKARG,
-		     "the body has no block argument %u", n);
+		NEED(n < r->inst.n && tir_inst(x->k, r->inst.at[n])->op == OP_BLOCKARG, "the body has no block argument %u", n);
 		const TirInst *arg = tir_inst(x->k, r->inst.at[n]);
 		TirType want = n ? operand(x, v, 2 + n)->type : tir_scalar(DT_I64);
 		NEED(arg->imm.i == n, "block argument %u says %d", n, (int)arg->imm.i);
