@@ -90,8 +90,9 @@ class Program:
         keys = [] if self.shared or r.random() < 0.2 else head
         s, o, m, l, u = (n[x] for x in ("s", "o", "m", "l", "u"))
         at = f"{s}[{h}i, j]"
-        v = self.tensor("v", [*keys, ("j", "S"), ("e", "E")])
-        row, wide = [*head, ("i", "T")], [*head, ("i", "T"), ("e", "E")]
+        columns = "D" if self.blocks and r.random() < 0.5 else "E"  # as many as terms have tiles of their own
+        v = self.tensor("v", [*keys, ("j", "S"), ("e", columns)])
+        row, wide = [*head, ("i", "T")], [*head, ("i", "T"), ("e", columns)]
         soft = ([f"{o}[{h}i, e] = sum[j](softmax[j]({at}) * {v})"], [(o, wide)])
         if masked:
             return soft

@@ -81,11 +81,13 @@ note_read(void *user, ExprId e)
 }
 
 /* Whether a thread has registers for two blocks of rows: where all rows' elements begin at a place that is known, without a
- * condition, and nothing is read of each. Parts are of few rows. */
+ * condition, nothing is read of each, and there are as many columns, if any, as terms. Parts are of few rows. */
 static bool
-may_be_of_two(const Graph *g, Arena *scratch, const Stream *s)
+may_be_of_two(const Graph *g, Arena *scratch, const Stream *s, ExprId terms, ExprId columns)
 {
 	Reads r = {g, scratch, s->stream, false};
+	if (columns && columns != terms)
+		return false;
 	if (s->score[0].node.finish)
 		expr_walk(g, scratch, s->score[0].node.finish, note_read, &r);
 	return !r.any && !stream_is_parts(g, s) && expr_get(g, s->lo)->op == OP_CONST && !s->rest;
@@ -99,7 +101,7 @@ stream_warps_take(const Graph *g, Arena *scratch, const Stream *s, const bool *s
 	if (!o->warp_mma || !o->blocks || g->fp == FP_STRICT || !stream_find_elements(g, scratch, s, of) || !chunks_begin(g, s, of))
 		return 0;
 	ExprId terms = s->score[0].node.axis[s->score[0].node.npar].hi, columns = s->wide < 0 ? 0 : s->c.extent[s->wide];
-	bool two = may_be_of_two(g, scratch, s);
+	bool two = may_be_of_two(g, scratch, s, terms, columns);
 	for (unsigned k = 0; k < STREAM_WARPS_PLANS; k++) {
 		if (!stream_may_be_in(g, terms, least_terms(o), tile[k].terms) || (columns && !stream_may_be_in(g, columns, 1, tile[k].columns)))
 			continue;
