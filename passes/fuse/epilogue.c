@@ -58,9 +58,10 @@ count_readers(Readers *r, Graph *g)
 }
 
 static bool
-is_contraction(Graph *g, PassCtx *cx, TensorId t)
+is_contraction(const Graph *g, const PassCtx *cx, TensorId t)
 {
-	return tensor_node(g, t) && contract_has_tiles(g, cx->scratch, cx->faulty, t, cx->options);
+	return tensor_node(g, t) && (contract_has_tiles(g, cx->scratch, cx->faulty, t, cx->options) ||
+	                             contract_pairs_have_tiles(g, cx->scratch, cx->faulty, t, cx->options));
 }
 
 static bool
@@ -78,7 +79,7 @@ note_read(void *user, ExprId e)
 {
 	Reads *r = user;
 	const Expr *p = expr_get(r->g, e);
-	if (p->op != OP_READ || !tensor_node(r->g, p->ref) || !contract_is_sum_of_products(r->g, p->ref))
+	if (p->op != OP_READ || !tensor_node(r->g, p->ref) || !is_contraction(r->g, r->readers->cx, p->ref))
 		return;
 	if (reads_own_point(r->g, e, p->ref) && !p->access && r->readers->readers[p->ref] == 1 &&
 	    !r->readers->result[p->ref])

@@ -34,13 +34,21 @@ is_node(const Grouping *s, TensorId t)
 
 /* --- what is divided together --- */
 
+/* Pairs that are folded on are not stored where rows have them, but what nobody reads is. */
+static bool
+has_tiles(const Grouping *s, TensorId t)
+{
+	Arena *a = s->cx->scratch;
+	return contract_has_tiles(s->g, a, s->r.facts.faulty, t, s->cx->options) ||
+	       (s->r.readers[t].list.n == 0 && contract_pairs_have_tiles(s->g, a, s->r.facts.faulty, t, s->cx->options));
+}
+
 /* Of a node that is in no stream: whether it is open, else why it is alone. */
 static void
 classify(Grouping *s, TensorId t)
 {
 	RemarkId why = REMARK_NONE;
-	s->open[t] = rows_takes(s->g, t, s->cx->options->lanes, &why) &&
-	             !contract_has_tiles(s->g, s->cx->scratch, s->r.facts.faulty, t, s->cx->options);
+	s->open[t] = rows_takes(s->g, t, s->cx->options->lanes, &why) && !has_tiles(s, t);
 	if (!s->open[t] && (why || !s->alone[t]))
 		s->alone[t] = why ? why : s->cx->options->blocks ? REMARK_group_contraction : REMARK_group_panels;
 }

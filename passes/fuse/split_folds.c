@@ -233,7 +233,8 @@ splits_columns(const Split *s)
 	Columns c = {.s = s};
 	if (!s->cx->options->blocks || s->n.npar >= TG_MAX_RANK || s->n.nred != 1 || is_arg(s) || !is_always(s->g, s->n.guard))
 		return false;
-	if (contract_has_tiles(s->g, s->cx->scratch, s->cx->faulty, s->n.out, s->cx->options))
+	if (contract_has_tiles(s->g, s->cx->scratch, s->cx->faulty, s->n.out, s->cx->options) ||
+	    contract_pairs_have_tiles(s->g, s->cx->scratch, s->cx->faulty, s->n.out, s->cx->options))
 		return false;
 	expr_walk(s->g, s->cx->scratch, s->n.body, ask_columns, &c);
 	return c.columns && !c.other;

@@ -28,6 +28,8 @@ const WorkPanels *contract_panels(Graph *g, Arena *a, const bool *faulty, Tensor
 bool contract_rounds(const KernelPlan *plan);
 /* Whether a sum of products has a kernel of tiles on this target, for some sizes at least. */
 bool contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
+/* The same of a fold of pairs (contract/pair_terms.c), whose elements may also be made where they are folded on. */
+bool contract_pairs_have_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 /* The pointwise node y, which reads x at its own point, as the reduction x with a longer finish (passes/fuse/epilogue.c). */
 Node epilogue_finished(Graph *g, Arena *scratch, TensorId x, const Node *y);
 /* Whether a scatter folds into its output itself, rather than into a plane aside. */
@@ -87,6 +89,8 @@ void reduction_unpack(Reduction *f, const ValId *carried);
 void reduction_join(Point *l, Reduction *f, PointVal from);
 /* Takes the body at the current point as one more term, at this position; always as for point_value. */
 void reduction_term(Point *l, Reduction *f, ValId position, bool always);
+/* The same of a body that stands for the node's. */
+void reduction_term_of(Point *l, Reduction *f, ExprId body, ValId position, bool always);
 /* --- the same for vectors (reduction/lanes.c): an accumulator a lane --- */
 /* Makes every accumulator a vector of the point's lanes. */
 void reduction_widen(Point *l, Reduction *f);

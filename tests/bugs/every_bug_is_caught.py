@@ -54,7 +54,7 @@ UNITS = {
     "passes/schedule/contract/strips": (("passes/contract_strips_test",),),
     "passes/schedule/contract/strips_scale": (("passes/contract_strips_test", "many_*"),),
     "passes/schedule/contract/window": (("passes/contract_window_test", "absent_*"), ("passes/contract_window_test",)),
-    "passes/schedule/contract/threads": (("passes/contract_threads_test",),),
+    "passes/schedule/contract/threads": (("passes/contract_pairs_test", "kernels_*"), ("passes/contract_threads_test",)),
     "passes/schedule/contract/threads_panel": (("passes/contract_threads_test", "many_*"),),
     "passes/schedule/contract/threads_finish": (("passes/contract_threads_test", "many_*"),),
     "passes/schedule/contract/halo": (("passes/contract_halo_test", "windows_*"), ("passes/contract_halo_test",)),

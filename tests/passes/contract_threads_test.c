@@ -185,7 +185,7 @@ many_tiles_are_right(void **state)
 	static const Product strict = {"mk", "kn", "mn", "k", SIZES(64, 64, 512), DT_F32, DT_F32, PLAIN, 1, 1, 4, 0};
 	(void)state;
 	for (unsigned tile = 1; tile <= CONTRACT_THREADS_PLANS; tile++)
-		for (unsigned way = 0; way < sizeof ways / sizeof *ways; way++) {
+		for (unsigned way = 0; way < sizeof ways / sizeof *ways && !threads_tile(tile - 1).pairs; way++) {
 			now = &ways[way];
 			CaseRun r = case_try_tiles(build_product, FP_RELAXED, 1, now->how & SPLIT, tile);
 			if (!r.tile)
@@ -193,8 +193,8 @@ many_tiles_are_right(void **state)
 		}
 	now = &strict;
 	for (unsigned tile = 1; tile <= CONTRACT_THREADS_PLANS; tile++) {
-		bool sliced = threads_tile(tile - 1).slices > 1;
-		assert_int_equal(case_try_tiles(build_product, FP_STRICT, 1, false, tile).tile == 0, sliced);
+		bool none = threads_tile(tile - 1).slices > 1 || threads_tile(tile - 1).pairs;
+		assert_int_equal(case_try_tiles(build_product, FP_STRICT, 1, false, tile).tile == 0, none);
 	}
 }
 

@@ -382,6 +382,9 @@ case("kernels", "rbf", {"x": real(9, 4), "z": real(7, 4), "gamma": 0.5}, wide(la
 case("kernels", "linear", {"x": real(9, 4), "z": real(7, 4)}, wide(lambda x, z: {"K": x @ z.T}), {"K": "f32"})
 case("kernels", "polynomial", {"x": real(9, 4), "z": real(7, 4), "c": 1}, wide(lambda x, z, c: {"K": (x @ z.T + c) ** 3}), {"K": "f32"},
      rtol=5e-6)
+case("kernels", "laplacian", {"x": real(9, 4), "z": real(7, 4), "gamma": 0.5},
+     wide(lambda x, z, gamma: {"K": np.exp(-gamma * np.abs(x[:, None] - z[None]).sum(-1))}), {"K": "f32"}, rtol=5e-6)
+case("kernels", "min_plus", {"a": real(9, 5), "b": real(5, 7)}, wide(lambda a, b: {"c": (a[:, :, None] + b[None]).min(1)}), {"c": "f32"})
 case("rbf_vector", "rbf_vector", {"x": real(9, 3), "z": real(20, 3), "a": real(20), "gamma": 0.5},
      wide(lambda x, z, a, gamma: {"f": np.exp(-gamma * sqdist(x, z)) @ a}), {"f": "f32"}, rtol=5e-6)
 

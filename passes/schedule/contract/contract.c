@@ -19,6 +19,8 @@
 
 #include "ir/bugs.h"
 #include "passes/expr_map.h"
+#include "passes/schedule/contract/absent.h"
+#include "passes/schedule/contract/pair_terms.h"
 #include "passes/schedule/contract/roles.h"
 #include "passes/schedule/contract/strips.h"
 #include "passes/schedule/contract/threads.h"
@@ -61,16 +63,16 @@ last_axis(uint32_t axes)
 	return a;
 }
 
-static bool
-runs_along_terms(const Graph *g, Arena *scratch, const Node *n, ExprId e, uint32_t own)
+bool
+contract_runs_along_terms(const Graph *g, Arena *scratch, const Node *n, ExprId e, uint32_t own)
 {
 	unsigned term = n->npar + n->nred - 1u;
 	return reads_along(g, scratch, e, term) >= reads_along(g, scratch, e, last_axis(own)) &&
 	       reads_along(g, scratch, e, term) > 0;
 }
 
-static bool
-ranges_are_fixed(const Graph *g, Arena *scratch, const Node *n)
+bool
+contract_ranges_are_fixed(const Graph *g, Arena *scratch, const Node *n)
 {
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
 		const Axis *x = &n->axis[a];
@@ -90,7 +92,7 @@ find_factors(const Graph *g, Arena *scratch, const bool *faulty, const Node *n, 
 		return REMARK_contract_type;
 	if (!expr_is_true(g, n->domain))
 		return REMARK_contract_absent;
-	if (!ranges_are_fixed(g, scratch, n))
+	if (!contract_ranges_are_fixed(g, scratch, n))
 		return REMARK_contract_range;
 	if (expr_can_fault(g, scratch, faulty, n->body))
 		return REMARK_contract_checked;
@@ -101,9 +103,9 @@ find_factors(const Graph *g, Arena *scratch, const bool *faulty, const Node *n, 
 	if (!ofa || !ofb)
 		return REMARK_contract_sides;
 	bool a_rows = ofa < ofb; /* b has the innermost */
-	*f = a_rows ? (Factors){a, b, ofa, ofb, false, false} : (Factors){b, a, ofb, ofa, false, false};
-	f->rows_along_terms = runs_along_terms(g, scratch, n, f->row, f->row_axes);
-	f->columns_along_terms = runs_along_terms(g, scratch, n, f->column, f->column_axes);
+	*f = a_rows ? (Factors){.row = a, .column = b, .row_axes = ofa, .column_axes = ofb} : (Factors){.row = b, .column = a, .row_axes = ofb, .column_axes = ofa};
+	f->rows_along_terms = contract_runs_along_terms(g, scratch, n, f->row, f->row_axes);
+	f->columns_along_terms = contract_runs_along_terms(g, scratch, n, f->column, f->column_axes);
 	return REMARK_NONE;
 }
 
@@ -256,6 +258,15 @@ contract_takes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, c
 	return true;
 }
 
+/* Whether it is no product by its form, or has no factors. */
+static bool
+is_of_pairs(const Graph *g, Arena *scratch, const bool *faulty, TensorId t)
+{
+	Factors f;
+	Absent a;
+	return (!contract_is_sum_of_products(g, t) || !absent_factors(g, scratch, faulty, t, &f, &a)) && pair_values(g, scratch, faulty, t, &f);
+}
+
 bool
 contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
@@ -266,7 +277,13 @@ contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId 
 	                                             contract_strips_could(g, scratch, faulty, t, o) ||
 	                                             contract_window_could(g, scratch, faulty, t, o) ||
 	                                             contract_warps_could(g, scratch, faulty, t, o) ||
-	                                             contract_threads_could(g, scratch, faulty, t, o));
+	                                             (contract_threads_could(g, scratch, faulty, t, o) && !is_of_pairs(g, scratch, faulty, t)));
+}
+
+bool
+contract_pairs_have_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
+{
+	return is_of_pairs(g, scratch, faulty, t) && contract_threads_could(g, scratch, faulty, t, o);
 }
 
 bool

@@ -19,13 +19,20 @@ typedef struct {
 	ValId from[TG_MAX_AXES];     /* of reduced axes: the first index */
 } Space;
 
-/* A node's body as a product: which factor gives rows of the output, which columns. */
+/* A node's body as a product: which factor gives rows of the output, which columns. Or, in a pair, which values of rows and of columns
+ * the terms are made of (pair_terms.c). */
 typedef struct {
 	ExprId row, column;
 	uint32_t row_axes, column_axes; /* as bits */
 	bool rows_along_terms;    /* the row factor's memory runs along the last reduced axis */
 	bool columns_along_terms; /* the column factor's */
+	bool pair;
 } Factors;
+
+/* Whether the node's reduced ranges are the same for all elements. */
+bool contract_ranges_are_fixed(const Graph *g, Arena *scratch, const Node *n);
+/* Whether a value with these axes of its own runs along the last reduced axis in memory. */
+bool contract_runs_along_terms(const Graph *g, Arena *scratch, const Node *n, ExprId e, uint32_t own);
 
 typedef struct {
 	Point l;

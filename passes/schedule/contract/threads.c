@@ -14,15 +14,22 @@
  * wait for each other at the end alone, and a small tile has many. The blocks of a cluster may divide a tile's terms as well. The
  * sums of slices and of blocks are added in their order (threads_finish.c), which is always the same, but not that of the terms.
  *
+ * What is folded need not be a product: a term may be made in any way of a value of the rows and one of the columns (pair_terms.c),
+ * and taken into any fold that is one value. Of those a panel's terms are a loop, so that a thread has registers for the values on the
+ * way, and a multiprocessor room for another block.
+ *
  * There are kernels of several tiles (threads_tile.c). A launch takes one that reads groups where these are aligned, and another
  * one for sizes that do not fill a fraction of a tile. */
 #include "passes/schedule/contract/threads.h"
 
 #include "ir/bugs.h"
 #include "passes/expr_map.h"
+#include "passes/schedule/contract/pair_terms.h"
 #include "passes/schedule/contract/raster.h"
 
 enum {
+	MOST_COST = 256, /* of a pair's term, in units of op_cost.h: more are no longer bound by what they read */
+	FEW_COST = 8,    /* of one that leaves registers for another block */
 	LEAST = 32,     /* rows and columns that are worth a tile */
 	LANE_ROWS = 4,  /* of a warp's threads, by quads */
 	LANE_COLUMNS = 8,
@@ -42,9 +49,12 @@ least_of(const PassOptions *o, int64_t otherwise)
 }
 
 static bool
-find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, Absent *a)
+find_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, Absent *a)
 {
-	return contract_is_sum_of_products(g, t) && absent_factors(g, scratch, faulty, t, f, a);
+	if (contract_is_sum_of_products(g, t) && absent_factors(g, scratch, faulty, t, f, a))
+		return true;
+	*a = (Absent){0};
+	return pair_values(g, scratch, faulty, t, f) && pair_cost(g, scratch, f, tensor_node(g, t)->body) <= MOST_COST;
 }
 
 bool
@@ -52,7 +62,7 @@ contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, Tenso
 {
 	Factors f;
 	Absent a;
-	if (!o->blocks || !find_product(g, scratch, faulty, t, &f, &a))
+	if (!o->blocks || !find_factors(g, scratch, faulty, t, &f, &a))
 		return false;
 	const Node *n = tensor_node(g, t);
 	uint32_t terms = ((UINT32_C(1) << n->nred) - 1) << n->npar;
@@ -76,16 +86,17 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
 	Absent a;
 	Panel rows, columns;
 	unsigned count = 0;
-	if (!contract_threads_could(g, scratch, places->faulty, t, o) || !find_product(g, scratch, places->faulty, t, &f, &a))
+	if (!contract_threads_could(g, scratch, places->faulty, t, o) || !find_factors(g, scratch, places->faulty, t, &f, &a))
 		return 0;
 	const Node *node = tensor_node(g, t);
 	panel_find(g, scratch, node, &f, &a, false, &rows);
 	panel_find(g, scratch, node, &f, &a, true, &columns);
 	bool both = rows.group > 1 && columns.group > 1, groups = !matrices && (rows.group > 1 || columns.group > 1);
 	bool wide = dtype_info[reduction_type(g, node)].bits > 32, elements = is_element(g, f.row) && is_element(g, f.column);
+	elements = elements && (!f.pair || pair_cost(g, scratch, &f, node->body) <= FEW_COST);
 	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
 		ThreadsTile tile = threads_tile(n);
-		if ((tile.groups && !groups) || (tile.large && wide) || (a.n && !tile.absent) || !threads_tile_exists(g, o, n, both))
+		if ((tile.groups && !groups) || (tile.large && wide) || (a.n && !tile.absent) || !threads_tile_exists(g, o, n, both, f.pair))
 			continue;
 		unsigned group = rows.group > columns.group ? rows.group : columns.group;
 		p[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = QUAD, .unroll = 1, .threads = tile.threads,
@@ -192,25 +203,39 @@ slice_barrier(Threads *x)
 
 /* The thread's `n` rows or columns of a term: quads `apart` from each other. */
 static void
-load_quads(Threads *x, const Panel *p, ValId slot, ValId own_at, unsigned term, unsigned n, ValId *out)
+load_quads(Threads *x, const Panel *p, ValId slot, ValId own_at, ValId term, unsigned n, ValId *out)
 {
 	TirKernel *k = x->l.tir;
 	unsigned most = 16 / (dtype_info[x->fold.type].bits / 8u), apart = p->own / (n / QUAD);
 	for (unsigned i = 0; i < n; i += most) {
 		ValId own = threads_op(x, OP_ADD, own_at, threads_int(x, p->first + i / QUAD * apart + i % QUAD));
-		ValId of_slice = threads_int(x, term);
-		if (threads_slices(x->plan) > 1)
-			of_slice = threads_op(x, OP_ADD, x->term_at, of_slice);
-		const ValId at[3] = {slot, own, of_slice};
+		const ValId at[3] = {slot, own, threads_slices(x->plan) > 1 ? threads_op(x, OP_ADD, x->term_at, term) : term};
 		ValId all = tir_load(k, x->panels, at, 0, TIR_LANES_ALONG(1), most);
 		for (unsigned j = 0; j < most; j++)
 			out[i + j] = tir_emit(k, OP_LANE, tir_scalar(x->fold.type), j, &all, 1);
 	}
 }
 
+/* The term of a pair, of which nothing is kept for others. */
+static ValId
+take_pair(Threads *x, ValId acc, ValId a, ValId b)
+{
+	Point *l = &x->l;
+	Reduction f = x->fold;
+	uint32_t mark = point_mark(l);
+	f.re = acc;
+	point_place(l, x->value[0], a);
+	point_place(l, x->value[1], b);
+	reduction_term_of(l, &f, x->term, 0, true);
+	point_release(l, mark);
+	return f.re;
+}
+
 static ValId
 add_product(Threads *x, ValId acc, ValId a, ValId b)
 {
+	if (x->term)
+		return take_pair(x, acc, a, b);
 	if (x->fold.fma)
 		return tir_fma(x->l.tir, a, b, acc);
 	return threads_op(x, OP_ADD, acc, threads_op(x, OP_MUL, a, b));
@@ -222,7 +247,7 @@ typedef struct {
 } Term;
 
 static void
-load_term(Threads *x, ValId slot, unsigned term, Term *out)
+load_term(Threads *x, ValId slot, ValId term, Term *out)
 {
 	load_quads(x, &x->panel[0], slot, x->row_at, term, threads_rows(x->plan), out->row);
 	load_quads(x, &x->panel[1], slot, x->column_at, term, threads_columns(x->plan), out->column);
@@ -244,17 +269,43 @@ raw_of(const Threads *x, unsigned n, ValId *raw)
 	return n ? raw + panel_reads(&x->panel[0]) : raw;
 }
 
+/* The terms of a panel from one of them on, one after the other. */
+static void
+take_terms(Threads *x, ValId slot, ValId from, ValId *acc)
+{
+	TirKernel *k = x->l.tir;
+	unsigned n = threads_rows(x->plan) * threads_columns(x->plan);
+	Term t;
+	load_term(x, slot, tir_for(k, from, threads_int(x, THREADS_TERMS), threads_int(x, 1), acc, n), &t);
+	add_term(x, &t, acc);
+	tir_end_for(k, acc, n);
+}
+
+static void
+stage_next(Threads *x, ValId slot, ValId following, ValId later, ValId *raw)
+{
+	for (unsigned n = 0; n < 2; n++) {
+		panel_stage(x, &x->panel[n], slot, following, false, raw_of(x, n, raw));
+		panel_load(x, &x->panel[n], later, false, raw_of(x, n, raw));
+	}
+}
+
 /* All terms of its slice of a panel, added to the thread's sums; one is read while the one before is multiplied. In between the next
  * panels are staged in the other slot, and those after them are begun to be read, from `later` on. */
 static void
 multiply(Threads *x, ValId slot, ValId other, ValId following, ValId later, ValId *raw, ValId *acc)
 {
 	Term now, next;
-	load_term(x, slot, 0, &next);
+	if (x->term) {
+		take_terms(x, slot, threads_int(x, 0), acc);
+		stage_next(x, other, following, later, raw);
+		return;
+	}
+	load_term(x, slot, threads_int(x, 0), &next);
 	for (unsigned term = 0; term < THREADS_TERMS; term++) {
 		now = next;
 		if (term + 1 < THREADS_TERMS)
-			load_term(x, slot, term + 1, &next);
+			load_term(x, slot, threads_int(x, term + 1), &next);
 		add_term(x, &now, acc);
 		for (unsigned n = 0; n < 2; n++)
 			if (term == stage_after[n]) {
@@ -305,6 +356,14 @@ add_terms(Threads *x, ValId *acc)
 	for (unsigned i = 0; i < n; i++)
 		acc[i] = x->fold.re;
 	acc[n] = zero;
+	if (x->term) { /* there is no term that leaves a fold as it is: the first panel's are taken as far as there are any */
+		take_terms(x, zero, threads_op(x, OP_SUB, width, x->rest), acc);
+		ValId third = threads_op(x, OP_ADD, second, width);
+		stage_next(x, one, threads_op(x, OP_MIN, second, last), threads_op(x, OP_MIN, third, last), raw);
+		slice_barrier(x);
+		acc[n] = one;
+		second = BUG(pair_panel_twice) ? second : third;
+	}
 	ValId following = tir_for(k, x->plan->cluster ? zero : second, x->end, width, acc, n + 1 + nraw);
 	ValId slot = acc[n];
 	if (x->plan->cluster) /* as often in each of its blocks */
@@ -377,6 +436,16 @@ build_tasks(Threads *x)
 	tir_end_for(k, NULL, 0);
 }
 
+static void
+enter_pair(Threads *x, const Factors *f)
+{
+	Point *l = &x->l;
+	x->term = pair_term(l->g, l->scratch, f, l->node->body);
+	for (unsigned k = 0; k < 2; k++)
+		x->value[k] = pair_stand_in(l->g, f, k);
+	point_declare(l, x->term);
+}
+
 void
 contract_threads_build(Graph *g, Arena *scratch, const Places *places, const PassOptions *o, Kernel *kernel)
 {
@@ -389,9 +458,11 @@ contract_threads_build(Graph *g, Arena *scratch, const Places *places, const Pas
 	l->unit = true;
 	point_declare_node(l, t);
 	point_enter_node(l, t);
-	if (!find_product(g, scratch, places->faulty, t, &f, &x->absent))
+	if (!find_factors(g, scratch, places->faulty, t, &f, &x->absent))
 		bug(g->arena, "%%%u is no contraction for threads", t);
 	x->fold = reduction_begin(l);
+	if (f.pair)
+		enter_pair(x, &f);
 	declare_panels(x, &f);
 	indices_bind(l, &f, &x->batch, &x->rows, &x->columns, &x->terms);
 	count_tasks(x, o, kernel);

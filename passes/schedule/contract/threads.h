@@ -9,7 +9,7 @@
 
 /* Whether node t is of that kind, wherever its tensors will live, and its sizes may be worth a tile. */
 bool contract_threads_could(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
-enum { CONTRACT_THREADS_PLANS = 7 }; /* the tiles of threads_tile.c */
+enum { CONTRACT_THREADS_PLANS = 8 }; /* the tiles of threads_tile.c */
 /* The plans of its kernels, and how many there are, in the order in which a launch asks for one that suits its sizes and
  * memory; another kernel has to take all others. matrices: kernels of roles or of
  * warps, which want groups as well, are asked before. */
@@ -51,6 +51,7 @@ typedef struct {
 	Reduction fold;
 	Indices batch, rows, columns, terms;
 	Absent absent;
+	ExprId term, value[2];     /* of a pair: with stand-ins for its values, and those; 0: a product of factors */
 	Panel panel[2];            /* of the rows, of the columns */
 	ValId row_tiles, column_tiles;
 	ValId rest, end;           /* terms of the first panel, 1 .. block_terms; the terms' number and a panel's */
@@ -74,6 +75,7 @@ typedef struct {
 	uint8_t cluster;   /* blocks that divide a tile's terms; 0: one block has it */
 	bool groups;       /* for factors of which one is read in groups */
 	bool large;        /* not for sums of 64 bits */
+	bool products, pairs; /* for them alone */
 	uint8_t resident;  /* as TirKernel has it, */
 	uint8_t computed;  /* where factors are more than elements, which takes registers, */
 	uint8_t absent;    /* and where terms may be absent, which takes more; 0: there are too few */
@@ -85,8 +87,8 @@ typedef struct {
 ThreadsTile threads_tile(unsigned n);
 /* Of a plan. */
 unsigned threads_tile_of(const KernelPlan *p);
-/* Whether there are kernels of it, in the graph's mode; both: of its factors are read in groups. */
-bool threads_tile_exists(const Graph *g, const PassOptions *o, unsigned n, bool both);
+/* Whether there are kernels of it, in the graph's mode; both: of its factors are read in groups; pair: terms are no products. */
+bool threads_tile_exists(const Graph *g, const PassOptions *o, unsigned n, bool both, bool pair);
 /* Fewer terms are not worth it. */
 int64_t threads_least_terms(const PassOptions *o, const ThreadsTile *t);
 /* Launch expressions: how many tiles there are; whether none that is asked for later takes less time, 1 or 0. */

@@ -5,6 +5,9 @@
  * less than `alone`, since its few warps wait for memory. `finish` is what a block takes besides, before its first panel is there
  * and for its sums. All were measured on an H200, other GPUs have other multipliers.
  *
+ * Terms of pairs (pair_terms.c) have values of their own on the way: a thread has half as many of a tile. What they take is another
+ * matter for each, so that they have one tile of each kind.
+ *
  * Large tiles read each factor less often. Those with slices are for outputs that have few tiles: each warp of a block has all of the
  * tile and some of the terms. Where there are fewer of those than processors, the blocks of a cluster divide the terms as well.
  * Sums of the strict mode keep the order of their terms, and have neither: there large tiles are taken where each processor
@@ -19,11 +22,12 @@ enum { LEAST_TERMS = 16, LEAST_SLICED = 32, SMALL = 64 };
 
 /* In the order in which they are asked for. */
 static const ThreadsTile tile[CONTRACT_THREADS_PLANS] = {
-	{.rows = 128, .columns = 128, .threads = 128, .slices = 1, .groups = true, .large = true, .fit = 2, .step = 7750, .alone = 9850, .finish = 2100},
-	{.rows = 32, .columns = 64, .threads = 128, .slices = 4, .groups = true, .large = true, .computed = 2, .fit = 3, .step = 1025, .alone = 1400, .finish = 1600},
-	{.rows = 32, .columns = 64, .threads = 256, .slices = 8, .groups = true, .large = true, .resident = 1, .computed = 1, .fit = 1, .step = 1200, .alone = 1200, .finish = 2700},
-	{.rows = 32, .columns = 64, .threads = 256, .slices = 8, .cluster = 2, .groups = true, .large = true, .resident = 1, .computed = 1, .fit = 1, .clusters = 66, .step = 1200, .alone = 1200, .finish = 5000},
-	{.rows = 32, .columns = 64, .threads = 256, .slices = 8, .cluster = 8, .groups = true, .large = true, .resident = 1, .computed = 1, .fit = 1, .clusters = 14, .step = 1200, .alone = 1200, .finish = 6200},
+	{.rows = 128, .columns = 128, .threads = 128, .slices = 1, .products = true, .groups = true, .large = true, .fit = 2, .step = 7750, .alone = 9850, .finish = 2100},
+	{.rows = 128, .columns = 128, .threads = 256, .slices = 1, .pairs = true, .groups = true, .large = true, .resident = 2, .fit = 2},
+	{.rows = 32, .columns = 64, .threads = 128, .slices = 4, .products = true, .groups = true, .large = true, .computed = 2, .fit = 3, .step = 1025, .alone = 1400, .finish = 1600},
+	{.rows = 32, .columns = 64, .threads = 256, .slices = 8, .products = true, .groups = true, .large = true, .resident = 1, .computed = 1, .fit = 1, .step = 1200, .alone = 1200, .finish = 2700},
+	{.rows = 32, .columns = 64, .threads = 256, .slices = 8, .cluster = 2, .products = true, .groups = true, .large = true, .resident = 1, .computed = 1, .fit = 1, .clusters = 66, .step = 1200, .alone = 1200, .finish = 5000},
+	{.rows = 32, .columns = 64, .threads = 256, .slices = 8, .cluster = 8, .products = true, .groups = true, .large = true, .resident = 1, .computed = 1, .fit = 1, .clusters = 14, .step = 1200, .alone = 1200, .finish = 6200},
 	{.rows = 128, .columns = 64, .threads = 128, .slices = 1, .large = true, .absent = 2},
 	{.rows = 64, .columns = 64, .threads = 128, .slices = 1, .absent = 2},
 };
@@ -45,10 +49,10 @@ threads_tile_of(const KernelPlan *p)
 }
 
 bool
-threads_tile_exists(const Graph *g, const PassOptions *o, unsigned n, bool both)
+threads_tile_exists(const Graph *g, const PassOptions *o, unsigned n, bool both, bool pair)
 {
 	const ThreadsTile *t = &tile[n];
-	if (o->threads_tile && o->threads_tile != n + 1)
+	if ((o->threads_tile && o->threads_tile != n + 1) || (pair ? t->products : t->pairs))
 		return false;
 	return t->cluster <= (o->threads_tile ? TIR_MAX_CLUSTER : o->cluster) && (t->slices == 1 || (both && g->fp != FP_STRICT));
 }
@@ -104,7 +108,7 @@ threads_tile_suits(Threads *x, const PassOptions *o, unsigned n)
 	Graph *g = x->l.g;
 	const ThreadsTile *t = &tile[n];
 	ExprId suits = num(g, 1), many = raster_reaches(g, threads_tile_count(x, t), cost_machine(true, 0)->threads);
-	bool both = x->panel[0].whole && x->panel[1].whole, sliced = both && g->fp != FP_STRICT;
+	bool both = x->panel[0].whole && x->panel[1].whole, sliced = both && g->fp != FP_STRICT && !x->term;
 	if (o->threads_tile || o->least_tile)
 		return suits;
 	if (t->slices == 1 && t->rows > SMALL) /* not but for what is to have slices, which want more terms */
@@ -112,7 +116,7 @@ threads_tile_suits(Threads *x, const PassOptions *o, unsigned n)
 	if (!sliced)
 		return suits;
 	for (unsigned k = n + 1; k < CONTRACT_THREADS_PLANS; k++)
-		if (tile[k].groups && threads_tile_exists(g, o, k, both))
+		if (tile[k].groups && threads_tile_exists(g, o, k, both, false))
 			suits = expr_binary(g, OP_MUL, suits, is_no_worse(x, o, t, &tile[k]));
 	return suits;
 }

@@ -235,7 +235,12 @@ reduction_value(Point *l, Reduction *f, PointVal v, ValId position)
 void
 reduction_term(Point *l, Reduction *f, ValId position, bool always)
 {
-	ExprId body = l->node->body;
+	reduction_term_of(l, f, l->node->body, position, always);
+}
+
+void
+reduction_term_of(Point *l, Reduction *f, ExprId body, ValId position, bool always)
+{
 	if (!f->fma) {
 		reduction_value(l, f, point_value(l, body, always), position);
 		return;
