@@ -193,6 +193,33 @@ split_exponents(const Frame *f, const Product *x, const Atoms *kept, Product *mo
 	}
 }
 
+/* What of the exponent is of neither x nor the atoms, as numbers and what a row has, stays in the terms: it is no factor of the rest. */
+static bool
+leave_in_terms(Frame *f, Algebra *a, const Factor *x, const Atoms *kept, const Atoms *hoisted, Product *rest)
+{
+	const Atoms *const all[] = {kept, hoisted};
+	ExprId inner = exponential_of(f->g, x->base);
+	Product *stay = ARENA_NEW(f->scratch, Product);
+	Swap swap[2 * MAX_ATOMS];
+	unsigned n = 0;
+	stay->coef = 1;
+	for (unsigned s = 0; s < 2; s++)
+		for (unsigned k = 0; k < all[s]->n; k++)
+			swap[n++] = (Swap){all[s]->at[k], formula_number(f->g, (DType)expr_get(f->g, all[s]->at[k])->dtype, 0)};
+	ExprId arg = formula_swap(f->g, f->scratch, expr_arg(f->g, inner, 0), swap, n);
+	bool ok = exponents_of(a, arg, expr_get(f->g, inner)->op == OP_EXP2, x->power, stay);
+	if (!ok || !(stay->coef > 0) || isinf(stay->coef))
+		return false;
+	rest->coef /= stay->coef;
+	for (unsigned k = 0; ok && k < stay->nfactor; k++)
+		if (stay->factor[k].side != SIDE_X)
+			ok = product_factor(a, rest, stay->factor[k].base, -stay->factor[k].power, stay->factor[k].side);
+	for (unsigned k = 0; ok && k < stay->nexponent; k++)
+		if (stay->exponent[k].side != SIDE_X)
+			ok = product_exponent(a, rest, (Exponent){stay->exponent[k].atom, -stay->exponent[k].coef, stay->exponent[k].side, stay->exponent[k].two});
+	return ok;
+}
+
 static ExprId
 powered(const Algebra *a, const Factor *x, ExprId base)
 {
@@ -228,6 +255,8 @@ exponent_plan(Frame *f, Algebra *a, const Factor *x, ExpPlan *out)
 	if (out->kept.n ? !is_bounded(f, a, bare, x->power) : !is_harmless(f->g, all))
 		return algebra_refuse(a, REMARK_cascade_unbounded, inner);
 	split_exponents(f, all, &out->kept, &out->q, rest);
+	if (!leave_in_terms(f, a, x, &out->kept, &hoisted, rest))
+		return algebra_refuse(a, REMARK_cascade_unbounded, inner);
 	for (unsigned k = 0; k < out->q.nexponent; k++)
 		if (holds_any(f, out->q.exponent[k].atom, &hoisted))
 			return algebra_refuse(a, REMARK_cascade_mixes, out->q.exponent[k].atom);

@@ -77,7 +77,7 @@ product_factor(Algebra *f, Product *p, ExprId base, double power, Side side)
 	return true;
 }
 
-static bool
+bool
 product_exponent(Algebra *f, Product *p, Exponent x)
 {
 	unsigned k = 0;

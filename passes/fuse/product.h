@@ -68,6 +68,7 @@ bool sum_add(Algebra *f, Sum *s, const Product *p);
 bool sum_product(Algebra *f, const Sum *a, const Sum *b, Sum *out);
 bool product_times(Algebra *f, Product *p, const Product *q);
 bool product_factor(Algebra *f, Product *p, ExprId base, double power, Side side);
+bool product_exponent(Algebra *f, Product *p, Exponent x);
 /* The factors of these sides as an expression; coef with SIDE_Y among them. */
 ExprId product_expr(const Algebra *f, const Product *p, bool x_part);
 bool cast_widens(DType from, DType to);

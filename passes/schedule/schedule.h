@@ -28,7 +28,8 @@ const WorkPanels *contract_panels(Graph *g, Arena *a, const bool *faulty, Tensor
 bool contract_rounds(const KernelPlan *plan);
 /* Whether a sum of products has a kernel of tiles on this target, for some sizes at least. */
 bool contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
-/* The same of a fold of pairs (contract/pair_terms.c), whose elements may also be made where they are folded on. */
+/* The same of a fold of pairs (contract/pair_terms.c) of what the program is given: of what it computes, and where pairs are folded on,
+ * a kernel with the rest may be better. */
 bool contract_pairs_have_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
 /* The pointwise node y, which reads x at its own point, as the reduction x with a longer finish (passes/fuse/epilogue.c). */
 Node epilogue_finished(Graph *g, Arena *scratch, TensorId x, const Node *y);

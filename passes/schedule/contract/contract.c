@@ -280,10 +280,25 @@ contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId 
 	                                             (contract_threads_could(g, scratch, faulty, t, o) && !is_of_pairs(g, scratch, faulty, t)));
 }
 
+typedef struct {
+	const Graph *g;
+	bool nodes;
+} Sources;
+
+static void
+note_source(void *user, ExprId e)
+{
+	Sources *s = user;
+	const Expr *p = expr_get(s->g, e);
+	s->nodes |= p->op == OP_READ && s->g->tensor.at[p->ref].kind == TENSOR_NODE;
+}
+
 bool
 contract_pairs_have_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
-	return is_of_pairs(g, scratch, faulty, t) && contract_threads_could(g, scratch, faulty, t, o);
+	Sources s = {.g = g};
+	expr_walk(g, scratch, tensor_node(g, t)->body, note_source, &s);
+	return !s.nodes && is_of_pairs(g, scratch, faulty, t) && contract_threads_could(g, scratch, faulty, t, o);
 }
 
 bool
