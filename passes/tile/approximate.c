@@ -7,11 +7,19 @@
  *
  * It comes before all that knows of marks (narrow_*): a narrowed function is the unit's as well. */
 #include "passes/tile/expand.h"
+#include "passes/tile/loops.h"
 #include "passes/tile/tile.h"
 
 #include "ir/bugs.h"
 
 #include <math.h>
+
+/* Of the old kernel, by its ValIds. */
+typedef struct {
+	Loops loops;
+	uint32_t *over; /* how many quotients it divides */
+	ValId *base;    /* of powers and roots, what they are of in the new kernel */
+} Known;
 
 typedef struct {
 	Ex x;
@@ -19,7 +27,7 @@ typedef struct {
 	const TirInst *p; /* the operation */
 	ValId v;
 	const ValId *arg; /* its operands in the new kernel */
-	ValId *base;      /* by ValId of the old one: of powers and roots, what they are of in the new one */
+	const Known *known;
 } Near;
 
 typedef ValId NearFn(const Near *a);
@@ -245,17 +253,37 @@ by_function(const Near *a, double c)
 	ValId v = tir_arg(a->from, a->v, 1);
 	const TirInst *b = tir_inst(a->from, v);
 	if (b->op == OP_SQRT)
-		return scaled_product(&a->x, OP_MUL, 1, c == 1 ? 0 : a->arg[0], unit(a, OP_NEAR_RSQRT, a->base[v]));
+		return scaled_product(&a->x, OP_MUL, 1, c == 1 ? 0 : a->arg[0], unit(a, OP_NEAR_RSQRT, a->known->base[v]));
 	double n = b->op == OP_POW ? number_of(a->from, tir_arg(a->from, v, 1)) : 0;
 	if (!(n >= 2 && is_whole(n) && fabs(c) >= 0x1p-100 && fabs(c) <= 2))
 		return 0;
-	return over_power(&a->x, a->base[v], (unsigned)n, c, is_power_of_two(c) ? LEFT_BY_TWO : LEFT);
+	return over_power(&a->x, a->known->base[v], (unsigned)n, c, is_power_of_two(c) ? LEFT_BY_TWO : LEFT);
 }
 
 static ValId
 times_reciprocal(const Near *a, double c)
 {
 	return scaled_product(&a->x, OP_MUL, 1, c == 1 ? 0 : a->arg[0], unit(a, OP_RCP, a->arg[1]));
+}
+
+/* Whether others are divided by the same, or the turns of a loop. */
+static bool
+is_shared(const Near *a)
+{
+	ValId b = tir_arg(a->from, a->v, 1);
+	return a->known->over[b] > 1 || a->known->loops.loop[b] != a->known->loops.loop[a->v];
+}
+
+/* (a s) / (b s), where s is 2^64 where |b| is below 2^-64 and 2^-64 where it is beyond 2^64, else 1: the reciprocal is cleanup's
+ * to share and to hoist. */
+static ValId
+times_shared(const Near *a)
+{
+	const Ex *x = &a->x;
+	ValId size = ex_abs(x, a->arg[1]), one = ex_float(x, 1), up = ex_float(x, 0x1p64), down = ex_float(x, 0x1p-64);
+	ValId s = ex_select(x, ex_lt(x, up, size), down, one);
+	s = ex_select(x, ex_lt(x, size, down), up, s);
+	return ex_mul(x, ex_mul(x, a->arg[0], s), unit(a, OP_RCP, ex_mul(x, a->arg[1], s)));
 }
 
 static ValId
@@ -271,6 +299,8 @@ quotient(const Near *a)
 	bool from_1 = a->p->imm.i == TIR_FROM_1, near = a->p->imm.i == TIR_NEAR || a->p->imm.i == TIR_MIDDLE;
 	if (near || (from_1 && fabs(c) <= 1) || BUG(near_reciprocal_of_any))
 		return times_reciprocal(a, c);
+	if (is_shared(a))
+		return times_shared(a);
 	return tir_emit(x->k, OP_NEAR_DIV, a->p->type, from_1 ? TIR_FROM_1 : 0, a->arg, 2);
 }
 
@@ -294,20 +324,26 @@ is_taken(const TirKernel *k, ValId v)
 static ValId
 expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
-	ValId *base = user;
+	Known *known = user;
 	if (!is_taken(from, v))
 		return tir_copy_inst(to, from, v, arg);
 	const TirInst *p = tir_inst(from, v);
-	base[v] = arg[0];
-	const Near a = {.x = ex_of(to, p->type), .from = from, .p = p, .v = v, .arg = arg, .base = base};
+	known->base[v] = arg[0];
+	const Near a = {.x = ex_of(to, p->type), .from = from, .p = p, .v = v, .arg = arg, .known = known};
 	return near_fn[p->op](&a);
 }
 
 TirKernel *
 tile_approximate(const TirKernel *k, Arena *a)
 {
-	for (ValId v = 1; v < k->inst.n; v++)
-		if (is_taken(k, v))
-			return tir_rewrite(k, a, expand, ARENA_ARRAY(a, ValId, k->inst.n));
-	return (TirKernel *)(uintptr_t)k;
+	ValId first = 1;
+	while (first < k->inst.n && !is_taken(k, first))
+		first++;
+	if (first == k->inst.n)
+		return (TirKernel *)(uintptr_t)k;
+	Known known = {loops_find(k, a), ARENA_ARRAY(a, uint32_t, k->inst.n), ARENA_ARRAY(a, ValId, k->inst.n)};
+	for (ValId v = first; v < k->inst.n; v++)
+		if (tir_inst(k, v)->op == OP_FDIV && is_taken(k, v))
+			known.over[tir_arg(k, v, 1)]++;
+	return tir_rewrite(k, a, expand, &known);
 }

@@ -61,6 +61,15 @@ allowed_quotient(const Form *f, Val x, Val y)
 	return arith_div(FP_FAST, DT_F32, x, y);
 }
 
+/* The quotient of another beside it, by the same. */
+static ValId
+made_shared(TirKernel *k, const Form *f, ValId x, ValId y)
+{
+	(void)f;
+	tir_binary(k, OP_FDIV, y, y);
+	return tir_binary(k, OP_FDIV, x, y);
+}
+
 static ValId
 made_by_number(TirKernel *k, const Form *f, ValId x, ValId y)
 {
@@ -137,6 +146,7 @@ static const Form forms[] = {
 	FUNCTION(LOG, "lg2 "), FUNCTION(LOG2, "lg2 "), FUNCTION(LOG1P, "lg2 "), FUNCTION(TANH, "near_tanh "), FUNCTION(SIN, "near_sin "),
 	FUNCTION(COS, "near_cos "), FUNCTION(ERF, ""),
 	{"x / y", made_quotient, allowed_quotient, OP_NONE, 0, 0, "near_div "},
+	{"x / y, shared", made_shared, allowed_quotient, OP_NONE, 0, 0, "rcp rcp "},
 	{"x / 3", made_by_number, allowed_by_number, OP_NONE, 3, 0, ""},
 	{"x / -1e-30", made_by_number, allowed_by_number, OP_NONE, -1e-30, 0, ""},
 	{"x / 3e38", made_by_number, allowed_by_number, OP_NONE, 3e38, 0, "near_div "},
