@@ -282,7 +282,7 @@ times_shared(const Near *a)
 	const Ex *x = &a->x;
 	ValId size = ex_abs(x, a->arg[1]), one = ex_float(x, 1), up = ex_float(x, 0x1p64), down = ex_float(x, 0x1p-64);
 	ValId s = ex_select(x, ex_lt(x, up, size), down, one);
-	s = ex_select(x, ex_lt(x, size, down), up, s);
+	s = BUG(shared_reciprocal_unscaled) ? one : ex_select(x, ex_lt(x, size, down), up, s);
 	return ex_mul(x, ex_mul(x, a->arg[0], s), unit(a, OP_RCP, ex_mul(x, a->arg[1], s)));
 }
 

@@ -304,7 +304,7 @@ static const char fast_section[] =
 	"\n"
 	"| function | a GPU's instruction | what fast mode allows |\n"
 	"| --- | --- | --- |\n"
-	"| a / b | `div.full`; by what is known to be at least 1, or near 1, `rcp.approx` and a product; by a number, a product | 2 ulp |\n"
+	"| a / b | `div.full`; `rcp.approx` and products by what divides several, a loop's turns too, or is known to be at least 1; by a number, a product | 2 ulp |\n"
 	"| sqrt, rsqrt | `sqrt.approx`, `rsqrt.approx` | 2 ulp |\n"
 	"| exp, exp2 | `ex2.approx` | 2 + abs(x) ulp |\n"
 	"| expm1 | `ex2.approx` | 8 ulp and 2^-21 |\n"
