@@ -30,12 +30,13 @@ class Case:
     touched: dict = field(default_factory=dict)  # input reached through data: elements asked for
     told: tuple = ()        # dims whose extent texo is told when it compiles, as torch.compile is told all
     multiples: dict = field(default_factory=dict)  # dim: the one that has to divide it
+    fp: str = ""            # the mode that texo is asked for; "": its own, relaxed, but where the graph says another
     note: str = ""
     size: str = ""          # in words, where the dims are too many to be a name
 
     @property
     def name(self):
-        return f"{self.graph} {self.size or 'x'.join(str(n) for n in self.dims.values())}"
+        return f"{self.graph} {self.size or 'x'.join(str(n) for n in self.dims.values())}" + (f" {self.fp}" if self.fp else "")
 
     @property
     def path(self):

@@ -68,7 +68,8 @@ class Texo:
     def once(self, case, one, target):
         """A launch on one set of torch tensors, and nothing measured."""
         import gpu_data
-        kernel = self.context(0).compile(signature.source(case.path, case.graph), target=target).kernel(case.graph)
+        text = signature.source(case.path, case.graph)
+        kernel = self.context(0).compile(text, target=target, fp=case.fp or None).kernel(case.graph)
         return kernel.bind(*one.values(), out=gpu_data.results(case, one))
 
     def on_tensors(self, case, sets, target, statics=False):
@@ -100,7 +101,7 @@ class Compiled(Contender):
 
     def __init__(self, side, case, context, target=None, statics=None, prepare=None, cold=COLD):
         texo, text, name = side.texo, signature.source(case.path, case.graph), str(case.path)
-        how = {"target": target, "statics": statics or {d: case.dims[d] for d in case.told}}
+        how = {"target": target, "fp": case.fp or None, "statics": statics or {d: case.dims[d] for d in case.told}}
         try:
             module = context.compile(text, name, cache=False, **how)
             self.kernel = module.kernel(case.graph)
@@ -126,7 +127,7 @@ class Compiled(Contender):
         """By the C functions themselves, without what Python wraps around them."""
         lib, data, module, kernel = texo._lib, text.encode(), ctypes.c_void_p(), ctypes.c_void_p()
         n, to_module, to_kernel = len(data), ctypes.byref(module), ctypes.byref(kernel)
-        options = context._options(how["target"], None, None, how["statics"], True, False)
+        options = context._options(how["target"], how["fp"], None, how["statics"], True, False)
         start = time.perf_counter()
         code = lib.texo_compile_string(context._handle, data, n, None, ctypes.byref(options), to_module)
         code = code or lib.texo_module_get_kernel(module, None, to_kernel)

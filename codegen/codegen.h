@@ -99,7 +99,7 @@ typedef struct {
 	bool scale;     /* TIR's SCALE */
 	bool masks;     /* comparisons of vectors are masks, of which ANY is one instruction */
 	bool pick;      /* PICK of a vector of 8 is an instruction */
-	bool ex2;       /* TIR's EX2 and RCP */
+	bool ex2;       /* TIR's EX2, RCP and other units */
 	bool fp8;       /* threads convert between f32 and the 8-bit floats */
 	bool halves;    /* it converts between f32 and f16 */
 	TirDotUnit dot; /* what TIR's DOT is by */

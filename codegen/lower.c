@@ -352,7 +352,7 @@ lower_value(Lower *l, ValId v)
 	case OP_SQRT: return lower_intrinsic(l, v, "llvm.sqrt");
 	case OP_FMA: return lower_intrinsic(l, v, "llvm.fma");
 	case OP_SCALE: return lower_scale(l, v);
-	case OP_EX2: case OP_RCP: return lower_unit(l, v);
+	case OP_EX2: case OP_RCP: case OP_LG2: case OP_NEAR_DIV: case OP_NEAR_SQRT: case OP_NEAR_RSQRT: case OP_NEAR_TANH: case OP_NEAR_SIN: case OP_NEAR_COS: case OP_FLUSH_MUL: return lower_unit(l, v);
 	case OP_EQ: case OP_NE: case OP_LT: case OP_LE: return lower_compare(l, v);
 	case OP_ISNAN: return lower_isnan(l, v);
 	case OP_SELECT:

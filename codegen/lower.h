@@ -189,7 +189,9 @@ bool lower_quotients(Lower *l, const TirRegion *r, ValId v);
 /* Whether v is one of a GPU that needs no slow path; and that. */
 bool lower_is_middle(const Lower *l, ValId v);
 Val lower_middle_quotient(Lower *l, ValId v);
-Val lower_unit(Lower *l, ValId v); /* EX2 and RCP */
+/* nvptx_units.c: an operation that is a unit's */
+Val lower_unit(Lower *l, ValId v);
+
 /* lower_roles.c: around a kernel with roles, whose parameters from first_map on are tensor maps, one for each COPY; and what
  * stands in it */
 void lower_begin_roles(Lower *l, unsigned first_map);

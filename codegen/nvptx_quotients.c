@@ -8,7 +8,7 @@
  * |result| are 2^-100 and more no step loses bits to an exponent, and the residue is exact; an infinite or zero r makes
  * the result NaN, or 0. A root, with r near 1 / sqrt(a): s = a r and s + r / 2 (a - s s), where a is 2^-100 and more;
  * infinity makes NaN. Both are what ptxas makes of div.rn and sqrt.rn (sm_80 to sm_120), which is right for all
- * fractions; what fails a test takes those. What is known to pass it (TIR_MIDDLE) has neither. TIR's RCP is the approximation itself.
+ * fractions; what fails a test takes those. What is known to pass it (TIR_MIDDLE) has neither.
  *
  * Quotients by one b share r', and of each the result alone is asked: whether its magnitude is 2^-100 max(1, |r'|) and more.
  * Then |b q| is 2^-101 and more, and a - b q a multiple of the product of their last places, which is above 2^-48 |b q|, so 2^-148
@@ -66,14 +66,6 @@ static Val
 approximate(Lower *l, const char *name, Val a)
 {
 	return lower_call(l, name, NULL, 0, &a, 1);
-}
-
-Val
-lower_unit(Lower *l, ValId v)
-{
-	if (lower_inst(l, v)->op == OP_EX2)
-		return lower_intrinsic(l, v, "llvm.nvvm.ex2.approx.ftz");
-	return approximate(l, "llvm.nvvm.rcp.approx.ftz.f", lower_arg(l, v, 0));
 }
 
 /* The least so far; NaN stays. */

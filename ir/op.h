@@ -21,7 +21,7 @@ typedef enum { LEVEL_G = 1, LEVEL_L = 2, LEVEL_GL = 3 } OpLevel;
 typedef enum {
 	SIG_SAME, SIG_FLOAT, SIG_INT, SIG_ORDERED, SIG_CMP, SIG_LOGIC, SIG_SELECT, SIG_BITS, SIG_FREE
 } OpSig;
-enum { F_COMM = 1, F_ASSOC = 2, F_LAZY = 4, F_CHEAP = 8, F_MATH = 16, F_EFFECT = 32, F_NARROW = 64, F_TURNS = 128, F_ASIDE = 256 };
+enum { F_COMM = 1, F_ASSOC = 2, F_LAZY = 4, F_CHEAP = 8, F_MATH = 16, F_EFFECT = 32, F_NARROW = 64, F_TURNS = 128, F_ASIDE = 256, F_UNIT = 512 };
 
 typedef struct {
 	const char *id;   /* "ADD" */

@@ -7,9 +7,11 @@
  *
  * Arithmetic is exact to the bit: every operation but SCALE is defined for every input (op rows in ops.def,
  * casts as in LANGUAGE.md), both operands of && and || are evaluated, nothing is contracted or
- * reordered by later stages. So interpreter, CPU and GPU agree to the bit on the same TIR, but for EX2 and RCP: units of the
- * target, within 2^-22.6 (2.06 ulp) and 2^-23 (1 ulp) of themselves, 0 below 2^-126, and RCP of what is smaller infinite; the
- * interpreter's values are the nearest. Only the passes for targets that have them write them.
+ * reordered by later stages. So interpreter, CPU and GPU agree to the bit on the same TIR, but for units of the target (F_UNIT), as
+ * near as their rows say, of f32. EX2 and RCP, within 2^-22.6 (2.06 ulp) and 2^-23 (1 ulp) of themselves, are 0 below 2^-126, and RCP
+ * of what is smaller is infinite; the interpreter's values are the nearest. The others take and give subnormal numbers, or 0 for such
+ * a quotient, and have the values of what they approximate at 0, at infinities and at NaN, but for FLUSH_MUL, which is exact as it
+ * is defined; the interpreter's are about as far off as they may be. Only the passes for targets that have units write them.
  *
  * EXP, EXP2 and TANH of f32 are narrowed (tg.h) where imm is a type, BF16 or F16, not 0.
  *
@@ -191,6 +193,8 @@ enum { TIR_NO_MORE_THAN_0 = 256 };
 enum { TIR_MIDDLE = 1 };
 /* Or that the divisor has a magnitude from 2^-64 to 2^64, or is 0, infinite or NaN. */
 enum { TIR_NEAR = 2 };
+/* Or, of a NEAR_DIV as well, that the divisor is 1 or more, or NaN. */
+enum { TIR_FROM_1 = 4 };
 enum { TIR_ROLLED = 1 }; /* FOR */
 #define TIR_LANE_AXIS(imm) ((int)((imm) >> 8 & 15) - 1) /* -1: none */
 

@@ -397,7 +397,9 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2:
 	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
-	case OP_ISNAN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
+	case OP_ISNAN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP:
+	case OP_LG2: case OP_NEAR_DIV: case OP_NEAR_SQRT: case OP_NEAR_RSQRT: case OP_NEAR_TANH: case OP_NEAR_SIN: case OP_NEAR_COS: case OP_FLUSH_MUL:
+	case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
 		add_lanes(d, v);
 		return;
 	case OP_SELECT: case OP_CAST:

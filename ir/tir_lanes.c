@@ -117,6 +117,44 @@ near_reciprocal(float x)
 	return fabsf(x) > 0x1p126f ? copysignf(0, x) : 1 / x;
 }
 
+static float
+flushed(float x)
+{
+	return fabsf(x) < 0x1p-126f ? copysignf(0, x) : x;
+}
+
+/* v moved by so many units of its last place and by `more`, up where the last bit of x is set, else down, and rounded within
+ * that; 0, infinities and NaN stay, and what comes of them. */
+static float
+off(float x, double v, double ulps, double more)
+{
+	int ex;
+	if (!isfinite(v) || v == 0 || x == 0 || !isfinite(x))
+		return (float)v;
+	frexp(v, &ex);
+	double unit = ldexp(1, (ex < -125 ? -125 : ex) - 24), by = ulps * unit + more - unit / 2;
+	float moved = (float)(v + (put_F32(x) & 1 ? by : -by));
+	return fabs(moved - v) <= by + unit / 2 ? moved : (float)v;
+}
+
+/* By a power of two as it is. */
+static float
+near_quotient(float x, float y)
+{
+	bool exact = (put_F32(y) & 0x7fffff) == 0;
+	return exact ? x / y : off(x + y, (double)x / y, 2, 0);
+}
+
+/* By 2^-22.9 of it, but 2 units of its last place at most. */
+static float
+near_rsqrt(float x)
+{
+	double v = 1 / sqrt(x);
+	int ex;
+	frexp(v, &ex);
+	return off(x, v, 0, fmin(0x1.11p-23 * v, ldexp(2, ex - 24)));
+}
+
 static uint64_t
 wrapping_pow(uint64_t x, uint64_t y)
 {

@@ -132,9 +132,11 @@ print_imm(Text *out, const TirInst *p)
 		if (p->imm.i & TIR_NO_MORE_THAN_0)
 			text_word(out, " low");
 		return;
-	case OP_FDIV:
+	case OP_FDIV: case OP_NEAR_DIV:
 		if (p->imm.i == TIR_MIDDLE)
 			text_word(out, " middle");
+		if (p->imm.i == TIR_FROM_1)
+			text_word(out, " from_1");
 		if (p->imm.i == TIR_NEAR)
 			text_word(out, " near");
 		return;
@@ -177,7 +179,9 @@ print_imm(Text *out, const TirInst *p)
 	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
 	case OP_ISNAN: case OP_SELECT: case OP_CAST: case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ:
-	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_BITCAST: case OP_SHL: case OP_SHR:
+	case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP:
+	case OP_LG2: case OP_NEAR_SQRT: case OP_NEAR_RSQRT: case OP_NEAR_TANH: case OP_NEAR_SIN: case OP_NEAR_COS: case OP_FLUSH_MUL:
+	case OP_BITCAST: case OP_SHL: case OP_SHR:
 	case OP_BAND: case OP_BOR: case OP_BXOR: case OP_TASK_LO: case OP_TASK_HI: case OP_TASK_STEP:
 	case OP_SPLAT: case OP_VIEW: case OP_LOAD: case OP_STORE: case OP_FAULT: case OP_IF:
 	case OP_FETCH: case OP_YIELD: case OP_JOIN: case OP_PICK: case OP_ANY: case OP_RANK: case OP_WARP_MMA: case OP_ASYNC_COPY:

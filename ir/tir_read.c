@@ -379,8 +379,8 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 		                                         : read_int(r, (DType)type.dtype, imm);
 	if (op == OP_DOT)
 		return read_shape(r, imm);
-	if (op == OP_FDIV) {
-		*imm = take_this_word(r, "middle") ? TIR_MIDDLE : take_this_word(r, "near") ? TIR_NEAR : 0;
+	if (op == OP_FDIV || op == OP_NEAR_DIV) {
+		*imm = take_this_word(r, "middle") ? TIR_MIDDLE : take_this_word(r, "near") ? TIR_NEAR : take_this_word(r, "from_1") ? TIR_FROM_1 : 0;
 		return true;
 	}
 	if (op == OP_FOR) {

@@ -122,8 +122,9 @@ check_signature(Verify *x, ValId v)
 		NEED(c.dtype == DT_BOOL, "the condition is no bool");
 		NEED(c.lanes == t.lanes, "the condition has %u lanes, not %u", c.lanes, t.lanes);
 	}
-	NEED(p->op != OP_FDIV || p->imm.i == 0 || p->imm.i == TIR_MIDDLE || p->imm.i == TIR_NEAR, "is neither any quotient nor one of the middle, or by what is near");
-	NEED((p->op != OP_EX2 && p->op != OP_RCP) || t.dtype == DT_F32, "not defined on %s", dtype_info[t.dtype].text);
+	bool near = p->op == OP_NEAR_DIV, any = (p->op != OP_FDIV && !near) || p->imm.i == 0 || p->imm.i == TIR_FROM_1;
+	NEED(any || (!near && (p->imm.i == TIR_MIDDLE || p->imm.i == TIR_NEAR)), "is neither any quotient nor one of the middle, or by what is near or from 1 on");
+	NEED(!(op_info[p->op].flags & F_UNIT) || t.dtype == DT_F32, "not defined on %s", dtype_info[t.dtype].text);
 	DType narrow = op_info[p->op].flags & F_NARROW ? TIR_NARROW(p->imm.i) : DT_NONE;
 	NEED(narrow == DT_NONE || ((narrow == DT_BF16 || narrow == DT_F16) && t.dtype == DT_F32),
 	     "narrowed, not of f32 or to no narrow float");
@@ -726,8 +727,7 @@ check_inst(Verify *x, const Walk *w)
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:
 	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2:
 	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_TANH: case OP_ERF: case OP_SIN:
-	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT:
-	case OP_SELECT: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR:
+	case OP_COS: case OP_EQ: case OP_NE: case OP_LT: case OP_LE: case OP_AND: case OP_OR: case OP_NOT: case OP_SELECT: case OP_FMA: case OP_SCALE: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR: case OP_EX2: case OP_RCP: case OP_LG2: case OP_NEAR_DIV: case OP_NEAR_SQRT: case OP_NEAR_RSQRT: case OP_NEAR_TANH: case OP_NEAR_SIN: case OP_NEAR_COS: case OP_FLUSH_MUL:
 		return check_signature(x, v);
 	case OP_ISNAN:
 		return check_isnan(x, v);

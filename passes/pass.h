@@ -78,7 +78,7 @@ typedef struct {
 	bool has_scale;          /* it has TIR's SCALE */
 	bool has_pick;           /* PICK of 8 lanes is one instruction there */
 	bool has_masks;          /* comparisons of vectors are masks, of which ANY is one instruction */
-	bool has_ex2;            /* it has TIR's EX2 and RCP */
+	bool has_ex2;            /* it has TIR's EX2, RCP and other units */
 	bool has_fp8;            /* its threads convert between f32 and the 8-bit floats themselves */
 	bool has_halves;         /* a processor that converts between f32 and f16 itself */
 	const TuneChoice *choice; /* of several for a unit and a size the first counts */

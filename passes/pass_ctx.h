@@ -10,7 +10,7 @@ enum {
 	FACT_FMA = 2,    /* the target has a fused multiply-add */
 	FACT_SCALE = 4,  /* the target has TIR's SCALE */
 	FACT_FP8 = 8,    /* its threads convert between f32 and the 8-bit floats */
-	FACT_EX2 = 16,   /* the target has TIR's EX2 and RCP */
+	FACT_EX2 = 16,   /* the target has TIR's EX2, RCP and other units */
 	FACT_HALVES = 32, /* it converts between f32 and f16 */
 	FACT_PICK = 64,  /* PICK of 8 lanes is one instruction there */
 	FACT_MASKS = 128, /* comparisons are masks there */

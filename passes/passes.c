@@ -47,7 +47,7 @@ static const PassId tensor_pipeline[] = {
 	PASS_narrow_factors, PASS_epilogue, PASS_terms_last, PASS_lone_elements, PASS_dce, PASS_split_folds, PASS_NONE,
 };
 static const PassId plan_pipeline[] = {PASS_schedule, PASS_NONE};
-static const PassId tile_pipeline[] = {PASS_spread, PASS_narrow_divide, PASS_narrow_ex2, PASS_contract, PASS_narrow_scaled,
+static const PassId tile_pipeline[] = {PASS_spread, PASS_approximate, PASS_narrow_divide, PASS_narrow_ex2, PASS_contract, PASS_narrow_scaled,
                                        PASS_narrow_short, PASS_expand_ex2, PASS_expand_pick_scaled, PASS_expand_pick,
                                        PASS_expand_scaled, PASS_expand_near, PASS_expand_math, PASS_divide_often,
                                        PASS_own_casts, PASS_half_casts, PASS_legalize, PASS_cleanup, PASS_roll, PASS_early_loads,

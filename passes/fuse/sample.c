@@ -141,6 +141,7 @@ apply(Op op, const double *a)
 	case OP_CAST: return a[0];
 	case OP_NONE: case OP_CONST: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:
 	case OP_CPLX: case OP_RE: case OP_IM: case OP_CONJ: case OP_ROOT: case OP_RAND: case OP_RANDN: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP:
+	case OP_LG2: case OP_NEAR_DIV: case OP_NEAR_SQRT: case OP_NEAR_RSQRT: case OP_NEAR_TANH: case OP_NEAR_SIN: case OP_NEAR_COS: case OP_FLUSH_MUL:
 	case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND: case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR:
 	case OP_TASK_LO: case OP_TASK_HI: case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_JOIN: case OP_HALF: case OP_WEAVE: case OP_PICK: case OP_ANY:
 	case OP_THREAD: case OP_RANK: case OP_SHUFFLE: case OP_WARP_MMA: case OP_LOAD_MATRIX: case OP_STORE_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: case OP_BARRIER: case OP_VIEW: case OP_FETCH:

@@ -1,7 +1,7 @@
 /* tile.h: the passes over the tile IR. Each takes a verified kernel and returns a new one in the
  * arena, or the same one when there is nothing to do, with the same buffers, scalars and meaning.
  * tir_interpret of the result equals that of the argument to the bit, but for tile_contract, and for
- * tile_narrow_*, tile_expand_*, which give the transcendentals their meaning. Passes run in the order below. */
+ * tile_approximate, tile_narrow_*, tile_expand_*, which give the transcendentals their meaning. Passes run in the order below. */
 #ifndef TEXO_PASSES_TILE_TILE_H
 #define TEXO_PASSES_TILE_TILE_H
 
@@ -11,6 +11,8 @@
 TirKernel *tile_spread(const TirKernel *k, Arena *a);
 /* a * b + c as FMA where nothing else uses the product. */
 TirKernel *tile_contract(const TirKernel *k, Arena *a);
+/* Functions and quotients of f32 by the target's units, as near as fast mode asks. */
+TirKernel *tile_approximate(const TirKernel *k, Arena *a);
 /* Narrowed powers over what others are divided by too, times its reciprocal. */
 TirKernel *tile_narrow_divide(const TirKernel *k, Arena *a);
 /* Narrowed functions (tir.h) as short arithmetic: with EX2 and RCP or with SCALE, for targets that have them, or without. */

@@ -14,7 +14,8 @@ GROUPS = {"stream", "transpose", "reduce", "recurrence", "softmax", "norm", "qua
 
 def kernels(texo, case):
     dims = [f"{name}={n}" for name, n in case.dims.items()]
-    done = subprocess.run([texo, "explain", BENCH / case.file, f"--graph={case.graph}", "--target=cuda:sm_90a", "--json", *dims],
+    mode = [f"--fp={case.fp}"] if case.fp else []
+    done = subprocess.run([texo, "explain", BENCH / case.file, f"--graph={case.graph}", "--target=cuda:sm_90a", "--json", *mode, *dims],
                           capture_output=True, text=True, timeout=120, check=True)
     return len(json.loads(done.stdout)["kernels"])
 

@@ -94,6 +94,7 @@ UNITS = {
     "passes/tile/cleanup": (("tile/cleanup_test",),),
     "passes/tile/exp.c": (("math/special_test",),),
     "passes/tile/expand_narrow": (("math/narrow_test",),),
+    "passes/tile/approximate": (("math/approximate_test",),),
     "passes/tile/narrow_divide": (("tile/narrow_divide_test",),),
     "passes/tile/legalize_casts": (("math/cast_test",),),
     "passes/tile/spread": (("tile/spread_test",),),

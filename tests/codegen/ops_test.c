@@ -141,7 +141,7 @@ all_operations(Rig *r, const void *arg)
 	Build b = open_loop(r, lanes);
 	ValId x[3] = {input(&b, t), input(&b, t), input(&b, t)};
 	for (int op = 1; op < OP_COUNT; op++) {
-		if (!lane_function((Op)op, t) || (op_info[op].flags & F_MATH) || (op == OP_SCALE && !offer.scale) || op == OP_EX2 || op == OP_RCP)
+		if (!lane_function((Op)op, t) || (op_info[op].flags & F_MATH) || (op == OP_SCALE && !offer.scale) || (op_info[op].flags & F_UNIT))
 			continue;
 		TirType type = tir_inst(r->k, x[0])->type;
 		ValId y = x[1];

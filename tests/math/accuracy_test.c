@@ -212,7 +212,7 @@ print_head(FILE *f)
 	        "give the same bits, but in relaxed mode for those of f32 that processors with AVX2 have forms of\n"
 	        "their own for, AVX-512 included, and for erf of f32, for which GPUs have `ex2.approx` where it\n"
 	        "counts little: within 1.5 ulp there (`scripts/gpu-exact.py`). Strict mode has functions of its\n"
-	        "own where a row says \"relaxed\", which then stands for relaxed and fast mode.\n\n"
+	        "own where a row says \"relaxed\", which then stands for relaxed mode, and fast mode on a processor.\n\n"
 	        "Errors are the largest found, in units of the last place of the result (0.5: always the nearest\n"
 	        "number): of f32 at 2^%d inputs, of f64 at 2^%d; half of them are spread over all bit patterns,\n"
 	        "half over 2^-14 <= |x| < 2^10. Where a result is subnormal it is rounded a second time, so those\n"
@@ -265,7 +265,7 @@ static void
 print_narrow_head(FILE *f)
 {
 	fprintf(f, "\n## Where results end in narrow floats\n\n"
-	        "In relaxed and fast mode, where every path from a function ends in bf16 or f16 (LANGUAGE.md). Errors are the\n"
+	        "In relaxed mode, and in fast mode on a processor, where every path from a function ends in bf16 or f16 (LANGUAGE.md). Errors are the\n"
 	        "largest found before that last rounding, at 2^%d inputs of f32 and at all of the narrow type, in 1/16 ulp of the\n"
 	        "narrow type: 1 is what the language allows. The last column counts the inputs, of all 65,536, whose result after\n"
 	        "it is not the nearest number. GPUs have `ex2.approx` in place of the polynomial, and `rcp.approx` in place of tanh's\n"
@@ -290,6 +290,31 @@ check_narrow(const char *text, const NarrowRow *row, const NarrowMeasure *m)
 	assert_int_equal(m->not_nearest, not_nearest);
 }
 
+/* What units give is a GPU's to measure; the page says what is asked for, and by what. */
+static const char fast_section[] =
+	"\n"
+	"## Fast mode on a GPU\n"
+	"\n"
+	"On a GPU, functions and quotients of f32 in fast mode are what its units give, in a few operations and without a branch;\n"
+	"so are those of f16 and bf16, which are computed in f32. What the mode allows is held against the units' errors as NVIDIA\n"
+	"states them (`passes/tile/approximate.def` has the arguments), and `scripts/gpu-exact.py` asks a GPU for every argument there is. A result\n"
+	"below 2^-126 may be 0; subnormal operands, zeros, infinities and NaN give what they give in the other modes. `erf`, powers\n"
+	"with an exponent that is no whole number known when compiling, or is beyond -13 and 17, and all of f64 are relaxed mode's. On a processor fast mode's\n"
+	"functions are relaxed mode's.\n"
+	"\n"
+	"| function | a GPU's instruction | what fast mode allows |\n"
+	"| --- | --- | --- |\n"
+	"| a / b | `div.full`; `rcp.approx` and products by what divides several, a loop's turns too, or is known to be at least 1; by a number, a product | 2 ulp |\n"
+	"| sqrt, rsqrt | `sqrt.approx`, `rsqrt.approx` | 2 ulp |\n"
+	"| exp, exp2 | `ex2.approx` | 2 + abs(x) ulp |\n"
+	"| expm1 | `ex2.approx` | 8 ulp and 2^-21 |\n"
+	"| log, log2 | `lg2.approx` | 4 ulp and 2^-21 |\n"
+	"| log1p | `lg2.approx` | 8 ulp and 2^-21 |\n"
+	"| tanh | `tanh.approx` | 8192 ulp: 11 bits are right |\n"
+	"| sin, cos | `sin.approx`, `cos.approx`, of the angle less whole turns; beyond 2^17 as in relaxed mode | 8 ulp and 2^-20 |\n"
+	"| a ** n, 1 < n <= 17 | n - 1 products at most | 16 ulp |\n"
+	"| a ** -n, n <= 13 | `rcp.approx` and products, which c / a ** n shares for numbers c up to 2 | 16 ulp |\n";
+
 static void
 test_narrow(void **state)
 {
@@ -310,8 +335,12 @@ test_narrow(void **state)
 		if (!(m.absolute < 0x1p-21))
 			fail_msg("%s: wrong by %a", narrow_name(row), m.absolute);
 	}
-	if (out)
+	if (out) {
+		fputs(fast_section, out);
 		fclose(out);
+	} else if (!strstr(text, fast_section)) {
+		fail_msg("%s does not say of fast mode what it should; --write makes it", table_path);
+	}
 }
 
 /* Every function that is expanded has a budget; every one that has a short form, rows of them. */

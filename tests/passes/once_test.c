@@ -77,6 +77,18 @@ falling(Case *c)
 	case_result(c, "sum", row_fold(c, "sum", MON_SUM, power), 0);
 }
 
+/* What is added to each element is a number and the row's: it is in the terms once, and no factor of the sum. */
+static void
+shifted(Case *c)
+{
+	TensorId x = begin(c);
+	ExprId row = expr_cast(c->g, DT_F32, ax(c, 0)), moved = BIN(ADD, BIN(ADD, element(c, x), expr_float(c->g, DT_F32, 0.75)), row);
+	TensorId top = row_fold(c, "top", MON_MAX, moved);
+	ExprId power = expr_unary(c->g, OP_EXP, BIN(SUB, moved, of_row(c, top)));
+	case_result(c, "top", top, 0);
+	case_result(c, "sum", row_fold(c, "sum", MON_SUM, power), 0);
+}
+
 /* The deviation from the mean, whose state counts: it is folded phase by phase. */
 static void
 counted(Case *c)
@@ -104,6 +116,7 @@ go_by_once(void **state)
 	endless = false;
 	try_all(weighed, true);
 	try_all(falling, true);
+	try_all(shifted, true);
 }
 
 static void

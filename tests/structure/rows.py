@@ -40,6 +40,8 @@ WALKED = {
     "runtime/cuda_errors.def": "results are looked up in it",
     "codegen/sms.def": "target names are looked up in it",
     "passes/cost/machines.def": "the cost model looks every target's width up in it",
+    "codegen/units.def": "the lowering of units is an array over it",
+    "passes/tile/approximate.def": "the pass is an array over it",
     "codegen/legal.def": "the legality check expands every row",
 }
 

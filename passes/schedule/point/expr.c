@@ -213,14 +213,26 @@ point_narrowed(Point *l, ExprId e, ValId a)
 	return (PointVal){.re = tir_emit(l->tir, (Op)expr_get(l->g, e)->op, tir_inst(l->tir, a)->type, imm, &a, 1)};
 }
 
+/* What is known of a divisor, and of use: TIR_NEAR, TIR_FROM_1, or 0. */
+static int64_t
+divisor_is(const Point *l, ExprId e)
+{
+	if (is_sum_of_powers(l->g, e))
+		return TIR_NEAR;
+	if (l->g->fp != FP_FAST) /* which alone asks for more */
+		return 0;
+	Interval b = interval_of(l->g, e);
+	return b.lo >= 0x1p-64 && b.hi <= 0x1p64 ? TIR_NEAR : b.lo >= 1 ? TIR_FROM_1 : 0;
+}
+
 /* What is the same operation in TIR, on reals. */
 static PointVal
 point_plain(Point *l, ExprId e, const PointVal *arg)
 {
 	const Expr *p = expr_get(l->g, e);
 	ValId v = p->narg == 1 ? tir_unary(l->tir, (Op)p->op, arg[0].re) : tir_binary(l->tir, (Op)p->op, arg[0].re, arg[1].re);
-	if (p->op == OP_FDIV && is_sum_of_powers(l->g, expr_arg(l->g, e, 1)))
-		l->tir->inst.at[v].imm.i = TIR_NEAR;
+	if (p->op == OP_FDIV)
+		l->tir->inst.at[v].imm.i = divisor_is(l, expr_arg(l->g, e, 1));
 	return (PointVal){.re = v};
 }
 
@@ -302,7 +314,9 @@ point_op(Point *l, ExprId e, const PointVal *arg, PointAt at, bool *joined)
 	case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_ERF: case OP_SIN:
 	case OP_COS: case OP_LT: case OP_LE: case OP_NOT: case OP_ISNAN:
 		return point_plain(l, e, arg);
-	case OP_NONE: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP: case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
+	case OP_NONE: case OP_FMA: case OP_SCALE: case OP_EX2: case OP_RCP:
+	case OP_LG2: case OP_NEAR_DIV: case OP_NEAR_SQRT: case OP_NEAR_RSQRT: case OP_NEAR_TANH: case OP_NEAR_SIN: case OP_NEAR_COS: case OP_FLUSH_MUL:
+	case OP_BITCAST: case OP_SHL: case OP_SHR: case OP_BAND:
 	case OP_BOR: case OP_BXOR: case OP_BUFFER: case OP_SCALAR: case OP_TASK_LO: case OP_TASK_HI:
 	case OP_BLOCKARG: case OP_IOTA: case OP_SPLAT: case OP_LANE: case OP_SLIDE: case OP_JOIN: case OP_HALF: case OP_WEAVE: case OP_PICK: case OP_ANY:
 	case OP_THREAD: case OP_RANK: case OP_SHUFFLE: case OP_WARP_MMA: case OP_LOAD_MATRIX: case OP_STORE_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: case OP_BARRIER: case OP_VIEW: case OP_LOAD: case OP_STORE:

@@ -292,7 +292,7 @@ emit_map(Gen *g)
 		Op op = (Op)(1 + below(g, OP_COUNT - 1));
 		DType t = any_dtype(g);
 		if (!lane_function(op, t) || (!g->o.math && (op_info[op].flags & F_MATH)) || (op == OP_SCALE && !g->o.scale)
-		    || ((op == OP_EX2 || op == OP_RCP) && !g->o.ex2))
+		    || ((op_info[op].flags & F_UNIT) && !g->o.ex2))
 			continue;
 		TirType type = {(uint8_t)t, (uint16_t)(chance(g, 40) ? g->lanes : 0)};
 		ValId arg[3];

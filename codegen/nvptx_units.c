@@ -1,0 +1,33 @@
+/* nvptx_units.c: what TIR leaves to a unit of the GPU, one intrinsic each (codegen/units.def). What LLVM makes of them is one
+ * instruction of PTX; none is contracted or computed in advance. */
+#include "codegen/lower.h"
+#include "ir/bugs.h"
+
+enum { PLAIN, OVER };
+
+static const struct {
+	const char *name, *from_1;
+	int over;
+} units[OP_COUNT] = {
+#define UNIT(id, name, over, from_1) [OP_##id] = {name, from_1, over},
+#include "codegen/units.def"
+};
+
+Val
+lower_unit(Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	const char *name = units[x->op].name;
+	if (x->imm.i == TIR_FROM_1)
+		name = units[x->op].from_1;
+	if (!units[x->op].over) {
+		Val arg[2];
+		for (uint32_t n = 0; n < x->narg; n++)
+			arg[n] = lower_arg(l, v, n);
+		return lower_call(l, name, NULL, 0, arg, x->narg);
+	}
+	Val made = lower_intrinsic(l, v, name);
+	if (LLVMCanValueUseFastMathFlags(made))
+		LLVMSetFastMathFlags(made, LLVMFastMathApproxFunc);
+	return made;
+}
