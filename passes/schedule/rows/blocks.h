@@ -43,10 +43,8 @@ BlockShapes block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, 
 bool block_has_member(const Rows *r, TensorId t);
 /* The bytes of an element of all tensors that are read along these axes and the lanes; n: how many such tensors there are. */
 unsigned block_bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_t axes, unsigned *n);
-/* Of blocks of a cluster that hold rows: how many rows further on the one is that is fetched ahead; 0: none is. */
-unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
-/* How many strips of columns each of its tasks has, of so many; 0: one. */
-ExprId block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips);
+/* How many rows, or strips of columns, each of its tasks has, of so many; 0: one. */
+ExprId block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId tasks);
 
 /* --- when a kernel of them runs (suits.c) --- */
 enum { BUSY_WARPS = 16 }; /* of a multiprocessor: as many as keep it busy */

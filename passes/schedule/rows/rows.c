@@ -93,7 +93,7 @@ task_count(RowBuild *b)
 	if (b->r->across)
 		return b->r->loop[b->r->across - b->r->nrow].hi;
 	if (b->turns) {
-		ExprId up = expr_binary(g, OP_SUB, b->turns, expr_int(g, DT_I64, 1));
+		ExprId up = expr_binary(g, OP_SUB, BUG(last_turns_missing) ? expr_int(g, DT_I64, 1) : b->turns, expr_int(g, DT_I64, 1));
 		return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, row_count(b), up), b->turns);
 	}
 	return b->kernel->plan.posts ? rows_posted_tasks(b, row_count(b)) : row_count(b);
@@ -276,7 +276,7 @@ run_tasks(RowBuild *b)
 		rows_run_trail(b, lo, hi);
 		return;
 	}
-	if (b->turns) { /* strips of tasks, from now on */
+	if (b->turns) { /* rows, or strips, of tasks, from now on */
 		ValId turns = point_launch_expr(l, b->turns);
 		lo = tir_binary(k, OP_MUL, lo, turns);
 		hi = tir_binary(k, OP_MIN, tir_binary(k, OP_MUL, hi, turns), point_launch_expr(l, row_count(b)));
