@@ -77,7 +77,7 @@ ExprId
 block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId tasks)
 {
 	unsigned n;
-	if (!p->cluster || !p->held || p->resident * GROUP < p->cluster)
+	if (!p->cluster || !p->held || r->across || r->scans || p->resident * GROUP < p->cluster)
 		return 0;
 	uint32_t rows = p->columns ? ((1u << r->nloop) - 1) << r->nrow : (1u << r->nrow) - 1;
 	unsigned bytes = block_bytes_read(g, scratch, r, rows, &n);
