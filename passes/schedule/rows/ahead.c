@@ -8,10 +8,9 @@
 #include "passes/schedule/rows/held.h"
 
 enum {
-	NEXT_BYTES = 128 << 10, /* of a multiprocessor's shared memory, for what is to come: as many as a quarter of its registers, since
-	                        * threads that hold more have none left for a loop */
-	GROUP = 16,                     /* processors, at least, among which a cluster's blocks are */
-	MOST_ROWS = 16, MOST_STRIPS = 2
+	NEXT_BYTES = 128 << 10,        /* of a multiprocessor's shared memory, for what is to come; */
+	NEXT_STRIP_BYTES = 64 << 10,   /* of columns as many as a quarter of its registers, since threads that hold more have none left for a loop */
+	GROUP = 16                     /* processors, at least, among which a cluster's blocks are */
 };
 
 bool
@@ -70,21 +69,37 @@ clusters_at_once(Graph *g, const KernelPlan *p)
 	return expr_binary(g, OP_MUL, expr_binary(g, OP_MAX, groups, expr_int(g, DT_I64, 1)), expr_int(g, DT_I64, GROUP * p->resident / p->cluster));
 }
 
-/* The rows, or strips of columns, that the blocks of a cluster hold one after another, where what they read of the next one has room
- * in shared memory meanwhile (tile/spread_next.c); 0: one. As many as make whole rounds of all clusters that are at work at once, each
- * of a few: clusters that begin have nothing on its way, and in what is left over of a round most processors have nothing to do. */
-ExprId
-block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId tasks)
+/* A cluster that begins has nothing on its way, so that tasks have many rows; but how many clusters there are at once is not known for
+ * certain, and some are faster than others. So the first round of tasks has half of all rows, the second one half of what is left, and
+ * the others are short: whichever round is the last one, little is left over for it. */
+BlockTurns
+block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId rows)
 {
+	static const unsigned share[BLOCK_ROUNDS] = {2, 4, 16};
+	BlockTurns t = {0};
 	unsigned n;
 	if (!p->cluster || !p->held || r->across || r->scans || p->resident * GROUP < p->cluster)
-		return 0;
-	uint32_t rows = p->columns ? ((1u << r->nloop) - 1) << r->nrow : (1u << r->nrow) - 1;
-	unsigned bytes = block_bytes_read(g, scratch, r, rows, &n);
-	if (!bytes || bytes * p->lanes / p->cluster * p->resident > NEXT_BYTES)
-		return 0;
-	ExprId one = expr_int(g, DT_I64, 1), at_once = clusters_at_once(g, p);
-	ExprId rounds = ceil_div(g, tasks, expr_binary(g, OP_MUL, at_once, expr_int(g, DT_I64, p->columns ? MOST_STRIPS : MOST_ROWS)));
-	ExprId turns = ceil_div(g, tasks, expr_binary(g, OP_MUL, at_once, expr_binary(g, OP_MAX, rounds, one)));
-	return expr_binary(g, OP_MAX, turns, one);
+		return t;
+	uint32_t axes = p->columns ? ((1u << r->nloop) - 1) << r->nrow : (1u << r->nrow) - 1;
+	unsigned bytes = block_bytes_read(g, scratch, r, axes, &n);
+	if (!bytes || bytes * p->lanes / p->cluster * p->resident > (p->columns ? NEXT_STRIP_BYTES : NEXT_BYTES))
+		return t;
+	ExprId at_once = clusters_at_once(g, p), before = 0, each = ceil_div(g, rows, at_once);
+	for (t.n = 0; t.n < BLOCK_ROUNDS; t.n++) {
+		ExprId some = expr_binary(g, OP_IDIV, each, expr_int(g, DT_I64, share[t.n]));
+		ExprId size = t.size[t.n] = expr_binary(g, OP_ADD, some, expr_int(g, DT_I64, 1));
+		if (before) /* each round before has a task of each cluster */
+			t.from[t.n] = expr_binary(g, OP_MUL, at_once, expr_binary(g, OP_SUB, before, expr_binary(g, OP_MUL, size, expr_int(g, DT_I64, t.n))));
+		before = before ? expr_binary(g, OP_ADD, before, size) : size;
+	}
+	return t;
+}
+
+ExprId
+block_turn_tasks(Graph *g, const BlockTurns *t, ExprId rows)
+{
+	ExprId tasks = ceil_div(g, rows, t->size[0]);
+	for (unsigned k = 1; k < t->n; k++)
+		tasks = expr_binary(g, OP_MAX, tasks, ceil_div(g, expr_binary(g, OP_SUB, rows, t->from[k]), t->size[k]));
+	return tasks;
 }

@@ -703,7 +703,7 @@ rows_run_phase(RowBuild *b, unsigned phase)
 	/* the first phase waits for memory, the others compute on what it brought */
 	b->l->ahead_by = 1;
 	b->l->ahead = phase > 0 && r->phase[phase].lanes && !r->lanes_by_row && !b->kernel->plan.threads ? r->nrow : 0;
-	if (is_held(b, phase) && !r->lanes_by_row && (r->across || b->turns)) /* the next row is the same blocks' */
+	if (is_held(b, phase) && !r->lanes_by_row && (r->across || b->turns.n)) /* the next row is the same blocks' */
 		b->l->ahead = r->nrow;
 	if (r->ahead) {
 		b->l->ahead = 1u + rows_lane_axis(b);
