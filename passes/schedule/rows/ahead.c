@@ -54,6 +54,16 @@ block_bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_t axes, u
 	return bytes;
 }
 
+/* Whether threads wait for one another, as they do where lanes are folded: else there is no need. */
+static bool
+joins(const Rows *r)
+{
+	for (unsigned m = 0; m < r->nmember; m++)
+		if (rows_is_folded(&r->member[m]) && (r->lanes_by_row || r->phase[r->member[m].phase].lanes))
+			return true;
+	return false;
+}
+
 static ExprId
 ceil_div(Graph *g, ExprId a, ExprId b)
 {
@@ -78,7 +88,7 @@ block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId
 	static const unsigned share[BLOCK_ROUNDS] = {2, 4, 16};
 	BlockTurns t = {0};
 	unsigned n;
-	if (!p->cluster || !p->held || r->across || r->scans || p->resident * GROUP < p->cluster)
+	if (!p->cluster || !p->held || r->across || r->scans || !joins(r) || p->resident * GROUP < p->cluster)
 		return t;
 	uint32_t axes = p->columns ? ((1u << r->nloop) - 1) << r->nrow : (1u << r->nrow) - 1;
 	unsigned bytes = block_bytes_read(g, scratch, r, axes, &n);
