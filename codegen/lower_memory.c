@@ -278,13 +278,13 @@ load_whole(Lower *l, const MemAccess *x, LLVMTypeRef type, Val p, unsigned bytes
 }
 
 /* On a GPU a vector is what one access takes, all of it or nothing, at a multiple of its size. Elements of 16 bits
- * come as the words they are in (lower_lane), but where blocks have no registers to spare. */
+ * come as the words they are in (lower_lane), but of global memory where blocks have no registers to spare. */
 static Val
 load_group(Lower *l, const MemAccess *x)
 {
 	Guard g = {0};
 	LLVMTypeRef type = memory_type(l, x->dtype, x->lanes), own = type;
-	if (element_bytes(x->dtype) == 2 && has_spare_registers(l->k))
+	if (element_bytes(x->dtype) == 2 && (has_spare_registers(l->k) || l->k->buffer.at[x->buffer].shared))
 		type = LLVMVectorType(LLVMInt32TypeInContext(l->ctx), x->lanes / 2);
 	if (x->mask)
 		g = guard_open(l, first_lane(l, x->mask));

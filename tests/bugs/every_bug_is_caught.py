@@ -75,6 +75,7 @@ UNITS = {
     "passes/schedule/rows/lists": (("passes/columns_test",),),
     "passes/schedule/rows/once": (("passes/once_test",),),
     "passes/schedule/rows/post": (("passes/scan_test", "test_posts"),),
+    "passes/schedule/rows/rows.c": (("passes/held_rows_test",),),
     "passes/schedule/rows/scan": (("passes/scan_test",),),
     "passes/schedule/rows/tile": (("passes/tile_test",),),
     "passes/schedule/index/scatter": (("passes/scatter_lists_test",),),

@@ -16,9 +16,9 @@ typedef struct {
 	int64_t n, m;
 } Shape;
 
-/* rows of 70 and 3 elements are gone through by vectors, as no group of lanes divides them */
+/* rows of 70 and 3 elements are gone through by vectors, as no group of lanes divides them; a block does not hold one of 4104 */
 static const Shape shapes[] = {{DT_F32, 600, 72}, {DT_F32, 150, 70}, {DT_BF16, 150, 264}, {DT_F16, 70, 8}, {DT_F32, 33, 4},
-                               {DT_BF16, 5, 40}, {DT_F32, 1, 3}, {DT_F64, 97, 12}};
+                               {DT_BF16, 5, 40}, {DT_F32, 1, 3}, {DT_F64, 97, 12}, {DT_BF16, 40, 4104}};
 static const Shape *now;
 static ExprId n, m;
 static TensorId x, y;
@@ -26,6 +26,8 @@ static TensorId x, y;
 static void
 matrices(Case *c)
 {
+	c->cluster = 8;
+	c->processors = 16;
 	n = case_dim(c, "N", now->n);
 	m = case_dim(c, "M", now->m);
 	x = case_input(c, TENSOR_INPUT, "x", now->in, 2, (ExprId[]){n, m});
@@ -100,6 +102,7 @@ columns_with_rows(void **state)
 		CaseRun run = case_try_blocks(backward);
 		assert_int_equal(run.members, 6);
 		assert_true(run.tmpl == TMPL_ROWRED);
+		assert_int_equal(run.cluster, now->m > 4096 ? 4 : 0);
 		case_try_blocks(in_place);
 	}
 }

@@ -359,6 +359,15 @@ loads_past(const TirKernel *k)
 }
 
 static unsigned
+copies_begun(const TirKernel *k)
+{
+	unsigned n = 0;
+	for (ValId v = 1; v < k->inst.n; v++)
+		n += k->inst.at[v].op == OP_ASYNC_COPY;
+	return n;
+}
+
+static unsigned
 fetched_views(const TirKernel *k)
 {
 	uint64_t seen = 0;
@@ -416,6 +425,8 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->threads = got.threads;
 	out->columns = got.ran ? got.ran->plan.columns : 0;
 	out->cluster = got.ran ? got.ran->plan.cluster : 0;
+	out->next = got.ran ? copies_begun(got.ran->tir) : 0;
+	out->tasks = got.tasks;
 	out->nodes = c.g->node.n;
 	out->kernels = p->kernel.n;
 	out->members = p->kernel.at[0].plan.nnode;

@@ -388,8 +388,10 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 			continue;
 		}
 		covered = chosen < next && program_covers(p, chosen) ? chosen + 1 + program_covers(p, chosen) : 0;
-		if (chosen < next && !out.ran)
+		if (chosen < next && !out.ran) {
 			out.ran = &p->kernel.at[chosen];
+			out.tasks = launch_value(&r, out.ran->ntask);
+		}
 		if (chosen < next)
 			out.last = &p->kernel.at[chosen];
 		out.tiles += chosen < next && interp_is_tiles(&p->kernel.at[chosen]);

@@ -18,6 +18,7 @@ typedef struct {
 	bool posts;          /* tasks of a kernel that ran waited for others */
 	unsigned threads;    /* of a block of the kernel that ran last */
 	const Kernel *ran, *last; /* the first kernel that ran, and the last; NULL: none did */
+	int64_t tasks;       /* of the first */
 	uint32_t tiles;      /* how many ran that are tiles of a GPU's threads */
 	const char *error;   /* NULL when all kernels ran and nothing outside their memory changed */
 } InterpRun;

@@ -1,15 +1,16 @@
-/* ahead.c: what blocks that hold rows or columns (blocks.c) read, and how much of it may be on its way while they fold what they
- * have: the next rows of a cluster's in the second level's cache, the next strip of its columns in shared memory. */
+/* ahead.c: what blocks that hold rows or columns (blocks.c) read, and how many of them the blocks of a cluster go through, one after
+ * another: what they read of the next one is on its way to shared memory while they fold what they have (tile/spread_next.c). */
 #include "passes/schedule/rows/blocks.h"
 
+#include "ir/gpu_facts.h"
 #include "passes/cost/cost.h"
 #include "passes/expr_map.h"
 #include "passes/schedule/rows/held.h"
 
 enum {
-	NEXT_BYTES = 64 << 10, /* of a multiprocessor's shared memory, for what is to come: as many as a quarter of its registers, since
-	                        * threads that hold more have none left for a loop */
-	MOST_TURNS = 2, TURN_WAVES = 4
+	NEXT_BYTES = 128 << 10,        /* of a multiprocessor's shared memory, for what is to come; */
+	NEXT_STRIP_BYTES = 64 << 10,   /* of columns as many as a quarter of its registers, since threads that hold more have none left for a loop */
+	GROUP = 16                     /* processors, at least, among which a cluster's blocks are */
 };
 
 bool
@@ -53,33 +54,62 @@ block_bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_t axes, u
 	return bytes;
 }
 
-/* What the rows at work at once have, what they leave, and the rows to come are to be in the second level's cache, of
- * which a multiprocessor has the nearer half. */
-unsigned
-block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p)
+/* Whether threads wait for one another, as they do where lanes are folded: else there is no need. */
+static bool
+joins(const Rows *r)
 {
-	const Machine *m = cost_machine(true, 0);
-	if (r->across) /* a block's next row is its own */
-		return 1;
-	unsigned at_once = p->cluster ? m->threads * p->resident / p->cluster : 0, n;
-	unsigned bytes = block_bytes_read(g, scratch, r, (UINT32_C(1) << r->nrow) - 1, &n);
-	bool fits = 3.0 * bytes * p->lanes * at_once <= m->cache * m->threads / 2;
-	return !fits ? 0 : at_once > TIR_MAX_AHEAD ? TIR_MAX_AHEAD : at_once;
+	for (unsigned m = 0; m < r->nmember; m++)
+		if (rows_is_folded(&r->member[m]) && (r->lanes_by_row || r->phase[r->member[m].phase].lanes))
+			return true;
+	return false;
 }
 
-/* The strips of columns that the blocks of a cluster hold one after another, where what they read of the next one has room in shared
- * memory meanwhile (tile/spread_next.c): a few, where there are so many that clusters have much the same to do; 0: one. Rows that a cluster
- * holds are fetched to the second level's cache as well, and gain nothing more; nor do more turns, which leave clusters without work at the end. */
-ExprId
-block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips)
+static ExprId
+ceil_div(Graph *g, ExprId a, ExprId b)
 {
-	const Machine *m = cost_machine(true, 0);
-	unsigned n, at_once = p->cluster ? m->threads * p->resident / p->cluster : 0;
-	if (!at_once || !p->held || !p->columns)
-		return 0;
-	unsigned bytes = block_bytes_read(g, scratch, r, ((1u << r->nloop) - 1) << r->nrow, &n);
-	if (!bytes || bytes * p->lanes / p->cluster * p->resident > NEXT_BYTES)
-		return 0;
-	ExprId some = expr_binary(g, OP_IDIV, strips, expr_int(g, DT_I64, (int64_t)at_once * TURN_WAVES));
-	return expr_binary(g, OP_MAX, expr_int(g, DT_I64, 1), expr_binary(g, OP_MIN, some, expr_int(g, DT_I64, MOST_TURNS)));
+	ExprId up = expr_binary(g, OP_SUB, b, expr_int(g, DT_I64, 1));
+	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, a, up), b);
+}
+
+/* How many clusters are at work at once: a group of processors has whole ones. */
+static ExprId
+clusters_at_once(Graph *g, const KernelPlan *p)
+{
+	ExprId groups = expr_binary(g, OP_IDIV, gpu_fact(g, GPU_PROCESSORS), expr_int(g, DT_I64, GROUP));
+	return expr_binary(g, OP_MUL, expr_binary(g, OP_MAX, groups, expr_int(g, DT_I64, 1)), expr_int(g, DT_I64, GROUP * p->resident / p->cluster));
+}
+
+/* A cluster that begins has nothing on its way, so that tasks have many rows; but how many clusters there are at once is not known for
+ * certain, and some are faster than others. So the first round of tasks has half of all rows, the second one half of what is left, and
+ * the others are short: whichever round is the last one, little is left over for it. */
+BlockTurns
+block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId rows)
+{
+	static const unsigned share[BLOCK_ROUNDS] = {2, 4, 16};
+	BlockTurns t = {0};
+	unsigned n;
+	if (!p->cluster || !p->held || r->across || r->scans || !joins(r) || p->resident * GROUP < p->cluster)
+		return t;
+	uint32_t axes = p->columns ? ((1u << r->nloop) - 1) << r->nrow : (1u << r->nrow) - 1;
+	unsigned bytes = block_bytes_read(g, scratch, r, axes, &n);
+	if (!bytes || bytes * p->lanes / p->cluster * p->resident > (p->columns ? NEXT_STRIP_BYTES : NEXT_BYTES))
+		return t;
+	ExprId at_once = clusters_at_once(g, p), before = 0, each = ceil_div(g, rows, at_once);
+	for (t.n = 0; t.n < BLOCK_ROUNDS; t.n++) {
+		ExprId some = expr_binary(g, OP_IDIV, each, expr_int(g, DT_I64, share[t.n]));
+		ExprId size = t.size[t.n] = expr_binary(g, OP_ADD, some, expr_int(g, DT_I64, 1));
+		if (before) /* each round before has a task of each cluster */
+			t.from[t.n] = expr_binary(g, OP_MUL, at_once, expr_binary(g, OP_SUB, before, expr_binary(g, OP_MUL, size, expr_int(g, DT_I64, t.n))));
+		before = before ? expr_binary(g, OP_ADD, before, size) : size;
+	}
+	return t;
+}
+
+ExprId
+block_turn_tasks(Graph *g, const BlockTurns *t, ExprId rows)
+{
+	ExprId tasks = ceil_div(g, rows, t->size[0]);
+	for (unsigned k = 1; k < t->n; k++)
+		tasks = expr_binary(g, OP_MAX, tasks, ceil_div(g, expr_binary(g, OP_SUB, rows, t->from[k]), t->size[k]));
+	return tasks;
 }

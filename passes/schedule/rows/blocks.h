@@ -19,6 +19,13 @@ typedef struct {
 	BlockShape at[BLOCK_SHAPES];
 } BlockShapes;
 
+/* Which rows tasks have: those of task t begin at the least of size * t + from, where from[0] is 0. n 0: each has one. */
+enum { BLOCK_ROUNDS = 3 };
+typedef struct {
+	unsigned n;
+	ExprId size[BLOCK_ROUNDS], from[BLOCK_ROUNDS];
+} BlockTurns;
+
 /* What is accessed along the lanes, for how many of them a thread has side by side. */
 typedef struct {
 	const Graph *g;
@@ -43,10 +50,10 @@ BlockShapes block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, 
 bool block_has_member(const Rows *r, TensorId t);
 /* The bytes of an element of all tensors that are read along these axes and the lanes; n: how many such tensors there are. */
 unsigned block_bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_t axes, unsigned *n);
-/* Of blocks of a cluster that hold rows: how many rows further on the one is that is fetched ahead; 0: none is. */
-unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
-/* How many strips of columns each of its tasks has, of so many; 0: one. */
-ExprId block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId strips);
+/* Of so many rows, or strips of columns, those that each task has, one after another, where what blocks of a cluster read of the next
+ * one has room in shared memory meanwhile (tile/spread_next.c); and how many tasks there are. */
+BlockTurns block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId rows);
+ExprId block_turn_tasks(Graph *g, const BlockTurns *t, ExprId rows);
 
 /* --- when a kernel of them runs (suits.c) --- */
 enum { BUSY_WARPS = 16 }; /* of a multiprocessor: as many as keep it busy */

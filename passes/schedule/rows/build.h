@@ -2,6 +2,7 @@
 #ifndef TEXO_PASSES_SCHEDULE_ROWS_BUILD_H
 #define TEXO_PASSES_SCHEDULE_ROWS_BUILD_H
 
+#include "passes/schedule/rows/blocks.h"
 #include "passes/schedule/rows/rows.h"
 #include "passes/schedule/rows/once.h"
 #include "passes/schedule/schedule.h"
@@ -29,7 +30,7 @@ typedef struct {
 	unsigned copies;              /* points or vectors side by side, where vectors run */
 	unsigned ncopy;               /* of them, at the place at work */
 	bool few;                     /* a launch of this form has fewer than 2^31 tasks */
-	ExprId turns;                 /* how many strips of columns each task has, one after another; 0: one */
+	BlockTurns turns;             /* which rows, or strips of columns, each task has, one after another */
 	ValId block_lo, block_hi;     /* the values of the blocked axis of the task */
 	ValId tile[ROWS_MAX_TILES];   /* the shared memory of Rows.tile, or the scratch memory of its squares */
 	ValId base;                   /* with lanes by row: the first of the strip's vectors at work */

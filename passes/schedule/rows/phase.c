@@ -703,11 +703,8 @@ rows_run_phase(RowBuild *b, unsigned phase)
 	/* the first phase waits for memory, the others compute on what it brought */
 	b->l->ahead_by = 1;
 	b->l->ahead = phase > 0 && r->phase[phase].lanes && !r->lanes_by_row && !b->kernel->plan.threads ? r->nrow : 0;
-	unsigned rows = is_held(b, phase) && !r->lanes_by_row ? block_rows_ahead(b->l->g, b->l->scratch, r, &b->kernel->plan) : 0;
-	if (rows) {
+	if (is_held(b, phase) && !r->lanes_by_row && (r->across || b->turns.n)) /* the next row is the same blocks' */
 		b->l->ahead = r->nrow;
-		b->l->ahead_by = rows;
-	}
 	if (r->ahead) {
 		b->l->ahead = 1u + rows_lane_axis(b);
 		b->l->ahead_by = r->ahead;

@@ -92,10 +92,8 @@ task_count(RowBuild *b)
 	Graph *g = b->l->g;
 	if (b->r->across)
 		return b->r->loop[b->r->across - b->r->nrow].hi;
-	if (b->turns) {
-		ExprId up = expr_binary(g, OP_SUB, b->turns, expr_int(g, DT_I64, 1));
-		return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, row_count(b), up), b->turns);
-	}
+	if (b->turns.n)
+		return block_turn_tasks(g, &b->turns, row_count(b));
 	return b->kernel->plan.posts ? rows_posted_tasks(b, row_count(b)) : row_count(b);
 }
 
@@ -122,7 +120,7 @@ task_elements(RowBuild *b)
 static bool
 is_one_row(const RowBuild *b)
 {
-	bool one = b->kernel->plan.threads > 0 && (!b->kernel->plan.columns || b->turns);
+	bool one = b->kernel->plan.threads > 0 && (!b->kernel->plan.columns || b->turns.n);
 	for (unsigned k = 0; k < rows_lane_axis(b); k++) {
 		const Expr *e = expr_get(b->l->g, b->r->extent[k]);
 		one = one && e->op == OP_CONST && e->imm.i == 1;
@@ -145,7 +143,7 @@ task_factor(RowBuild *b, ExprId e)
 static bool
 are_divided(const RowBuild *b)
 {
-	return b->kernel->plan.threads && !b->kernel->plan.posts && !b->kernel->plan.resident && !b->r->across && !b->turns && b->r->nrow > 1 && !is_one_row(b);
+	return b->kernel->plan.threads && !b->kernel->plan.posts && !b->kernel->plan.resident && !b->r->across && !b->turns.n && b->r->nrow > 1 && !is_one_row(b);
 }
 
 void
@@ -260,6 +258,20 @@ run_rows_of_call(RowBuild *b, ValId strips, ValId lo, ValId hi)
 	tir_end_for(k, NULL, 0);
 }
 
+/* Where the rows of a task begin. */
+static ValId
+first_turn(RowBuild *b, ValId task)
+{
+	TirKernel *k = b->l->tir;
+	ValId first = tir_binary(k, OP_MUL, task, point_launch_expr(b->l, b->turns.size[0]));
+	for (unsigned n = 1; n < b->turns.n; n++) {
+		ValId all = tir_binary(k, OP_MUL, task, point_launch_expr(b->l, b->turns.size[n]));
+		all = tir_binary(k, OP_ADD, all, point_launch_expr(b->l, b->turns.from[n]));
+		first = BUG(turns_of_first_round) ? all : tir_binary(k, OP_MIN, first, all);
+	}
+	return tir_binary(k, OP_MIN, first, point_launch_expr(b->l, row_count(b)));
+}
+
 static void
 run_tasks(RowBuild *b)
 {
@@ -276,10 +288,9 @@ run_tasks(RowBuild *b)
 		rows_run_trail(b, lo, hi);
 		return;
 	}
-	if (b->turns) { /* strips of tasks, from now on */
-		ValId turns = point_launch_expr(l, b->turns);
-		lo = tir_binary(k, OP_MUL, lo, turns);
-		hi = tir_binary(k, OP_MIN, tir_binary(k, OP_MUL, hi, turns), point_launch_expr(l, row_count(b)));
+	if (b->turns.n) { /* rows, or strips, of tasks, from now on */
+		lo = first_turn(b, lo);
+		hi = first_turn(b, hi);
 	}
 	ValId task = tir_for(k, lo, hi, rows_int(b, 1), NULL, 0);
 	uint32_t mark = point_mark(l);
@@ -340,8 +351,10 @@ declare(RowBuild *b)
 	}
 	if (r->block)
 		point_launch_expr(l, block_rows(b));
-	if (b->turns) {
-		point_launch_expr(l, b->turns);
+	for (unsigned k = 0; k < b->turns.n; k++) {
+		point_launch_expr(l, b->turns.size[k]);
+		if (k)
+			point_launch_expr(l, b->turns.from[k]);
 		point_launch_expr(l, row_count(b));
 	}
 	for (unsigned k = 0; k < r->nmember; k++) {
@@ -406,7 +419,8 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	kernel->tir->tight = plan->threads && plan->columns && !r->ntile && !r->scans;
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
-	b->turns = plan->threads && !plan->posts ? block_turns(g, scratch, r, plan, row_count(b)) : 0;
+	if (plan->threads && !plan->posts)
+		b->turns = block_turns(g, scratch, r, plan, row_count(b));
 	kernel->ntask = task_count(b);
 	b->few = are_divided(b);
 	if (plan->threads)
