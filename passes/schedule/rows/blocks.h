@@ -50,6 +50,8 @@ BlockShapes block_column_shapes(Graph *g, Arena *scratch, const PassOptions *o, 
 bool block_has_member(const Rows *r, TensorId t);
 /* The bytes of an element of all tensors that are read along these axes and the lanes; n: how many such tensors there are. */
 unsigned block_bytes_read(const Graph *g, Arena *scratch, const Rows *r, uint32_t axes, unsigned *n);
+/* Of blocks of a cluster that hold rows: how many rows further on the one is that is fetched ahead; 0: none is. */
+unsigned block_rows_ahead(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p);
 /* Of so many rows, or strips of columns, those that each task has, one after another, where what blocks of a cluster read of the next
  * one has room in shared memory meanwhile (tile/spread_next.c); and how many tasks there are. */
 BlockTurns block_turns(Graph *g, Arena *scratch, const Rows *r, const KernelPlan *p, ExprId rows);

@@ -703,8 +703,12 @@ rows_run_phase(RowBuild *b, unsigned phase)
 	/* the first phase waits for memory, the others compute on what it brought */
 	b->l->ahead_by = 1;
 	b->l->ahead = phase > 0 && r->phase[phase].lanes && !r->lanes_by_row && !b->kernel->plan.threads ? r->nrow : 0;
-	if (is_held(b, phase) && !r->lanes_by_row && (r->across || b->turns.n)) /* the next row is the same blocks' */
+	bool rows = is_held(b, phase) && !r->lanes_by_row;
+	unsigned by = !rows ? 0 : b->turns.n ? 1 : block_rows_ahead(b->l->g, b->l->scratch, r, &b->kernel->plan); /* 1: the same blocks' */
+	if (by) {
 		b->l->ahead = r->nrow;
+		b->l->ahead_by = by;
+	}
 	if (r->ahead) {
 		b->l->ahead = 1u + rows_lane_axis(b);
 		b->l->ahead_by = r->ahead;
