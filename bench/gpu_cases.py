@@ -165,13 +165,6 @@ CASES = [
     *rows("around", "gpu/product.tex", "gated", mnk((8192, 14336, 4096)), flops="4*M*N*K", bars={"compile": 1.02}, limits=ONE),
     *rows("around", "gpu/product.tex", "norm_product", mnk((8192, 8192, 8192)), flops="2*M*N*K", bars={"compile": 1.02}),
 
-    *rows("gram", "gpu/gram.tex", "rbf_gram", [dict(N=8192, M=8192, D=128)], flops="3*N*M*D", bars={"compile": 1.5, "jax": 1.5},
-          limits=ONE, data={"gamma": "0.005"}, note="torch multiplies matrices, which loses what close points have in common"),
-    *rows("gram", "gpu/gram.tex", "poly_gram", [dict(N=8192, M=8192, D=128)], flops="2*N*M*D", bars={"compile": 1.5, "jax": 1.5},
-          limits=ONE, data={"c": "1"}),
-    *rows("gram", "gpu/gram.tex", "cityblock_gram", [dict(N=8192, M=8192, D=128)], flops="2*N*M*D", bars={"compile": 1.5, "jax": 1.5},
-          limits=ONE),
-
     # of the geometric mean of the plain ones
     *rows("convolution", "gpu/convolution.tex", "conv3x3", images((56, 64, 64), (14, 256, 256), (7, 512, 512)),
           flops="2*9*N*H*W*C*O", bars={"eager": 1.0}, limits=ONE),

@@ -307,21 +307,6 @@ def rbf_vector(a, at):
     return [(torch.exp(-a["gamma"] * d) @ a["a"].double()).cpu().numpy()]
 
 
-def rbf_gram(a, at):
-    x = a["x"][torch.as_tensor(at, device=a["x"].device)].double()
-    return [torch.exp(-a["gamma"] * (x[:, None] - a["z"].double()).square().sum(2)).cpu().numpy()]
-
-
-def poly_gram(a, at):
-    x = a["x"][torch.as_tensor(at, device=a["x"].device)].double()
-    return [((x @ a["z"].double().T + a["c"]) ** 3).cpu().numpy()]
-
-
-def cityblock_gram(a, at):
-    x = a["x"][torch.as_tensor(at, device=a["x"].device)].double()
-    return [(x[:, None] - a["z"].double()).abs().sum(2).cpu().numpy()]
-
-
 def lj_forces(a, at):
     x, rows_ = a["x"].double(), torch.as_tensor(at, device=a["x"].device)
     d = x[rows_][:, None] - x

@@ -243,9 +243,6 @@ FORMS = {
     "projected_cross_entropy": projected_cross_entropy,
     "linear_attention": linear_attention,
     "rbf_vector": rbf_vector,
-    "rbf_gram": lambda x, z, gamma: jnp.exp(-gamma * ((x[:, None] - z) ** 2).sum(2)),
-    "poly_gram": lambda x, z, c: (jnp.dot(x, z.T, precision="highest") + c) ** 3,
-    "cityblock_gram": lambda x, z: jnp.abs(x[:, None] - z).sum(2),
     "lj_forces": lj_forces,
 }
 

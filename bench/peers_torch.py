@@ -148,11 +148,6 @@ def rbf_vector_eager(x, z, a, gamma):
     return d.mul_(-gamma).exp_() @ a
 
 
-def rbf_gram(x, z, gamma):
-    """By a matrix product, as rbf_vector_eager."""
-    return torch.exp(-gamma * ((x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * (x @ z.t())))
-
-
 def lj_forces(x):
     i = torch.arange(x.shape[0], device=x.device)
     d = [x[:, None, c] - x[None, :, c] for c in range(x.shape[1])]
@@ -265,9 +260,6 @@ FORMS = {
     "attention_bf16": attention(False),
     "attention_bf16_causal": attention(True),
     "rbf_vector": rbf_vector,
-    "rbf_gram": rbf_gram,
-    "poly_gram": lambda x, z, c: (x @ z.t() + c) ** 3,
-    "cityblock_gram": lambda x, z: (x[:, None] - z).abs().sum(2),
     "lj_forces": lj_forces,
     "add_f32": torch.add,
     "add_f64": torch.add,
@@ -314,7 +306,6 @@ FORMS = {
     "linear_attention": linear_attention,
 }
 EAGER = {
-    "cityblock_gram": lambda x, z: torch.cdist(x, z, p=1.0),
     "attention": fused_attention(),
     "attention_causal": fused_attention(is_causal=True),
     "attention_grouped": fused_attention(),

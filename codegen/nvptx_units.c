@@ -6,10 +6,10 @@
 enum { PLAIN, OVER };
 
 static const struct {
-	const char *name, *from_1;
+	const char *name;
 	int over;
 } units[OP_COUNT] = {
-#define UNIT(id, name, over, from_1) [OP_##id] = {name, from_1, over},
+#define UNIT(id, name, over) [OP_##id] = {name, over},
 #include "codegen/units.def"
 };
 
@@ -18,8 +18,6 @@ lower_unit(Lower *l, ValId v)
 {
 	const TirInst *x = lower_inst(l, v);
 	const char *name = units[x->op].name;
-	if (x->imm.i == TIR_FROM_1)
-		name = units[x->op].from_1;
 	if (!units[x->op].over) {
 		Val arg[2];
 		for (uint32_t n = 0; n < x->narg; n++)

@@ -7,7 +7,6 @@
  *
  * It comes before all that knows of marks (narrow_*): a narrowed function is the unit's as well. */
 #include "passes/tile/expand.h"
-#include "passes/tile/loops.h"
 #include "passes/tile/tile.h"
 
 #include "ir/bugs.h"
@@ -16,8 +15,6 @@
 
 /* Of the old kernel, by its ValIds. */
 typedef struct {
-	Loops loops;
-	uint32_t *over; /* how many quotients it divides */
 	ValId *base;    /* of powers and roots, what they are of in the new kernel */
 } Known;
 
@@ -261,32 +258,6 @@ by_function(const Near *a, double c)
 }
 
 static ValId
-times_reciprocal(const Near *a, double c)
-{
-	return scaled_product(&a->x, OP_MUL, 1, c == 1 ? 0 : a->arg[0], unit(a, OP_RCP, a->arg[1]));
-}
-
-/* Whether others are divided by the same, or the turns of a loop. */
-static bool
-is_shared(const Near *a)
-{
-	ValId b = tir_arg(a->from, a->v, 1);
-	return a->known->over[b] > 1 || a->known->loops.loop[b] != a->known->loops.loop[a->v];
-}
-
-/* (a s) / (b s), where s is 2^64 where |b| is below 2^-64 and 2^-64 where it is beyond 2^64, else 1: the reciprocal is cleanup's
- * to share and to hoist. */
-static ValId
-times_shared(const Near *a)
-{
-	const Ex *x = &a->x;
-	ValId size = ex_abs(x, a->arg[1]), one = ex_float(x, 1), up = ex_float(x, 0x1p64), down = ex_float(x, 0x1p-64);
-	ValId s = ex_select(x, ex_lt(x, up, size), down, one);
-	s = BUG(shared_reciprocal_unscaled) ? one : ex_select(x, ex_lt(x, size, down), up, s);
-	return ex_mul(x, ex_mul(x, a->arg[0], s), unit(a, OP_RCP, ex_mul(x, a->arg[1], s)));
-}
-
-static ValId
 quotient(const Near *a)
 {
 	const Ex *x = &a->x;
@@ -296,12 +267,10 @@ quotient(const Near *a)
 	ValId v = by_function(a, c);
 	if (v)
 		return v;
-	bool from_1 = a->p->imm.i == TIR_FROM_1, near = a->p->imm.i == TIR_NEAR || a->p->imm.i == TIR_MIDDLE;
-	if (near || (from_1 && fabs(c) <= 1) || BUG(near_reciprocal_of_any))
-		return times_reciprocal(a, c);
-	if (is_shared(a))
-		return times_shared(a);
-	return tir_emit(x->k, OP_NEAR_DIV, a->p->type, from_1 ? TIR_FROM_1 : 0, a->arg, 2);
+	bool known = a->p->imm.i == TIR_FROM_1 || a->p->imm.i == TIR_NEAR || a->p->imm.i == TIR_MIDDLE;
+	if ((known && is_power_of_two(c) && fabs(c) <= 1) || BUG(near_reciprocal_of_any))
+		return scaled_product(x, OP_MUL, 1, c == 1 ? 0 : a->arg[0], unit(a, OP_RCP, a->arg[1]));
+	return tir_emit(x->k, OP_FDIV, a->p->type, a->p->imm.i == TIR_FROM_1 ? 0 : a->p->imm.i, a->arg, 2);
 }
 
 /* --- all --- */
@@ -341,9 +310,6 @@ tile_approximate(const TirKernel *k, Arena *a)
 		first++;
 	if (first == k->inst.n)
 		return (TirKernel *)(uintptr_t)k;
-	Known known = {loops_find(k, a), ARENA_ARRAY(a, uint32_t, k->inst.n), ARENA_ARRAY(a, ValId, k->inst.n)};
-	for (ValId v = first; v < k->inst.n; v++)
-		if (tir_inst(k, v)->op == OP_FDIV && is_taken(k, v))
-			known.over[tir_arg(k, v, 1)]++;
+	Known known = {ARENA_ARRAY(a, ValId, k->inst.n)};
 	return tir_rewrite(k, a, expand, &known);
 }

@@ -61,15 +61,6 @@ allowed_quotient(const Form *f, Val x, Val y)
 	return arith_div(FP_FAST, DT_F32, x, y);
 }
 
-/* The quotient of another beside it, by the same. */
-static ValId
-made_shared(TirKernel *k, const Form *f, ValId x, ValId y)
-{
-	(void)f;
-	tir_binary(k, OP_FDIV, y, y);
-	return tir_binary(k, OP_FDIV, x, y);
-}
-
 static ValId
 made_by_number(TirKernel *k, const Form *f, ValId x, ValId y)
 {
@@ -145,11 +136,10 @@ static const Form forms[] = {
 	FUNCTION(SQRT, "near_sqrt "), FUNCTION(RSQRT, "near_rsqrt "), FUNCTION(EXP, "ex2 "), FUNCTION(EXP2, "ex2 "), FUNCTION(EXPM1, "ex2 "),
 	FUNCTION(LOG, "lg2 "), FUNCTION(LOG2, "lg2 "), FUNCTION(LOG1P, "lg2 "), FUNCTION(TANH, "near_tanh "), FUNCTION(SIN, "near_sin "),
 	FUNCTION(COS, "near_cos "), FUNCTION(ERF, ""),
-	{"x / y", made_quotient, allowed_quotient, OP_NONE, 0, 0, "near_div "},
-	{"x / y, shared", made_shared, allowed_quotient, OP_NONE, 0, 0, "rcp rcp "},
+	{"x / y", made_quotient, allowed_quotient, OP_NONE, 0, 0, ""},
 	{"x / 3", made_by_number, allowed_by_number, OP_NONE, 3, 0, ""},
 	{"x / -1e-30", made_by_number, allowed_by_number, OP_NONE, -1e-30, 0, ""},
-	{"x / 3e38", made_by_number, allowed_by_number, OP_NONE, 3e38, 0, "near_div "},
+	{"x / 3e38", made_by_number, allowed_by_number, OP_NONE, 3e38, 0, ""},
 	POWER(2, ""), POWER(3, ""), POWER(4, ""), POWER(7, ""), POWER(12, ""), POWER(17, ""), POWER(-1, "near_div "),
 	POWER(-2, "rcp flush_mul "), POWER(-3, "rcp flush_mul flush_mul "), POWER(-4, "rcp flush_mul flush_mul flush_mul "),
 	POWER(-5, "rcp flush_mul flush_mul flush_mul "), POWER(-6, "rcp flush_mul flush_mul "),
@@ -158,13 +148,13 @@ static const Form forms[] = {
 	OVER(1, 2, "rcp flush_mul "), OVER(1, 4, "rcp flush_mul flush_mul flush_mul "),
 	OVER(2, 7, "rcp flush_mul flush_mul flush_mul flush_mul flush_mul flush_mul "), OVER(1.5, 7, "rcp rcp flush_mul flush_mul flush_mul flush_mul "),
 	OVER(-0.3, 6, "rcp flush_mul flush_mul flush_mul flush_mul flush_mul "), OVER(1, 9, "rcp rcp flush_mul flush_mul flush_mul flush_mul "),
-	OVER(2.5, 3, "near_div "), OVER(1, 17, "near_div "), OVER(1e-38, 3, "near_div "),
+	OVER(2.5, 3, ""), OVER(1, 17, ""), OVER(1e-38, 3, ""),
 	{"1 / sqrt(x)", made_over_root, allowed_over_root, OP_NONE, 1, 0, "near_sqrt near_rsqrt "},
 	{"y / sqrt(x)", made_over_root, allowed_over_root, OP_NONE, 0, 0, "near_sqrt near_rsqrt "},
 	{"1 / (1 + x^2)", made_from_1, allowed_from_1, OP_NONE, 1, 0, "rcp "},
-	{"0.7 / (1 + x^2)", made_from_1, allowed_from_1, OP_NONE, 0.7, 0, "rcp "},
-	{"7 / (1 + x^2)", made_from_1, allowed_from_1, OP_NONE, 7, 0, "near_div "},
-	{"y / (1 + x^2)", made_from_1, allowed_from_1, OP_NONE, 0, 0, "near_div "},
+	{"0.7 / (1 + x^2)", made_from_1, allowed_from_1, OP_NONE, 0.7, 0, ""},
+	{"7 / (1 + x^2)", made_from_1, allowed_from_1, OP_NONE, 7, 0, ""},
+	{"y / (1 + x^2)", made_from_1, allowed_from_1, OP_NONE, 0, 0, ""},
 };
 enum { NFORM = sizeof forms / sizeof forms[0] };
 
