@@ -29,7 +29,7 @@
 
 enum {
 	MOST_COST = 256, /* of a pair's term, in units of op_cost.h: more are no longer bound by what they read */
-	FEW_COST = 8,    /* of one that leaves registers for another block */
+	FEW_COST = 8,    /* of one, in a sum, that leaves registers for another block */
 	LEAST = 32,     /* rows and columns that are worth a tile */
 	LANE_ROWS = 4,  /* of a warp's threads, by quads */
 	LANE_COLUMNS = 8,
@@ -93,15 +93,16 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
 	panel_find(g, scratch, node, &f, &a, true, &columns);
 	bool both = rows.group > 1 && columns.group > 1, groups = !matrices && (rows.group > 1 || columns.group > 1);
 	bool wide = dtype_info[reduction_type(g, node)].bits > 32, elements = is_element(g, f.row) && is_element(g, f.column);
-	elements = elements && (!f.pair || pair_cost(g, scratch, &f, node->body) <= FEW_COST);
+	elements = elements && (!f.pair || (node->monoid == MON_SUM && pair_cost(g, scratch, &f, node->body) <= FEW_COST));
 	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
 		ThreadsTile tile = threads_tile(n);
 		if ((tile.groups && !groups) || (tile.large && wide) || (a.n && !tile.absent) || !threads_tile_exists(g, o, n, both, f.pair))
 			continue;
-		unsigned group = rows.group > columns.group ? rows.group : columns.group;
+		unsigned group = rows.group > columns.group ? rows.group : columns.group, resident = a.n ? tile.absent : elements ? tile.resident : tile.computed;
+		resident = f.pair && !resident ? 1 : resident; /* where nothing is said, assemblers may spill to have more */
 		p[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = QUAD, .unroll = 1, .threads = tile.threads,
 		                          .group = (uint16_t)(tile.groups ? group : 1), .cluster = tile.cluster,
-		                          .resident = a.n ? tile.absent : elements ? tile.resident : tile.computed, .tile_rows = tile.rows, .tile_columns = tile.columns,
+		                          .resident = (uint16_t)resident, .tile_rows = tile.rows, .tile_columns = tile.columns,
 		                          .block_rows = tile.rows, .block_columns = tile.columns, .block_terms = (uint32_t)THREADS_TERMS * tile.slices,
 		                          .block_tasks = 1, .nnode = 1, .node = {t}};
 	}
