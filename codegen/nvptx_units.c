@@ -1,7 +1,6 @@
 /* nvptx_units.c: what TIR leaves to a unit of the GPU, one intrinsic each (codegen/units.def). What LLVM makes of them is one
  * instruction of PTX; none is contracted or computed in advance. */
 #include "codegen/lower.h"
-#include "ir/bugs.h"
 
 enum { PLAIN, OVER };
 

@@ -1,7 +1,8 @@
-/* approximate: functions and quotients of f32 by the units that the target has for them.
+/* approximate: functions of f32, and some quotients, by the units that the target has for them.
  *
  * in     a kernel of a graph in fast mode, for a target that has units (F_UNIT)
- * out    no operation of f32 that has a row in approximate.def, but powers of which it says so, and what angles beyond 2^17 are for
+ * out    no operation of f32 that has a row in approximate.def, but powers and quotients of which it says so, and what angles beyond
+ *        2^17 are for
  * fp     approximate: within what fast mode allows; approximate.def has the argument of each
  * tests  tests/math/approximate_test.c, tests/text/approximate.tex, tests/codegen/fast_ptx_test.py
  *
