@@ -50,7 +50,7 @@ UNITS = {
     "passes/schedule/contract/roles": (("passes/contract_roles_test",),),
     "passes/schedule/contract/roles_pieces": (("passes/contract_roles_test", "pieces_*"),),
     "passes/schedule/contract/members": (("passes/contract_siblings_test",),),
-    "passes/schedule/contract/absent": (("passes/contract_threads_test", "zeros_*"), ("passes/contract_threads_test", "products_*")),
+    "passes/schedule/contract/absent": (("passes/contract_threads_test", "zeros_*"), ("passes/contract_threads_test", "absent_*"), ("passes/contract_threads_test", "products_*")),
     "passes/schedule/contract/strips": (("passes/contract_strips_test",),),
     "passes/schedule/contract/strips_scale": (("passes/contract_strips_test", "many_*"),),
     "passes/schedule/contract/window": (("passes/contract_window_test", "absent_*"), ("passes/contract_window_test",)),

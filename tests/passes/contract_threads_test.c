@@ -291,10 +291,45 @@ zeros_keep_their_sign(void **state)
 	}
 }
 
+/* What a condition of the terms keeps inside of its tensor, for either factor; and what the rows' one keeps inside of the columns',
+ * of which their panels know nothing. */
+typedef enum { COLUMNS_ASK, BOTH_ASK, ROWS_KNOW } Asks;
+static Asks asks;
+
+static void
+build_beyond(Case *c)
+{
+	static const int64_t size[26] = {SIZE('m') = 9, SIZE('n') = 12, SIZE('k') = 22, SIZE('p') = 17, SIZE('q') = 11};
+	ExprId e[TG_MAX_RANK];
+	by = (Letters){.out = "mn", .terms = "k", .size = size};
+	TensorId a = letters_operand(c, &by, asks == BOTH_ASK ? "mq" : "mk", "a", DT_F32), b = letters_operand(c, &by, "pn", "b", DT_F32);
+	ExprId k = letters_index(c, &by, 'k'), m = letters_index(c, &by, 'm');
+	ExprId twice = BIN(SUB, BIN(MUL, k, case_int(c, 2)), case_int(c, 1)), less = BIN(SUB, k, case_int(c, 6));
+	ExprId row = asks == BOTH_ASK ? less : k, term = asks == ROWS_KNOW ? k : twice, last = asks == ROWS_KNOW ? BIN(ADD, k, m) : twice;
+	ExprId read_a = expr_read(c->g, a, (ExprId[]){m, row}, 2, 0), read_b = expr_read(c->g, b, (ExprId[]){term, letters_index(c, &by, 'n')}, 2, 0);
+	Node n = case_node(letters_extents(c, &by, "mn", e), BIN(MUL, read_a, read_b));
+	case_reduce(&n, MON_SUM, case_int(c, 0), letters_extent(c, &by, 'k'));
+	n.guard = BIN(AND, BIN(LE, case_int(c, 0), term), BIN(LT, last, letters_extent(c, &by, 'p')));
+	if (asks == BOTH_ASK)
+		n.guard = BIN(AND, n.guard, BIN(AND, BIN(LE, case_int(c, 0), less), BIN(LT, less, letters_extent(c, &by, 'q'))));
+	case_result(c, "z", case_add(c, &n, "z", DT_F32, e), 0);
+}
+
+static void
+absent_elements_are_not_read(void **state)
+{
+	(void)state;
+	for (asks = COLUMNS_ASK; asks <= ROWS_KNOW; asks++) {
+		CaseRun r = case_try_tiles(build_beyond, FP_RELAXED, 1, false, 0);
+		assert_int_equal(r.tile > 0, asks != ROWS_KNOW);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(absent_elements_are_not_read, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(many_tiles_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(random_products_are_right, case_setup, case_teardown),

@@ -7,17 +7,19 @@
 
 enum { ABSENT_MOST = 8 };
 
-/* The conditions under which a term is there, each with the factor that has its axes: rows' or columns'. */
+/* The conditions under which a term is there, each with the factors whose panels ask for it: rows' and columns', as bits. */
 typedef struct {
 	unsigned n;
 	ExprId part[ABSENT_MOST];
-	bool column[ABSENT_MOST];
+	uint8_t of[ABSENT_MOST];
 	bool others; /* what is no term of a sum, in either factor, is multiplied by 0 as well (halo.c) */
 } Absent;
 
 /* The factors of t, as contract_factors, and when its terms are there; false also where a condition is neither factor's. */
 bool absent_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, Absent *a);
-/* Whether any condition is this factor's. */
+/* Whether this factor's panel asks for condition n. */
+bool absent_asks(const Absent *a, unsigned n, bool column);
+/* Whether it asks for any. */
 bool absent_is(const Absent *a, bool column);
 /* Whether a term is there, as far as this factor's axes say; 0: it always is. */
 ExprId absent_condition(Graph *g, const Absent *a, bool column);

@@ -42,7 +42,7 @@ static bool
 absent_together(const Graph *g, Arena *scratch, const Absent *a, bool column, unsigned axis)
 {
 	for (unsigned n = 0; n < a->n; n++)
-		if (a->column[n] == column && expr_axes(g, scratch, a->part[n]) >> axis & 1)
+		if (absent_asks(a, n, column) && expr_axes(g, scratch, a->part[n]) >> axis & 1)
 			return false;
 	return true;
 }
