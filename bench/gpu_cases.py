@@ -15,7 +15,9 @@ ROWS = {"roof": 0.92, "compile": 1.3}      # along rows: softmax, norms, cross-e
 SHORT_ROWS = {"roof": 0.85, "compile": 1.0}
 PRODUCT = {"eager": 0.85}                  # of torch's library; the geometric mean is meant to be 0.98
 COLUMNS = {"roof": 0.92, "compile": 1.0}
+BEST = dict.fromkeys(PEERS, 1.5)           # of all peers
 
+GRAM = dict(N=8192, M=8192, D=128)
 ADAM = dict(N0=4096 * 4096, N1=4096 * 4096, N2=4096 * 4096, N3=4096 * 4096, N4=4096 * 11008, N5=4096 * 11008,
             N6=11008 * 4096, N7=4096)
 
@@ -207,6 +209,8 @@ CASES = [
     *(r for fp in ("", "fast")
       for r in rows("pairs", "cpu/pairs.tex", "lj_forces", [dict(N=32768, C=3)], flops="25*N*N", bars={"compile": 1.3, "triton": 1.3},
                     limits=TWO, fp=fp)),
+    *rows("pairs", "gpu/gram.tex", "rbf_gram", [GRAM], flops="3*N*M*D", bars=BEST, limits=ONE, data={"gamma": "0.0078125"}),
+    *rows("pairs", "gpu/gram.tex", "polynomial_gram", [GRAM], flops="2*N*M*D", bars=BEST, limits=ONE, data={"c": "1"}),
 ]
 
 

@@ -307,6 +307,15 @@ def rbf_vector(a, at):
     return [(torch.exp(-a["gamma"] * d) @ a["a"].double()).cpu().numpy()]
 
 
+def rbf_gram(a, at):
+    x, z = a["x"][torch.as_tensor(at, device=a["x"].device)].double(), a["z"].double()
+    return [torch.stack([torch.exp(-a["gamma"] * (row - z).square().sum(1)) for row in x]).cpu().numpy()]
+
+
+def polynomial_gram(a, at):
+    return [(times(a["x"], a["z"].t(), at) + a["c"]) ** 3]
+
+
 def lj_forces(a, at):
     x, rows_ = a["x"].double(), torch.as_tensor(at, device=a["x"].device)
     d = x[rows_][:, None] - x

@@ -170,6 +170,11 @@ def rbf_vector(x, z, a, gamma):
     return (jnp.exp(-gamma * d) * a).sum(1)
 
 
+def rbf_gram(x, z, gamma):
+    d = (x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * jnp.matmul(x, z.T, precision="highest")
+    return jnp.exp(-gamma * d)
+
+
 def lj_forces(x):
     i = jnp.arange(x.shape[0])
     d = [x[:, None, c] - x[None, :, c] for c in range(x.shape[1])]
@@ -244,6 +249,8 @@ FORMS = {
     "linear_attention": linear_attention,
     "rbf_vector": rbf_vector,
     "lj_forces": lj_forces,
+    "rbf_gram": rbf_gram,
+    "polynomial_gram": lambda x, z, c: (jnp.matmul(x, z.T, precision="highest") + c) ** 3,
 }
 
 

@@ -148,6 +148,21 @@ def rbf_vector_eager(x, z, a, gamma):
     return d.mul_(-gamma).exp_() @ a
 
 
+def rbf_gram(x, z, gamma):
+    """By a matrix product, which is what torch is best at."""
+    return torch.exp(-gamma * ((x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * (x @ z.t())))
+
+
+def rbf_gram_eager(x, z, gamma):
+    d = torch.addmm((x * x).sum(1)[:, None] + (z * z).sum(1), x, z.t(), alpha=-2)
+    return d.mul_(-gamma).exp_()
+
+
+def polynomial_gram_eager(x, z, c):
+    y = (x @ z.t()).add_(c)
+    return y * y * y
+
+
 def lj_forces(x):
     i = torch.arange(x.shape[0], device=x.device)
     d = [x[:, None, c] - x[None, :, c] for c in range(x.shape[1])]
@@ -261,6 +276,8 @@ FORMS = {
     "attention_bf16_causal": attention(True),
     "rbf_vector": rbf_vector,
     "lj_forces": lj_forces,
+    "rbf_gram": rbf_gram,
+    "polynomial_gram": lambda x, z, c: (x @ z.t() + c) ** 3,
     "add_f32": torch.add,
     "add_f64": torch.add,
     "swiglu": swiglu,
@@ -311,6 +328,8 @@ EAGER = {
     "attention_grouped": fused_attention(),
     "attention_window": window_attention,
     "rbf_vector": rbf_vector_eager,
+    "rbf_gram": rbf_gram_eager,
+    "polynomial_gram": polynomial_gram_eager,
     "row_recurrence": recurrence_eager(1),
     "column_recurrence": recurrence_eager(0),
     "full_recurrence": recurrence_eager(0),

@@ -386,6 +386,32 @@ def product_kernel(x, w, v, b, r, y, M, N, K, xb, xm, xk, wb, wk, wn, GELU: tl.c
     tl.store(y + batch * M * N + out, sums, ok)
 
 
+@triton.jit
+def gram_kernel(x, z, y, by, N, M, D, RADIAL: tl.constexpr, BN: tl.constexpr, BM: tl.constexpr, BD: tl.constexpr):
+    """A tile of y a program. Products are three of tf32, which together are as exact as one of f32."""
+    i, j, d = tl.program_id(0) * BN + tl.arange(0, BN), tl.program_id(1) * BM + tl.arange(0, BM), tl.arange(0, BD)
+    sums, xx, zz = tl.zeros([BN, BM], tl.float32), tl.zeros([BN], tl.float32), tl.zeros([BM], tl.float32)
+    for d0 in range(0, D, BD):
+        a = tl.load(x + i[:, None] * D + d0 + d[None, :], (i < N)[:, None] & (d0 + d < D)[None, :], other=0.0)
+        b = tl.load(z + j[:, None] * D + d0 + d[None, :], (j < M)[:, None] & (d0 + d < D)[None, :], other=0.0)
+        sums = tl.dot(a, b.trans(), sums, input_precision="tf32x3")
+        xx += tl.sum(a * a, 1)
+        zz += tl.sum(b * b, 1)
+    if RADIAL:
+        sums = tl.exp(-by * (xx[:, None] + zz[None, :] - 2 * sums))
+    else:
+        sums += by
+        sums = sums * sums * sums
+    tl.store(y + i[:, None].to(tl.int64) * M + j[None, :], sums, (i < N)[:, None] & (j < M)[None, :])
+
+
+def gram(x, z, by, RADIAL):
+    y = x.new_empty(x.shape[0], z.shape[0])
+    gram_kernel[triton.cdiv(x.shape[0], 128), triton.cdiv(z.shape[0], 128)](
+        x, z, y, by, x.shape[0], z.shape[0], x.shape[1], RADIAL=RADIAL, BN=128, BM=128, BD=32, num_warps=8, num_stages=3)
+    return y
+
+
 # --- the roof ---
 
 @triton.jit
@@ -679,6 +705,8 @@ FORMS = {
     "linear_attention": streams.linear_attention,
     "rbf_vector": streams.rbf_vector,
     "lj_forces": streams.lj_forces,
+    "rbf_gram": lambda x, z, gamma: gram(x, z, gamma, RADIAL=True),
+    "polynomial_gram": lambda x, z, c: gram(x, z, c, RADIAL=False),
 }
 
 
