@@ -28,6 +28,7 @@ typedef struct {
 } Product;
 
 static const Product *now;
+static int64_t processors; /* 0: as many as usual */
 
 static ExprId
 extent(Case *c, char letter)
@@ -101,6 +102,7 @@ build_product(Case *c)
 {
 	ExprId e[TG_MAX_RANK], few = few_of(c), weights = weights_of(c);
 	unsigned rank = 0;
+	c->processors = processors;
 	for (; now->out[rank]; rank++)
 		e[rank] = extent(c, now->out[rank]);
 	Node n = case_node(rank, BIN(MUL, few, weights));
@@ -176,6 +178,30 @@ products_are_right(void **state)
 	}
 }
 
+/* Where there are more strips than processors, memory of which runs along the long side, each has two blocks. */
+static void
+many_strips_have_two_blocks(void **state)
+{
+	static const struct {
+		Product product;
+		unsigned threads;
+	} many[] = {
+		{{"kn", "mk", "mn", SIZES(3, 200, 152), DT_BF16, 0, DT_F32, EPILOGUE, false, true, true}, 256},
+		{{"kn", "mk", "mn", SIZES(3, 192, 152), DT_BF16, 0, DT_F32, EPILOGUE, false, true, true}, 512},
+		{{"nk", "mk", "mn", SIZES(3, 200, 152), DT_BF16, 0, DT_F32, EPILOGUE, false, true, true}, 512},
+		{{"bkn", "bmk", "bmn", BATCH(2, 2, 72, 264), DT_BF16, 0, DT_BF16, PLAIN, false, true, false}, 256},
+	};
+	(void)state;
+	for (unsigned n = 0; n < sizeof many / sizeof *many; n++) {
+		now = &many[n].product;
+		processors = 3;
+		CaseRun r = case_try_roles(build_product, now->split, 0);
+		processors = 0;
+		assert_true(r.strips);
+		assert_int_equal(r.threads, many[n].threads);
+	}
+}
+
 /* Where there are no roles, in fewer threads. */
 static void
 many_products_without_roles_are_right(void **state)
@@ -194,6 +220,7 @@ main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(many_strips_have_two_blocks, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(many_products_without_roles_are_right, case_setup, case_teardown),
 	};
 	case_choose(argc, argv);

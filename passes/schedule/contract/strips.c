@@ -6,7 +6,10 @@
  * so manieth chunk of them, reads what its lanes multiply straight from memory into registers, and multiplies by WARP_MMA,
  * the long side as its 16 rows, the few as its 8 columns, of two or four instructions. Nothing but the sums goes through shared memory
  * (strips_finish.c), so no warp waits for another before its last chunk, and all their reads are on the way at
- * the same time: THREADS lanes with eight accesses of 16 bytes each have 64 KB. Memory's first cache is left to the few.
+ * the same time: THREADS lanes with eight accesses of 16 bytes each have 64 KB. Memory's first cache is left to the few. Where there
+ * are more strips than processors, and memory runs along the long side, two blocks of half as many lanes share one, so that one
+ * reads while the other hands over its sums and begins anew (an H200, us, 16 rows of 8192 terms by 28672 columns: 127.1, where one
+ * block takes 139.2, by 10240 58.2 and 65.0; with terms along memory 143.0 and 135.4).
  *
  * Which term is which of an instruction's is up to both factors alone. A lane has the terms of its quarter of a chunk: as many
  * as its accesses take side by side, in four of them for each instruction. So elements that are side by side in memory are in
@@ -20,12 +23,14 @@
 #include "passes/schedule/contract/strips.h"
 
 #include "ir/bugs.h"
+#include "ir/gpu_facts.h"
 #include "ir/warp_mma.h"
 
 enum {
 	THREADS = 512,      /* 128 registers each; */
 	SECTOR = 16,        /* elements */
 	FEW_THREADS = 256,  /* 256, for what is computed of weights, for MORE, and for assemblers of GPUs without roles, who take more */
+	TWICE = 2,          /* blocks of so many, of a processor */
 	FEW = 16,           /* rows, of two instructions, */
 	MORE = 32,          /* or of four */
 	STRIP = 64,         /* of a warp */
@@ -159,7 +164,7 @@ contract_strips_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 		return 0;
 	unsigned n = 0, most = most_few(g, p);
 	for (unsigned few = FEW; few <= most; few += MORE - FEW) {
-		unsigned threads = few == most || !o->roles ? FEW_THREADS : THREADS, terms = lane_terms(g, p);
+		unsigned threads = few == most || !o->roles ? FEW_THREADS : THREADS, terms = lane_terms(g, p), first = n;
 		if (few == MORE && 2 * terms <= STRIPS_MOST_TERMS)
 			terms *= 2; /* so that fewer threads ask for as much */
 		if (few == MORE && p->side[0].along_terms && terms % SECTOR == 0 && roles_would(g, scratch, places->faulty, t, o, p))
@@ -169,6 +174,11 @@ contract_strips_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 		                         .tile_rows = (uint16_t)(p->few_columns ? STRIP : few), .tile_columns = (uint16_t)(p->few_columns ? few : STRIP),
 		                         .block_rows = few, .block_columns = STRIP,
 		                         .block_terms = 4 * terms, .block_tasks = 1, .nnode = 1, .node = {t}};
+		if (threads == THREADS && !p->side[0].along_terms) {
+			plan[n++] = plan[first]; /* goes after the one of many strips */
+			plan[first].threads = FEW_THREADS;
+			plan[first].resident = TWICE;
+		}
 	}
 	return n;
 }
@@ -179,6 +189,13 @@ static ExprId
 unless_reaches(Graph *g, ExprId e, int64_t least)
 {
 	return expr_binary(g, OP_SUB, expr_int(g, DT_I64, 1), raster_reaches(g, e, least));
+}
+
+static ExprId
+is_more(Graph *g, ExprId e, ExprId than)
+{
+	ExprId more = expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, e, than), expr_int(g, DT_I64, 0));
+	return expr_binary(g, OP_MIN, more, expr_int(g, DT_I64, 1));
 }
 
 static ExprId
@@ -209,10 +226,13 @@ count_tasks(Strips *s, Kernel *kernel, bool roles)
 	}
 	if (!s->side[0].along_terms)
 		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, s->nlong, STRIPS_ROWS));
-	kernel->ntask = expr_binary(g, OP_MUL, launch_ceil_div(g, s->nlong, s->plan->block_columns), worth);
+	ExprId strips = launch_ceil_div(g, s->nlong, s->plan->block_columns);
 	for (unsigned a = 0; a < n->npar; a++)
 		if (a != s->side[0].own_axis && a != s->side[1].own_axis)
-			kernel->ntask = expr_binary(g, OP_MUL, kernel->ntask, out.extent[a]);
+			strips = expr_binary(g, OP_MUL, strips, out.extent[a]);
+	if (s->plan->resident == TWICE)
+		worth = expr_binary(g, OP_MUL, worth, is_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
+	kernel->ntask = expr_binary(g, OP_MUL, strips, worth);
 }
 
 /* --- a task --- */

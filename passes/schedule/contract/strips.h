@@ -11,7 +11,7 @@ bool contract_strips_could(const Graph *g, Arena *scratch, const bool *faulty, T
 /* The factor of node t that is read once, and computed at once where it is read, as the other one is known to have few rows;
  * 0: there is none. */
 ExprId contract_strips_long(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
-enum { STRIPS_MOST_PLANS = 2 };
+enum { STRIPS_MOST_PLANS = 3 };
 /* How many kernels of strips compute node t, each where its sizes and memory suit; plan then has their parameters. */
 unsigned contract_strips_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);
 void contract_strips_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o);
