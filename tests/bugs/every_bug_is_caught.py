@@ -2,7 +2,8 @@
 
 BUILD is a build of the project with TEXO_BUGS. Each row is switched on alone, and the ladder below is
 climbed until a rung fails. Without any bug every rung that failed must pass, or the table would mean
-nothing; one that has passed with some other bug need not show it again. The tests of a bug's own area are
+nothing: of programs that take the name of a test the test in which it ended; one that has passed with some other bug need not
+show it again. The tests of a bug's own area are
 tried first, those of the longest name before those of its folder: most take a tenth of the time of the
 programs, which come next, before the tests of other areas. A program of tests ends at its first failure.
 Further arguments name the rows to try."""
@@ -75,7 +76,7 @@ UNITS = {
     "passes/schedule/rows/lists": (("passes/columns_test",),),
     "passes/schedule/rows/once": (("passes/once_test",),),
     "passes/schedule/rows/post": (("passes/scan_test", "test_posts"),),
-    "passes/schedule/rows/rows.c": (("passes/held_rows_test",),),
+    "passes/schedule/rows/rows.c": (("passes/state_test",), ("passes/held_rows_test",)),
     "passes/schedule/rows/scan": (("passes/scan_test",),),
     "passes/schedule/rows/tile": (("passes/tile_test",),),
     "passes/schedule/index/scatter": (("passes/scatter_lists_test",),),
@@ -129,18 +130,34 @@ def ladder(root, build):
     return [(areas + PROGRAMS.get(name, ()), name, n, [str(c) for c in command]) for areas, name, n, command in rungs]
 
 
+def takes_names(root):
+    """The programs of tests whose argument may be the name of one."""
+    return {f"{f.parent.name}/{f.stem}" for f in (root / "tests").glob("*/*_test.c") if "case_choose(argc, argv)" in f.read_text(encoding="utf-8")}
+
+
 def holds(command, bug):
-    """None when the command passes with this bug, else how it ended."""
+    """(None when the command passes with this bug, else how it ended; what it said)."""
     env = {k: v for k, v in os.environ.items() if k != "TEXO_BUG"}
     if bug != SOUND:
         env |= {"TEXO_BUG": bug, "CMOCKA_TEST_ABORT": "1"}
     try:
         run = subprocess.run(command, env=env, capture_output=True, timeout=RUNG_S)
     except subprocess.TimeoutExpired:
-        return "does not end"
-    if run.returncode == 0:
-        return None
-    return "fails" if run.returncode > 0 else f"signal {-run.returncode}"
+        return "does not end", ""
+    how = "fails" if run.returncode > 0 else f"signal {-run.returncode}" if run.returncode else None
+    return how, run.stdout.decode(errors="replace")
+
+
+def begun_last(said):
+    """The test of a program that ended in it."""
+    names = re.findall(r"^\[ RUN      \] (\w+)$", said, re.M)
+    return names[-1] if names else None
+
+
+def holds_alone(command, test):
+    """The same without a bug, of this test of the program alone; of all of it where that is None."""
+    end, said = holds([command[0], test] if test else command, SOUND)
+    return end if end or not test or f"[       OK ] {test}\n" in said else "has no such test"
 
 
 def nearness(rung, where):
@@ -149,39 +166,39 @@ def nearness(rung, where):
 
 
 def climb(rungs, bug, where, passed):
-    """(rung, how it ended, programs that passed before, seconds) for the first rung that fails; `passed` takes the names of
-    those before it."""
+    """(rung, how it ended, in which test, programs that passed before, seconds) for the first rung that fails; `passed` takes the
+    names of those before it."""
     programs, start = 0, time.monotonic()
     for rung in sorted(rungs, key=lambda r: -nearness(r, where)):
-        end = holds(rung[3], bug)
+        end, said = holds(rung[3], bug)
         if end:
-            return rung, end, programs, time.monotonic() - start
+            return rung, end, begun_last(said) if end.startswith("signal") else None, programs, time.monotonic() - start
         passed.add(rung[1])
         programs += rung[2]
-    return None, "", programs, time.monotonic() - start
+    return None, "", None, programs, time.monotonic() - start
 
 
 def main():
     root, build = Path(sys.argv[1]), Path(sys.argv[2])
-    rungs, passed, needed, bad = ladder(root, build), set(), [], []
+    rungs, passed, needed, bad, by_name = ladder(root, build), set(), {}, [], takes_names(root)
     bugs = [b for b in rows(root) if len(sys.argv) == 3 or b[0] in sys.argv[3:]]
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # many a bug ends in a signal
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         caught = pool.map(lambda b: climb(rungs, b[0], b[1], passed), bugs)
         row = "{:26} {:33} {:" + str(max(len(r[1]) for r in rungs)) + "} {:13} {:>15} {:>8}"
         print(row.format("bug", "where", "caught by", "how", "programs before", "seconds"))
-        for (bug, where, what), (rung, end, programs, seconds) in zip(bugs, caught):
+        for (bug, where, what), (rung, end, test, programs, seconds) in zip(bugs, caught):
             name = rung[1] if rung else "NOTHING"
             print(row.format(bug, where, name, end, programs, f"{seconds:.1f}"), flush=True)
             if not rung:
                 bad.append(f"{bug}: {what}: nothing notices")
-            elif rung not in needed:
-                needed.append(rung)
-        doubted = [r for r in needed if r[1] not in passed]
-        sound = list(pool.map(lambda r: holds(r[3], SOUND), doubted))
-    print(f"{len(bugs) - len(bad)} of {len(bugs)} bugs caught; of {len(needed)} rungs {len(needed) - len(doubted)} pass "
+            else:
+                needed[rung[1], test if rung[1].split()[0] in by_name else None] = rung[3]
+        doubted = [n for n in needed if n[0] not in passed]
+        sound = list(pool.map(lambda n: holds_alone(needed[n], n[1]), doubted))
+    print(f"{len(bugs) - len(bad)} of {len(bugs)} bugs caught; of {len(needed)} rungs, or tests of them, {len(needed) - len(doubted)} pass "
           f"with another bug, {sound.count(None)} without any")
-    bad += [f"without a bug: {r[1]} {end}" for r, end in zip(doubted, sound) if end]
+    bad += [f"without a bug: {name} {test or ''} {end}" for (name, test), end in zip(doubted, sound) if end]
     print("\n".join(bad))
     return 1 if bad or (len(sys.argv) == 3 and len(bugs) < 30) else 0
 

@@ -1,6 +1,6 @@
 """Every graph of the given files as PTX for every GPU, assembled without a warning.
 
-    ptx_examples.py [--and=SM,...] [--jobs=N] [--registers] [--spills=BYTES] [--spilling=LIST] TEXO PTXAS FILE...
+    ptx_examples.py [--and=SM,...] [--jobs=N] [--registers] [--spills=BYTES] [--spilling=LIST] [--kept=FOLDER] TEXO PTXAS FILE...
 
 The graphs of a file are one text for the assembler. A kernel that is the same as one before but for names is not
 assembled again: what was said of that one counts for both. Nothing in it is approximate, left to the
@@ -9,7 +9,8 @@ status 77, with a word, where there is no PTXAS.
 
 --and names GPUs that texo need not know: where it does not, they get the text of the newest older one
 whose text is good for later ones, as they would from the driver. --registers prints how many each kernel
-has; --spills is the most that a kernel may spill; --spilling names a file of lines "COUNT FOLDER/FILE": how many kernels
+has; --kept names a folder in which what is said of kernels stays for other calls with the same assembler, which do not assemble
+their like again; --spills is the most that a kernel may spill; --spilling names a file of lines "COUNT FOLDER/FILE": how many kernels
 of those files may spill, for all GPUs together, and none of the others.
 """
 import argparse
@@ -63,6 +64,7 @@ def arguments():
     p.add_argument("--registers", action="store_true")
     p.add_argument("--spills", type=int)
     p.add_argument("--spilling", type=allowed)
+    p.add_argument("--kept", type=pathlib.Path)
     p.add_argument("--in-turn", nargs="*", default=[], help="files that are assembled for one GPU each, by their names")
     p.add_argument("--for", dest="chosen", nargs="*", default=[], help="GPU=FILE: files that are assembled for that GPU alone")
     p.add_argument("texo")
@@ -120,6 +122,28 @@ def is_new(kernel):
         new = kernel not in MET
         MET.add(kernel)
     return new
+
+
+def kept_of(kernel):
+    """The file of what was said of a kernel."""
+    target, digest = kernel
+    return ARGS.kept / f"{target}.{digest.hex()}"
+
+
+def said_before(kernel):
+    """(bytes spilled, registers), or None where no call has kept it."""
+    try:
+        return tuple(map(int, kept_of(kernel).read_text().split())) if ARGS.kept else None
+    except FileNotFoundError:
+        return None
+
+
+def keep(said):
+    for kernel, numbers in said.items() if ARGS.kept else ():
+        ARGS.kept.mkdir(parents=True, exist_ok=True)
+        part = kept_of(kernel).with_suffix(f".{os.getpid()}.{threading.get_ident()}")
+        part.write_text("{} {}".format(*numbers))
+        part.replace(kept_of(kernel))
 
 
 def short_tanhs(kernel):
@@ -251,10 +275,16 @@ def assemble(case):
     check(file, origin, text, FAST.findall(pathlib.Path(file).read_text()))
     kernels = {m[1]: (target, plain(m[0], m[1])) for m in ENTRY.finditer(text)}
     new = {name for name, kernel in kernels.items() if is_new(kernel)}
+    before = {kernels[name]: numbers for name in new if (numbers := said_before(kernels[name]))}
+    new = {name for name in new if kernels[name] not in before}
+    if not new:
+        return text.count(".entry "), kernels, before
     source = pathlib.Path(folder) / f"{pathlib.Path(file).stem}.{target}.ptx"
     source.write_text(ENTRY.sub(lambda m: m[0] if m[1] in new else "", text))
     _, said = run(ARGS.ptxas, f"-arch={target}", "-v", "--warning-as-error", "-o", "/dev/null", str(source))
-    return text.count(".entry "), kernels, {kernels[m[1]]: (int(m[2]), int(m[3])) for m in SAID.finditer(said)}
+    now = {kernels[m[1]]: (int(m[2]), int(m[3])) for m in SAID.finditer(said)}
+    keep(now)
+    return text.count(".entry "), kernels, before | now
 
 
 def table(all_targets, rows):
