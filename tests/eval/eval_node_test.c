@@ -54,19 +54,19 @@ matmul_is_exact_on_integers(void **state)
 	bench_close(&b);
 }
 
-/* The bound of x[0] w[0] + x[1] w[1]; apart: whose products are another node's. */
+/* The bound of x[0] w[0] + x[1] w[1], or of the first alone; apart: whose products are another node's. */
 static double
-bound_of_products(FpMode fp, const float *x, const float *w, bool apart)
+bound_of_products(FpMode fp, const float *x, const float *w, int terms, bool apart)
 {
 	Bench b;
 	bench_open(&b, fp);
-	TensorId a = bench_input(&b, DT_F32, x, 1, 2, 0), c = bench_input(&b, DT_F32, w, 1, 2, 0);
+	TensorId a = bench_input(&b, DT_F32, x, 1, terms, 0), c = bench_input(&b, DT_F32, w, 1, terms, 0);
 	Node n = {.monoid = MON_SUM}, product = {.npar = 1};
 	ExprId i = expr_axis(b.g, 0);
 	ExprId both = mul(&b, bench_read(&b, a, 1, i, 0, 0), bench_read(&b, c, 1, i, 0, 0));
 	product.body = both;
-	bench_reduced(&b, &n, 2);
-	n.body = apart ? bench_read(&b, bench_node(&b, product, DT_F32, 2, 0), 1, i, 0, 0) : both;
+	bench_reduced(&b, &n, terms);
+	n.body = apart ? bench_read(&b, bench_node(&b, product, DT_F32, terms, 0), 1, i, 0, 0) : both;
 	bench_result(&b, bench_node(&b, n, DT_F32, 0, 0));
 	assert_int_equal(bench_eval(&b), EVAL_OK);
 	double err = bench_at(&b, 0, 0)->err;
@@ -80,15 +80,18 @@ fast_products_round_their_factors(void **state)
 {
 	(void)state;
 	static const float few[2] = {2047, -3}, more[2] = {4097, 3}, ones[2] = {1, 1}, largest[2] = {0x1.fffffep127f, 1}, half[2] = {0.5f, 1};
-	for (unsigned apart = 0; apart < 2; apart++) {
-		assert_true(bound_of_products(FP_FAST, few, ones, apart) == 0);
-		assert_true(bound_of_products(FP_RELAXED, more, ones, apart) == 0);
-		double err = bound_of_products(FP_FAST, more, ones, apart);
+	for (unsigned n = 0; n < 4; n++) {
+		int terms = 1 + (int)n % 2;
+		bool apart = n / 2;
+		assert_true(bound_of_products(FP_FAST, few, ones, terms, apart) == 0);
+		assert_true(bound_of_products(FP_RELAXED, more, ones, terms, apart) == 0);
+		double err = bound_of_products(FP_FAST, more, ones, terms, apart);
 		assert_true(err >= 1 && err <= 4100 * 0x1.2p-10); /* 4097 is 4096 then */
-		assert_true(bound_of_products(FP_FAST, ones, more, apart) >= 1);
+		assert_true(bound_of_products(FP_FAST, ones, more, terms, apart) >= 1);
 	}
-	assert_true(isfinite(bound_of_products(FP_RELAXED, largest, half, false)));
-	assert_false(isfinite(bound_of_products(FP_FAST, largest, half, false)));
+	assert_true(isfinite(bound_of_products(FP_RELAXED, largest, half, 2, false)));
+	for (int terms = 1; terms < 3; terms++)
+		assert_false(isfinite(bound_of_products(FP_FAST, largest, half, terms, false)));
 }
 
 /* --- demand --- */
