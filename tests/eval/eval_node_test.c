@@ -755,6 +755,29 @@ an_average_forgets_its_errors(void **state)
 	bench_close(&b);
 }
 
+/* y[t] = y[t - 1] + x[t]: where steps are joined, what a large one hides comes back or does not. */
+static void
+joined_steps_may_hide_others(void **state)
+{
+	(void)state;
+	static const float x[4] = {1, 0x1p80f, -0x1p80f, 0.25f};
+	Bench b;
+	bench_open(&b, FP_RELAXED);
+	TensorId tx = bench_input(&b, DT_F32, x, 1, 4, 0), self = declare(&b, DT_F32, 1, 4, 0);
+	Recur rec = {.nseq = 1, .dir = {1}};
+	vec_push(&b.arena, &rec.member, self);
+	vec_push(&b.arena, &b.g->recur, rec);
+	ExprId t = expr_axis(b.g, 0), now = bench_read(&b, tx, 1, t, 0, 0);
+	Node n = {.npar = 1};
+	n.body = expr_select(b.g, expr_binary(b.g, OP_EQ, t, bench_i64(&b, 0)), now, add(&b, bench_read(&b, self, 1, shifted(&b, t, -1), 0, 0), now));
+	define(&b, self, n);
+	bench_result(&b, self);
+	assert_int_equal(bench_eval(&b), EVAL_OK);
+	for (int i = 0; i < 4; i++)
+		assert_true(i == 0 ? bench_at(&b, 0, i)->err == 0 : bench_at(&b, 0, i)->err >= 1); /* 1 + 2^80 - 2^80 is 1 or 0 */
+	bench_close(&b);
+}
+
 int
 main(void)
 {
@@ -780,6 +803,7 @@ main(void)
 		cmocka_unit_test(scatter_fills_untouched_targets),
 		cmocka_unit_test(recurrences_step_in_their_direction),
 		cmocka_unit_test(an_average_forgets_its_errors),
+		cmocka_unit_test(joined_steps_may_hide_others),
 		cmocka_unit_test(later_steps_are_absent),
 		cmocka_unit_test(members_of_a_step_run_in_order),
 		cmocka_unit_test(two_sequential_axes),
