@@ -123,7 +123,7 @@ sum_infinite(const FoldSum *s, long double limit)
 void
 fold_factors(Fold *f, const Val *a, const Val *b)
 {
-	enum { DIGITS = 11 };
+	enum { DIGITS = 11, LOW = -136 };
 	const Val *factor[2] = {a, b};
 	for (unsigned k = 0; k < 2; k++) {
 		const Val *x = factor[k], *other = factor[1 - k];
@@ -131,13 +131,14 @@ fold_factors(Fold *f, const Val *a, const Val *b)
 		uint64_t odd;
 		if (x->re == 0 || !isfinite(size))
 			continue;
-		lowest_bit(x->re, &odd);
-		if (x->err == 0 && odd < UINT64_C(1) << DIGITS)
+		if (lowest_bit(x->re, &odd) >= LOW && odd < UINT64_C(1) << DIGITS && x->err == 0)
 			continue;
 		f->re.inexact = true;
 		f->re.unknown |= size >= 0x1p128 - 0x1p116;
-		if (size < 0x1p-126)
+		if (size < 0x1p-126) { /* or 0, which makes no number of an infinity */
+			f->re.unknown |= isinf(other->re);
 			f->re.err += 0x1p-137 * ((double)fabsl(other->re) + other->err);
+		}
 	}
 }
 

@@ -80,6 +80,7 @@ fast_products_round_their_factors(void **state)
 {
 	(void)state;
 	static const float few[2] = {2047, -3}, more[2] = {4097, 3}, ones[2] = {1, 1}, largest[2] = {0x1.fffffep127f, 1}, half[2] = {0.5f, 1};
+	static const float infinite[2] = {INFINITY, 1}, tiny[2] = {0x1p-140f, 1}; /* which may be rounded to 0 */
 	for (unsigned n = 0; n < 4; n++) {
 		int terms = 1 + (int)n % 2;
 		bool apart = n / 2;
@@ -88,10 +89,14 @@ fast_products_round_their_factors(void **state)
 		double err = bound_of_products(FP_FAST, more, ones, terms, apart);
 		assert_true(err >= 1 && err <= 4100 * 0x1.2p-10); /* 4097 is 4096 then */
 		assert_true(bound_of_products(FP_FAST, ones, more, terms, apart) >= 1);
+		assert_true(bound_of_products(FP_FAST, tiny, few, terms, apart) >= 0x1p-140 * 2047);
 	}
 	assert_true(isfinite(bound_of_products(FP_RELAXED, largest, half, 2, false)));
-	for (int terms = 1; terms < 3; terms++)
+	for (int terms = 1; terms < 3; terms++) {
 		assert_false(isfinite(bound_of_products(FP_FAST, largest, half, terms, false)));
+		assert_false(isfinite(bound_of_products(FP_FAST, infinite, tiny, terms, false)));
+	}
+	assert_true(bound_of_products(FP_RELAXED, infinite, tiny, 2, false) == 0);
 }
 
 /* --- demand --- */
