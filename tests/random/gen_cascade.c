@@ -227,6 +227,17 @@ about_a_mean(Cascade *c)
 		result(c, true, sum(c, arena_text(g->a, "%s * %s", off, value(c))));
 }
 
+/* One more fold, of scores that it scales itself; the others' text does not depend on whether there is one. */
+static void
+about_scaled_scores(Cascade *c)
+{
+	static const char *const form[] = {"exp(0.1 * %s)", "sq(0.05 * %s)", "abs(%s / 8)", "tanh(%s * 0.25)"};
+	Gen *g = c->g;
+	g->rng = ~g->p->seed * 11;
+	if (g->p->ntensor < RP_MAX_TENSOR && chance(g, 25))
+		result(c, false, sum(c, arena_text(g->a, form[below(g, sizeof form / sizeof *form)], c->score)));
+}
+
 void
 gen_cascade(Gen *g)
 {
@@ -242,6 +253,7 @@ gen_cascade(Gen *g)
 		about_a_maximum(&c);
 	else
 		about_a_mean(&c);
+	about_scaled_scores(&c);
 	trait(g, RP_STD);
 	trait(g, RP_REDUCTION);
 	trait(g, RP_DEPENDENT);
