@@ -3,7 +3,7 @@
  * Free folds (relaxed, fast) may be combined in any order: a sum is bounded by gamma_n * sum|x|, a
  * product by n relative roundings; both know when every order is exact. Ordered folds (strict,
  * scatter) take one rounding a term on the running value. max, min, any, all and arg depend on no
- * order. A single term is itself.
+ * order. A single term is itself, but a product of which fast mode may round the factors.
  *
  * In fast mode a product of f32 may be one of factors that are rounded to tf32, 11 bits with f32's exponents: within
  * (2^-10 + 2^-22) of its magnitude, for which a sum has 2^-10 + 2^-14. So a sum is exact if its factors have no more bits,
@@ -123,7 +123,7 @@ sum_infinite(const FoldSum *s, long double limit)
 void
 fold_factors(Fold *f, const Val *a, const Val *b)
 {
-	enum { DIGITS = 11 };
+	enum { DIGITS = 11, LOW = -136 };
 	const Val *factor[2] = {a, b};
 	for (unsigned k = 0; k < 2; k++) {
 		const Val *x = factor[k], *other = factor[1 - k];
@@ -131,13 +131,14 @@ fold_factors(Fold *f, const Val *a, const Val *b)
 		uint64_t odd;
 		if (x->re == 0 || !isfinite(size))
 			continue;
-		lowest_bit(x->re, &odd);
-		if (x->err == 0 && odd < UINT64_C(1) << DIGITS)
+		if (lowest_bit(x->re, &odd) >= LOW && odd < UINT64_C(1) << DIGITS && x->err == 0)
 			continue;
 		f->re.inexact = true;
 		f->re.unknown |= size >= 0x1p128 - 0x1p116;
-		if (size < 0x1p-126)
+		if (size < 0x1p-126) { /* or 0, which makes no number of an infinity */
+			f->re.unknown |= isinf(other->re);
 			f->re.err += 0x1p-137 * ((double)fabsl(other->re) + other->err);
+		}
 	}
 }
 
@@ -492,7 +493,7 @@ fold_result(const Fold *f)
 		r = unit(f);
 	else if (monoid_info[f->monoid].index)
 		r = arg_result(f);
-	else if (is_free(f) && f->n > 1 && f->monoid == MON_SUM) {
+	else if (is_free(f) && (f->n > 1 || f->contracts) && f->monoid == MON_SUM) {
 		r = sum_result(f, &f->re);
 		Val im = f->dtype == DT_C64 ? sum_result(f, &f->im) : val_float(0);
 		r.im = im.re;

@@ -193,13 +193,16 @@ apply(const Run *r, const Instr *p, const Val *const *a)
 }
 
 /* v of a step that may be joined with others: another rounding of it is possible where it is rounded at all, and where it
- * overflows another way may not. */
+ * overflows another way may not. Products and quotients of f32 that have an f32's value in 64 bits are exact; a sum may have lost
+ * all of its lesser term there. */
 static void
 loosen(Op op, DType t, const Val *const *a, Val *v)
 {
-	long double x = a[0]->re, y = a[1]->re, whole = op == OP_ADD ? x + y : op == OP_SUB ? x - y : op == OP_MUL ? x * y : x / y;
+	long double x = a[0]->re, y = op == OP_SUB ? -a[1]->re : a[1]->re;
+	bool sum = op == OP_ADD || op == OP_SUB;
+	long double whole = sum ? x + y : op == OP_MUL ? x * y : x / y;
 	v->soft = false;
-	if (v->err == 0 && isfinite(v->re) && whole == v->re)
+	if (v->err == 0 && isfinite(v->re) && whole == v->re && (!sum || (whole - x == y && whole - y == x)))
 		return;
 	if (isfinite(v->re))
 		v->err += number_ulp(t, (double)fabsl(v->re) + v->err);

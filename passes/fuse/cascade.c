@@ -115,7 +115,7 @@ try_pass(Frame *f, unsigned q)
 	ExprId body = f->body[q];
 	Algebra a;
 	algebra_init(&a, f->g, f->scratch, side_in_pass, f, body);
-	a.move_narrowed = f->options->move_narrowed || f->g->fp == FP_FAST;
+	a.move_narrowed = f->options->move_narrowed;
 	m->pass = f->pass;
 	m->policy = FOLD_PLAIN;
 	m->rank = 1;

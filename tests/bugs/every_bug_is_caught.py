@@ -34,6 +34,7 @@ PROGRAMS = {
     "kernels of kernels": ("passes/schedule/rows/turn.c", "passes/fuse/factor_parts.c"),
     "kernels of trail": ("passes/schedule/rows/trail.c",),
     "kernels of stream_refused": ("passes/fuse/stream_group.c",),
+    "kernels of twice_scaled": ("passes/schedule/stream/scale.c",),
     "random programs": ("runtime/aside.c",),
 }
 # The tests beside each folder's or file's code, tried first for its bugs. What takes seconds and is not

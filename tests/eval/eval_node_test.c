@@ -54,19 +54,19 @@ matmul_is_exact_on_integers(void **state)
 	bench_close(&b);
 }
 
-/* The bound of x[0] w[0] + x[1] w[1]; apart: whose products are another node's. */
+/* The bound of x[0] w[0] + x[1] w[1], or of the first alone; apart: whose products are another node's. */
 static double
-bound_of_products(FpMode fp, const float *x, const float *w, bool apart)
+bound_of_products(FpMode fp, const float *x, const float *w, int terms, bool apart)
 {
 	Bench b;
 	bench_open(&b, fp);
-	TensorId a = bench_input(&b, DT_F32, x, 1, 2, 0), c = bench_input(&b, DT_F32, w, 1, 2, 0);
+	TensorId a = bench_input(&b, DT_F32, x, 1, terms, 0), c = bench_input(&b, DT_F32, w, 1, terms, 0);
 	Node n = {.monoid = MON_SUM}, product = {.npar = 1};
 	ExprId i = expr_axis(b.g, 0);
 	ExprId both = mul(&b, bench_read(&b, a, 1, i, 0, 0), bench_read(&b, c, 1, i, 0, 0));
 	product.body = both;
-	bench_reduced(&b, &n, 2);
-	n.body = apart ? bench_read(&b, bench_node(&b, product, DT_F32, 2, 0), 1, i, 0, 0) : both;
+	bench_reduced(&b, &n, terms);
+	n.body = apart ? bench_read(&b, bench_node(&b, product, DT_F32, terms, 0), 1, i, 0, 0) : both;
 	bench_result(&b, bench_node(&b, n, DT_F32, 0, 0));
 	assert_int_equal(bench_eval(&b), EVAL_OK);
 	double err = bench_at(&b, 0, 0)->err;
@@ -80,15 +80,23 @@ fast_products_round_their_factors(void **state)
 {
 	(void)state;
 	static const float few[2] = {2047, -3}, more[2] = {4097, 3}, ones[2] = {1, 1}, largest[2] = {0x1.fffffep127f, 1}, half[2] = {0.5f, 1};
-	for (unsigned apart = 0; apart < 2; apart++) {
-		assert_true(bound_of_products(FP_FAST, few, ones, apart) == 0);
-		assert_true(bound_of_products(FP_RELAXED, more, ones, apart) == 0);
-		double err = bound_of_products(FP_FAST, more, ones, apart);
+	static const float infinite[2] = {INFINITY, 1}, tiny[2] = {0x1p-140f, 1}; /* which may be rounded to 0 */
+	for (unsigned n = 0; n < 4; n++) {
+		int terms = 1 + (int)n % 2;
+		bool apart = n / 2;
+		assert_true(bound_of_products(FP_FAST, few, ones, terms, apart) == 0);
+		assert_true(bound_of_products(FP_RELAXED, more, ones, terms, apart) == 0);
+		double err = bound_of_products(FP_FAST, more, ones, terms, apart);
 		assert_true(err >= 1 && err <= 4100 * 0x1.2p-10); /* 4097 is 4096 then */
-		assert_true(bound_of_products(FP_FAST, ones, more, apart) >= 1);
+		assert_true(bound_of_products(FP_FAST, ones, more, terms, apart) >= 1);
+		assert_true(bound_of_products(FP_FAST, tiny, few, terms, apart) >= 0x1p-140 * 2047);
 	}
-	assert_true(isfinite(bound_of_products(FP_RELAXED, largest, half, false)));
-	assert_false(isfinite(bound_of_products(FP_FAST, largest, half, false)));
+	assert_true(isfinite(bound_of_products(FP_RELAXED, largest, half, 2, false)));
+	for (int terms = 1; terms < 3; terms++) {
+		assert_false(isfinite(bound_of_products(FP_FAST, largest, half, terms, false)));
+		assert_false(isfinite(bound_of_products(FP_FAST, infinite, tiny, terms, false)));
+	}
+	assert_true(bound_of_products(FP_RELAXED, infinite, tiny, 2, false) == 0);
 }
 
 /* --- demand --- */
@@ -752,6 +760,29 @@ an_average_forgets_its_errors(void **state)
 	bench_close(&b);
 }
 
+/* y[t] = y[t - 1] + x[t]: where steps are joined, what a large one hides comes back or does not. */
+static void
+joined_steps_may_hide_others(void **state)
+{
+	(void)state;
+	static const float x[4] = {1, 0x1p80f, -0x1p80f, 0.25f};
+	Bench b;
+	bench_open(&b, FP_RELAXED);
+	TensorId tx = bench_input(&b, DT_F32, x, 1, 4, 0), self = declare(&b, DT_F32, 1, 4, 0);
+	Recur rec = {.nseq = 1, .dir = {1}};
+	vec_push(&b.arena, &rec.member, self);
+	vec_push(&b.arena, &b.g->recur, rec);
+	ExprId t = expr_axis(b.g, 0), now = bench_read(&b, tx, 1, t, 0, 0);
+	Node n = {.npar = 1};
+	n.body = expr_select(b.g, expr_binary(b.g, OP_EQ, t, bench_i64(&b, 0)), now, add(&b, bench_read(&b, self, 1, shifted(&b, t, -1), 0, 0), now));
+	define(&b, self, n);
+	bench_result(&b, self);
+	assert_int_equal(bench_eval(&b), EVAL_OK);
+	for (int i = 0; i < 4; i++)
+		assert_true(i == 0 ? bench_at(&b, 0, i)->err == 0 : bench_at(&b, 0, i)->err >= 1); /* 1 + 2^80 - 2^80 is 1 or 0 */
+	bench_close(&b);
+}
+
 int
 main(void)
 {
@@ -777,6 +808,7 @@ main(void)
 		cmocka_unit_test(scatter_fills_untouched_targets),
 		cmocka_unit_test(recurrences_step_in_their_direction),
 		cmocka_unit_test(an_average_forgets_its_errors),
+		cmocka_unit_test(joined_steps_may_hide_others),
 		cmocka_unit_test(later_steps_are_absent),
 		cmocka_unit_test(members_of_a_step_run_in_order),
 		cmocka_unit_test(two_sequential_axes),

@@ -49,6 +49,14 @@ typedef struct {
 	"node %8 none\n par i k\n body (exp (cast:f32 %3[@0, @1]))\n" \
 	"node %9 sum\n par i j\n red k 0 .. $K\n body " body "\nresult r %9\n"
 
+/* Products of bf16 values and weights that the program rounds. */
+#define WEIGHTS(type, weight) \
+	"tensor %8 e : f32[$N, $K]\ntensor %9 l : f32[$N]\ntensor %10 p : f32[$N, $K]\ntensor %11 r : f32[$N, $M]\n" \
+	"node %8 none\n par i k\n body (exp (cast:f32 %3[@0, @1]))\n" \
+	"node %9 sum\n par i\n red k 0 .. $K\n body %8[@0, @1]\n" \
+	"node %10 none\n par i k\n body (/ %8[@0, @1] %9[@0])\n" \
+	"node %11 sum\n par i j\n red k 0 .. $K\n body (* (cast:f32 (cast:" type " " weight ")) (cast:f32 %4[@1, @2]))\nresult r %11\n"
+
 #define NARROW(body) "tensor %8 r : bf16[$N, $M]\nnode %8 none\n par i j\n body (cast:bf16 " body ")\nresult r %8\n"
 #define SOFTMAX(body, type, more) \
 	"tensor %8 e : f32[$N, $K]\ntensor %9 s : f32[$N]\ntensor %10 r : " type "[$N, $K]\n" \
@@ -255,6 +263,13 @@ static const Row rows[] = {
 	 "(cast:bf16", FP_RELAXED, false, 0},
 	{pass_narrow_contract, "not in f64", CONTRACT("f64", "(* (cast:f64 %8[@0, @2]) (cast:f64 %4[@1, @2]))"), 0, NULL, "(cast:bf16",
 	 FP_RELAXED, false, 0},
+	{pass_narrow_contract, "weights that fast mode need not round", WEIGHTS("bf16", "(/ %8[@0, @2] %9[@0])"), 1,
+	 "body (* (cast:f32 (cast:bf16? (/ %8[@0, @2] %9[@0]))) (cast:f32 %4[@1, @2]))", NULL, FP_FAST, true, 0},
+	{pass_narrow_contract, "the same of f16, by a pointwise node", WEIGHTS("f16", "%10[@0, @2]"), 1,
+	 "body (* (cast:f32 (cast:f16? %10[@0, @2])) (cast:f32 %4[@1, @2]))", NULL, FP_FAST, true, 0},
+	{pass_narrow_contract, "not in relaxed mode", WEIGHTS("bf16", "(/ %8[@0, @2] %9[@0])"), 0, NULL, "?", FP_RELAXED, false, 0},
+	{pass_narrow_contract, "not where no fold has a part", WEIGHTS("bf16", "(* %8[@0, @2] %8[@0, @2])"), 0, NULL, "?", FP_FAST, false, 0},
+	{pass_narrow_contract, "not of types of few bits", WEIGHTS("f8e4m3", "(/ %8[@0, @2] %9[@0])"), 0, NULL, "?", FP_FAST, false, 0},
 	/* narrow_math */
 	{pass_narrow_math, "softmax", SOFTMAX("(cast:bf16 (/ %8[@0, @1] %9[@0]))", "bf16", ""), 1, "body (exp~bf16 (cast:f32 %3[@0, @1]))", NULL,
 	 FP_RELAXED, false, 0},

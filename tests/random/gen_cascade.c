@@ -162,6 +162,20 @@ define_anchor(Cascade *c, const char *fold)
 	            strcmp(fold, "sum") == 0 ? arena_text(g->a, " / (f32(N%u) + 1)", c->stream) : "");
 }
 
+/* A weight, which some programs round themselves; the others' text does not depend on that. */
+static const char *
+weight(Cascade *c, const char *w)
+{
+	static const char *const type[] = {"bf16", "bf16", "f16", "f8e4m3"};
+	Gen *g = c->g;
+	uint64_t rng = g->rng;
+	g->rng = ~g->p->seed * 7;
+	if (chance(g, 30))
+		w = arena_text(g->a, "%s(%s)", type[below(g, sizeof type / sizeof *type)], w);
+	g->rng = rng;
+	return w;
+}
+
 static const char *
 sum(Cascade *c, const char *term)
 {
@@ -175,7 +189,7 @@ about_a_maximum(Cascade *c)
 	bool low = chance(g, 20);
 	define_anchor(c, low ? "min" : "max");
 	const char *off = arena_text(g->a, "(%s - cm[%s])", c->score, c->axes);
-	const char *w = arena_text(g->a, low ? "exp(-%s)" : "exp(%s)", off);
+	const char *w = weight(c, arena_text(g->a, low ? "exp(-%s)" : "exp(%s)", off));
 	switch (below(g, 6)) {
 	case 0: /* how many there are, as weighed */
 		result(c, false, sum(c, w));
@@ -208,9 +222,20 @@ about_a_mean(Cascade *c)
 	Gen *g = c->g;
 	define_anchor(c, "sum");
 	const char *off = arena_text(g->a, "(%s - cm[%s])", c->score, c->axes);
-	result(c, false, sum(c, arena_text(g->a, chance(g, 70) ? "sq(%s)" : "%s * 2", off)));
+	result(c, false, sum(c, weight(c, arena_text(g->a, chance(g, 70) ? "sq(%s)" : "%s * 2", off))));
 	if (chance(g, 50))
 		result(c, true, sum(c, arena_text(g->a, "%s * %s", off, value(c))));
+}
+
+/* One more fold, of scores that it scales itself; the others' text does not depend on whether there is one. */
+static void
+about_scaled_scores(Cascade *c)
+{
+	static const char *const form[] = {"exp(0.1 * %s)", "sq(0.05 * %s)", "abs(%s / 8)", "tanh(%s * 0.25)"};
+	Gen *g = c->g;
+	g->rng = ~g->p->seed * 11;
+	if (g->p->ntensor < RP_MAX_TENSOR && chance(g, 25))
+		result(c, false, sum(c, arena_text(g->a, form[below(g, sizeof form / sizeof *form)], c->score)));
 }
 
 void
@@ -223,11 +248,12 @@ gen_cascade(Gen *g)
 	define_score(&c);
 	unsigned roll = below(g, 100);
 	if (roll < 40)
-		result(&c, true, sum(&c, arena_text(g->a, "softmax[%s](%s) * %s", c.over, c.score, value(&c))));
+		result(&c, true, sum(&c, arena_text(g->a, "%s * %s", weight(&c, arena_text(g->a, "softmax[%s](%s)", c.over, c.score)), value(&c))));
 	else if (roll < 80)
 		about_a_maximum(&c);
 	else
 		about_a_mean(&c);
+	about_scaled_scores(&c);
 	trait(g, RP_STD);
 	trait(g, RP_REDUCTION);
 	trait(g, RP_DEPENDENT);

@@ -339,6 +339,26 @@ name_factor(Gen *g, Piece e, const RpTensor *t, const char *side, const Scope *s
 	return e;
 }
 
+/* Which terms are there, as often as not: by what the terms' index has to do with an index of either factor, or with both. */
+static const char *
+term_domain(Gen *g, const char *k, const Index *row, const Index *column)
+{
+	static const char *const form[] = {"$ <= @", "@ <= $", "$ + @ < 9", "$ + @ < N#", "($ + @) mod 2 == 0", "@ - $ < 4", "2 * $ <= @ + 3",
+	                                   "$ <= @ && $ <= %", "@ <= $ && $ + % < 12", "$ + @ + % < 20", "$ mod 3 != 1"};
+	const char *text = " where ";
+	if (chance(g, 50))
+		return "";
+	bool turned = chance(g, 50);
+	for (const char *s = form[below(g, sizeof form / sizeof *form)]; *s; s++)
+		text = *s == '$'   ? arena_text(g->a, "%s%s", text, k)
+		       : *s == '#' ? arena_text(g->a, "%s%u", text, row->dim)
+		       : *s == '@' ? arena_text(g->a, "%s%s", text, turned ? column->name : row->name)
+		       : *s == '%' ? arena_text(g->a, "%s%s", text, turned ? row->name : column->name)
+		                   : arena_text(g->a, "%s%c", text, *s);
+	trait(g, RP_DOMAIN);
+	return text;
+}
+
 void
 gen_product(Gen *g)
 {
@@ -361,9 +381,11 @@ gen_product(Gen *g)
 	Piece a = scale_factor(g, gen_factor(g, &side[0]), &side[0]), b = scale_factor(g, gen_factor(g, &side[1]), &side[1]);
 	a = name_factor(g, a, t, "a", &side[0]);
 	b = name_factor(g, b, t, "b", &side[1]);
-	Piece e = {.text = arena_text(g->a, "sum[%s in 0..N%u](%s * %s)", k, terms, a.text, b.text)};
+	bool finished = chance(g, 40);
+	const char *where = term_domain(g, k, &sc.at[sc.n - 2], &sc.at[sc.n - 1]);
+	Piece e = {.text = arena_text(g->a, "sum[%s in 0..N%u%s](%s * %s)", k, terms, where, a.text, b.text)};
 	e.mag = a.mag * b.mag * (double)g->p->size[terms] + 1;
-	if (chance(g, 40))
+	if (finished)
 		e.text = arena_text(g->a, "tanh(%s) + 0.5", e.text);
 	emit(g, t, left, "=", e, NULL, false);
 	trait(g, RP_REDUCTION);

@@ -1,6 +1,6 @@
 /* random_test.c: usage: random_test [--seed S] [--count N] [--cpu | --cuda] [--show] [--first]
  *
- * Random programs through the whole compiler, three ways: the oracle on the graph, the tile
+ * Random programs through the whole compiler, three ways: the oracle on the graph, as it was written and as the passes left it, the tile
  * interpreter on the lowered kernels, and (--cpu) machine code. Every element must lie within the
  * oracle's bound, integers and exact programs to the bit, interpreter and machine code agree to the
  * bit. Outputs start as two different poisons in two runs; in the second one of every other program the
@@ -29,7 +29,7 @@ enum { BATCH = 16 };
 typedef struct {
 	RandomProgram rp;
 	Graph *g;
-	const Graph *plain;    /* before the passes, in strict mode */
+	const Graph *plain;    /* before the passes, but for what its mode says about rounding */
 	Program *program;
 	const void *data[RP_MAX_TENSOR];
 	const int64_t *shape[RP_MAX_TENSOR];
@@ -195,8 +195,9 @@ prepare(Run *r, Job *j, Arena *a, uint64_t seed)
 	if (!(j->g = check(r, j, a, true)))
 		return false;
 	r->compiled++;
-	if (j->g->fp == FP_STRICT)
-		j->plain = check(r, j, a, false);
+	Graph *plain = check(r, j, a, false);
+	graph_decide(plain);
+	j->plain = plain;
 	make_data(j, a);
 	Text log;
 	text_init(&log, a);
@@ -230,10 +231,10 @@ prepare(Run *r, Job *j, Arena *a, uint64_t seed)
 	j->interp = got.result;
 	for (uint32_t k = 0; k < j->g->result.n; k++)
 		compare(r, j, &j->want, k, got.result[k], "interpreter", a);
-	EvalOutputs plain;
-	if (j->plain && graph_eval(j->plain, a, &j->in, 4000000, &plain) == EVAL_OK)
+	EvalOutputs before;
+	if (graph_eval(j->plain, a, &j->in, 4000000, &before) == EVAL_OK)
 		for (uint32_t k = 0; k < j->g->result.n; k++)
-			compare(r, j, &plain, k, got.result[k], "against the graph before the passes", a);
+			compare(r, j, &before, k, got.result[k], "against the graph before the passes", a);
 	return true;
 }
 

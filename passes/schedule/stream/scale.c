@@ -3,6 +3,7 @@
  * A division takes longer than all else that is done with a score. By a power of two whose reciprocal is
  * a normal number, x / u and x * (1 / u) are the same real number rounded once: the same bits. Whether it
  * is one is asked once a call; the branch goes one way for all scores. */
+#include "ir/bugs.h"
 #include "passes/expr_map.h"
 #include "passes/fuse/interval.h"
 #include "passes/schedule/stream/stream.h"
@@ -79,6 +80,7 @@ multiply_more(void *user, Graph *g, ExprId e)
 typedef struct {
 	Divisor d;
 	ExprId read;     /* the score */
+	ExprId mark;     /* which stands for it where a scale was taken: what scales it there is no other one to take */
 	StreamScale all; /* how all that read it scale it; by 0: not known yet */
 	bool otherwise;
 } Readers;
@@ -116,8 +118,15 @@ unscaled(void *user, Graph *g, ExprId e)
 	const Expr *p = expr_get(g, e);
 	for (unsigned n = 0; n < p->narg; n++)
 		if (expr_arg(g, e, n) == r->read && scale_of(r, e, n).by)
-			return r->read;
+			return BUG(scales_taken_twice) ? r->read : r->mark;
 	return e;
+}
+
+static ExprId
+taken(Readers *r, Graph *g, ExprId e)
+{
+	ExprId marked = e ? expr_map(g, r->d.scratch, e, unscaled, r) : 0;
+	return e ? expr_replace(g, r->d.scratch, marked, r->mark, r->read) : 0;
 }
 
 StreamScale
@@ -134,9 +143,10 @@ stream_take_scale(Graph *g, Arena *scratch, Stream *s, ExprId read)
 		expr_walk(g, scratch, s->c.guard, note_reader, &r);
 	if (!r.all.by || r.otherwise)
 		return (StreamScale){0};
+	r.mark = expr_make(g, OP_IVAR, (DType)expr_get(g, read)->dtype, UINT32_MAX, 0, NULL, 0);
 	for (unsigned k = 0; k < pass->nacc; k++)
-		pass->acc[k].term = expr_map(g, scratch, pass->acc[k].term, unscaled, &r);
-	s->c.guard = s->c.guard ? expr_map(g, scratch, s->c.guard, unscaled, &r) : 0;
+		pass->acc[k].term = taken(&r, g, pass->acc[k].term);
+	s->c.guard = taken(&r, g, s->c.guard);
 	return r.all;
 }
 
