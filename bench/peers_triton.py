@@ -388,7 +388,7 @@ def product_kernel(x, w, v, b, r, y, M, N, K, xb, xm, xk, wb, wk, wn, GELU: tl.c
 
 @triton.jit
 def gram_kernel(x, z, y, by, N, M, D, RADIAL: tl.constexpr, BN: tl.constexpr, BM: tl.constexpr, BD: tl.constexpr):
-    """A tile of y a program. Products are three of tf32, which together are as exact as one of f32."""
+    """A tile of y a program. Products are three of tf32, which together are nearly as exact as one of f32."""
     i, j, d = tl.program_id(0) * BN + tl.arange(0, BN), tl.program_id(1) * BM + tl.arange(0, BM), tl.arange(0, BD)
     sums, xx, zz = tl.zeros([BN, BM], tl.float32), tl.zeros([BN], tl.float32), tl.zeros([BM], tl.float32)
     for d0 in range(0, D, BD):

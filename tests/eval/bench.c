@@ -118,3 +118,29 @@ bench_at(const Bench *b, unsigned result, int64_t n)
 	assert_true(n < b->out.result[result].count);
 	return &b->out.result[result].at[n];
 }
+
+ExprId
+bench_add(Bench *b, ExprId x, ExprId y)
+{
+	return expr_binary(b->g, OP_ADD, x, y);
+}
+
+ExprId
+bench_mul(Bench *b, ExprId x, ExprId y)
+{
+	return expr_binary(b->g, OP_MUL, x, y);
+}
+
+void
+bench_expect_exact(Bench *b, const double *want, int64_t n)
+{
+	assert_int_equal(bench_eval(b), EVAL_OK);
+	assert_int_equal(b->out.result[0].count, n);
+	for (int64_t k = 0; k < n; k++) {
+		const EvalValue *v = bench_at(b, 0, k);
+		bool is_float = dtype_is_float(b->out.result[0].dtype);
+		if ((is_float ? v->re : (double)v->i) != want[k] || v->err != 0 || v->fault)
+			fail_msg("element %d: %g or %d +- %g", (int)k, v->re, (int)v->i, v->err);
+	}
+	assert_int_equal(b->out.fault, 0);
+}

@@ -27,6 +27,8 @@ void bench_open(Bench *b, FpMode fp);
 void bench_close(Bench *b);
 ExprId bench_i64(Bench *b, int64_t v);
 ExprId bench_f32(Bench *b, double v);
+ExprId bench_add(Bench *b, ExprId x, ExprId y);
+ExprId bench_mul(Bench *b, ExprId x, ExprId y);
 /* A parameter of fixed shape n0, n1 (rank of them) with its data. */
 TensorId bench_input(Bench *b, DType t, const void *data, unsigned rank, int64_t n0, int64_t n1);
 /* t[e], t[e0, e1] with an access id. */
@@ -40,6 +42,8 @@ void bench_result(Bench *b, TensorId t);
 /* Evaluates; a bug or an exhausted limit fails the test. */
 EvalStatus bench_eval(Bench *b);
 const EvalValue *bench_at(const Bench *b, unsigned result, int64_t n);
+/* Evaluates: the first result must be these values, without a bound and without a fault. */
+void bench_expect_exact(Bench *b, const double *want, int64_t n);
 /* Whether evaluation ends in bug(). */
 int bench_is_bug(Bench *b);
 

@@ -15,7 +15,8 @@ typedef struct {
 	bool others; /* what is no term of a sum, in either factor, is multiplied by 0 as well (halo.c) */
 } Absent;
 
-/* The factors of t, as contract_factors, and when its terms are there; false also where a condition is neither factor's. */
+/* The factors of t, as contract_factors, and when its terms are there; false also where a condition is neither factor's, and where
+ * a factor's elements may lie outside of their tensors although its own conditions hold. */
 bool absent_factors(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f, Absent *a);
 /* Whether this factor's panel asks for condition n. */
 bool absent_asks(const Absent *a, unsigned n, bool column);

@@ -144,7 +144,7 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, con
 		return false;
 	h->absent.others = true;
 	for (unsigned k = 0; k < 2; k++) {
-		if (find_windows(g, scratch, n, h) && !absent_is(&h->absent, k == 0)) /* of which the other factor's panels know nothing */
+		if (find_windows(g, scratch, n, h) && !absent_is(&h->absent, k == 0)) /* the other factor's panels ask for nothing */
 			return indices_may_reach(g, n, h->f.row_axes, least_of(o, LEAST_ROWS)) &&
 			       indices_may_reach(g, n, h->f.column_axes, least_of(o, LEAST_COLUMNS));
 		h->f = (Factors){.row = h->f.column, .column = h->f.row, .row_axes = h->f.column_axes, .column_axes = h->f.row_axes};
