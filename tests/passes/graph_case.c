@@ -425,6 +425,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->threads = got.threads;
 	out->columns = got.ran ? got.ran->plan.columns : 0;
 	out->cluster = got.ran ? got.ran->plan.cluster : 0;
+	out->at_once = got.ran ? got.ran->plan.resident * got.ran->plan.threads : 0;
 	out->next = got.ran ? copies_begun(got.ran->tir) : 0;
 	out->tasks = got.tasks;
 	out->nodes = c.g->node.n;

@@ -60,6 +60,7 @@ typedef struct {
 	unsigned threads;          /* of a block of the kernel that ran last */
 	unsigned tile, group;      /* of the kernel that ran first: rows of a tile of threads, elements read at once; 0: none */
 	unsigned columns, cluster; /* of the kernel that ran first: of rows of lanes, and blocks that take a task together */
+	unsigned at_once;          /* how many threads a processor has of it, where that is asked for */
 	unsigned next;             /* how many copies it has of what the next turn of a loop loads, and those before the loop */
 	int64_t tasks;             /* and how many tasks */
 	unsigned ahead;            /* how many of its views are fetched some turns before they are read */

@@ -40,6 +40,8 @@ enum {
 	SCAN_THREADS = 1024, /* of a multiprocessor, which have its memory busy while others wait */
 	POST_THREADS = 256, /* of a scan whose tasks are vectors */
 	LINEAR_THREADS = 768, /* of a multiprocessor, where recurrences take registers beside: for what tasks post, or rows that begin anywhere */
+	PLAIN_WORDS = 2, PLAIN_READS = 3, PLAIN_UNITS = 32, /* of a recurrence that takes few registers: those of a step, reads, its own among
+	                                                     * them, and of op_cost.h what is computed of a step */
 	SPLIT_THREADS = 512, /* of a block whose rows of lanes split a recurrence's steps */
 	LINEAR_GROUPS = 4, /* of 16 bytes, of a thread's steps of a recurrence: each part of its own is another join of all threads' */
 	ONCE_THREADS = 256, ONCE_BLOCKS = 4, /* of what goes by rows once, and so many blocks a multiprocessor */
@@ -341,17 +343,35 @@ count_read(void *user, ExprId e)
 	a->n += a->along.widest > 0;
 }
 
+static unsigned
+lane_reads(const Graph *g, Arena *scratch, const Rows *r)
+{
+	LaneReads reads = {.along = {.g = g, .scratch = scratch, .rows = r, .lanes = held_lane_axes(r)}};
+	for (unsigned m = 0; m < r->nmember; m++)
+		node_walk(g, scratch, &r->member[m].node, count_read, &reads);
+	return reads.n;
+}
+
 /* And how many blocks of so many threads that have them a multiprocessor has: wide folds take more beside their lanes, and
  * so do other reads than the first. */
 static uint16_t
 scan_blocks(const Graph *g, Arena *scratch, const Rows *r, unsigned threads)
 {
-	LaneReads reads = {.along = {.g = g, .scratch = scratch, .rows = r, .lanes = held_lane_axes(r)}};
-	for (unsigned m = 0; m < r->nmember; m++)
-		node_walk(g, scratch, &r->member[m].node, count_read, &reads);
-	unsigned words = scanned_words(g, r) + (reads.n > 1 ? 2 : 0) + has_recurrence(r);
+	unsigned words = scanned_words(g, r) + (lane_reads(g, scratch, r) > 1 ? 2 : 0) + has_recurrence(r);
 	unsigned all = SCAN_THREADS - (words > 1 ? SCAN_THREADS / 4 : 0) - (words > 2 ? SCAN_THREADS / 4 : 0);
 	return (uint16_t)(all < threads ? 1 : all / threads);
+}
+
+/* The same of recurrences whose tasks post: steps of two registers, made of what two tensors have by a few operations, find room in
+ * those of a quarter of a multiprocessor, and four blocks wait less than three (2^26 steps on an H200: 301 us, not 346). */
+static uint16_t
+linear_blocks(const Graph *g, Arena *scratch, const Rows *r, unsigned threads)
+{
+	BodyCost c = {g, 0};
+	expr_walk(g, scratch, r->member[0].node.body, add_op, &c);
+	expr_walk(g, scratch, r->member[0].node.factor, add_op, &c);
+	bool plain = r->nmember == 1 && scanned_words(g, r) <= PLAIN_WORDS && lane_reads(g, scratch, r) <= PLAIN_READS && c.units <= PLAIN_UNITS;
+	return (uint16_t)((plain ? SCAN_THREADS : LINEAR_THREADS) / threads);
 }
 
 static void
@@ -363,7 +383,7 @@ add_posts(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o
 	while (threads < POST_THREADS && (!least || threads * each < least))
 		threads *= 2;
 	BlockShape *s = add(out, threads, group, each);
-	s->resident = has_recurrence(r) ? (uint16_t)(LINEAR_THREADS / threads) : scan_blocks(g, scratch, r, threads);
+	s->resident = has_recurrence(r) ? linear_blocks(g, scratch, r, threads) : scan_blocks(g, scratch, r, threads);
 	s->posts = least ? least : s->lanes + 1;
 }
 
