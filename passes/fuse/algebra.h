@@ -65,6 +65,7 @@ typedef struct {
 	uint32_t anchors; /* bits: those that term uses */
 	uint32_t axes;    /* bits: the parallel axes of the cascade that it varies with */
 	unsigned stage;   /* 0: no anchor; else one more than those its anchors are made of */
+	bool narrowed;    /* each member that it is of lets factors of its terms be rounded (narrow_contract.c) */
 } CascadeAcc;
 
 /* A value that terms are kept at, made of accumulators with smaller numbers. */

@@ -193,9 +193,10 @@ find_read(void *user, ExprId e)
 static ExprId
 keep_wide(void *user, Graph *g, ExprId e)
 {
-	(void)user;
+	bool *narrowed = user;
 	if (expr_get(g, e)->op != OP_CAST || !expr_is_free_cast(g, expr_arg(g, e, 0)))
 		return e;
+	*narrowed = true;
 	return expr_arg(g, expr_arg(g, e, 0), 0);
 }
 
@@ -210,7 +211,8 @@ build_member(Frame *f, unsigned q)
 		return frame_refuse(f, REMARK_cascade_position, 0, t);
 	f->member = q;
 	memset(f->index[q], -1, sizeof f->index[q]);
-	ExprId body = expr_map(f->g, f->scratch, n->body, keep_wide, NULL), finish = n->finish;
+	f->narrowed[q] = false;
+	ExprId body = expr_map(f->g, f->scratch, n->body, keep_wide, &f->narrowed[q]), finish = n->finish;
 	f->body[q] = inlined(f, body);
 	f->finish[q] = inlined(f, finish);
 	Meet m = {f, false};
