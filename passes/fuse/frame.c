@@ -18,7 +18,7 @@ bool
 frame_refuse(Frame *f, RemarkId why, ExprId at, TensorId member)
 {
 	if (f->why.why == REMARK_NONE)
-		f->why = (Refusal){why, at, member};
+		f->why = (Refusal){.why = why, .at = at, .member = member};
 	return false;
 }
 
@@ -326,6 +326,22 @@ relabel_member(Frame *f, unsigned q)
 	f->finish[q] = relabelled(f, q, f->finish[q]);
 }
 
+/* What people call the axes, as far as they are known yet. */
+static void
+name_all(Frame *f)
+{
+	Cascade *c = f->out;
+	for (unsigned q = c->nmember; q-- > 0;) {
+		const Node *n = tensor_node(f->g, c->member[q].tensor);
+		for (unsigned k = 0; n && k < n->npar; k++)
+			if (f->index[q][k] >= 0 && n->axis[k].name)
+				c->name[f->index[q][k]] = n->axis[k].name;
+		for (unsigned k = 0; n && k < n->nred && c->npar + k < TG_MAX_AXES; k++)
+			if (n->axis[n->npar + k].name)
+				c->name[c->npar + k] = n->axis[n->npar + k].name;
+	}
+}
+
 bool
 frame_build(Frame *f, const TensorId *members, unsigned n)
 {
@@ -340,6 +356,7 @@ frame_build(Frame *f, const TensorId *members, unsigned n)
 			return false;
 		f->out->nred = tensor_node(f->g, members[0])->nred;
 	}
+	name_all(f);
 	for (unsigned q = 0; q < n; q++)
 		if (!relabel_ranges(f, q))
 			return false;
