@@ -173,6 +173,12 @@ rp_generate(RandomProgram *p, Arena *a, uint64_t seed)
 	g.rng = ~seed * 5;
 	if (!p->exact && chance(&g, 30))
 		gen_cascade(&g);
+	g.rng = ~seed * 13;
+	if (chance(&g, 12))
+		gen_window(&g);
+	g.rng = ~seed * 17;
+	if (!p->exact && chance(&g, 12))
+		gen_chain(&g);
 	note_sizes(&g);
 	Text body = p->text;
 	bool first = true;
