@@ -696,7 +696,7 @@ main(int argc, char **argv)
 	r.passes.blocks = offer.blocks;
 	r.passes.cluster = offer.cluster;
 	r.passes.warp_mma = offer.warp_mma;
-	r.passes.roles = offer.roles;
+	r.passes.roles = blocks && offer.roles; /* --cuda: not tried with code that is not optimised */
 	r.passes.has_fma = offer.fma;
 	r.passes.has_scale = offer.scale;
 	r.passes.has_pick = offer.pick;
