@@ -228,24 +228,6 @@ bind_scalar(GraphWriter *x, ScalarBind b)
 	return (ImageBind){IMG_BIND_EXPR, words, 0, 0};
 }
 
-/* The buffers of which a kernel of threads accesses several elements at once. What boxes are copied of, its maps tell. */
-static const bool *
-in_groups(const TirKernel *k, Arena *a)
-{
-	bool *found = ARENA_ARRAY(a, bool, k->buffer.n + 1);
-	for (ValId v = 1; v < k->inst.n; v++) {
-		const TirInst *p = tir_inst(k, v);
-		if (p->op == OP_ASYNC_COPY)
-			found[tir_inst(k, tir_arg(k, tir_arg(k, v, 1), 0))->imm.i] = true;
-		if (p->op != OP_LOAD && p->op != OP_STORE)
-			continue;
-		const TirInst *value = p->op == OP_STORE ? tir_inst(k, tir_arg(k, v, 1)) : p;
-		if (value->type.lanes)
-			found[tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i] = true;
-	}
-	return found;
-}
-
 /* How buffer b has to lie for the kernel to run; `groups` are of an aligned kernel. */
 static uint32_t
 asked_of(const Kernel *k, const bool *groups, uint32_t b)
@@ -302,7 +284,7 @@ put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 {
 	Writer *w = x->w;
 	const uint32_t handed = tir_handed_buffers(k->tir);
-	const bool *groups = k->aligned ? in_groups(k->tir, w->arena) : NULL;
+	const bool *groups = k->aligned ? kernel_groups(k, w->arena) : NULL;
 	ImageKernel to = {.nbuffer = k->buffer.n, .nscalar = k->scalar.n, .serial = k->serial, .threads = k->tir->threads, .cluster = k->tir->cluster,
 	                  .covers = covers, .when = k->aligned ? IMG_ALIGNED : k->otherwise ? IMG_ELSE : IMG_ALWAYS};
 	to.name = put_text(w, name_text(k->tir->names, k->tir->name));

@@ -10,6 +10,7 @@
 #include "ir/launch_expr.h"
 #include "passes/cost/predict.h"
 #include "passes/schedule/alternatives.h"
+#include "passes/schedule/stream/stream.h"
 #include "runtime/cuda.h"
 
 #include <stdlib.h>
@@ -327,6 +328,34 @@ print_plan(Explain *x, uint32_t k)
 	text_printf(&x->s->out, "\n");
 }
 
+/* --- what is derived of folds that read one another --- */
+
+static bool
+derivation_of(Explain *x, const Kernel *k, Cascade *c)
+{
+	return (k->plan.tmpl == TMPL_STREAM || k->plan.tmpl == TMPL_PAIRWISE) &&
+	       stream_derivation(x->program->graph, &x->s->arena, k->plan.node, k->plan.nnode, c);
+}
+
+static void
+print_derivation(Explain *x, const Kernel *k)
+{
+	Cascade *c = ARENA_NEW(&x->s->arena, Cascade);
+	if (derivation_of(x, k, c))
+		cascade_explain(x->program->graph, c, x->title, "       ", &x->s->out);
+}
+
+static void
+json_derivation(Explain *x, const Kernel *k)
+{
+	Cascade *c = ARENA_NEW(&x->s->arena, Cascade);
+	if (!derivation_of(x, k, c))
+		return;
+	text_printf(&x->s->out, ",\"derivation\":{");
+	cascade_json(x->program->graph, c, x->title, &x->s->out);
+	text_printf(&x->s->out, "}");
+}
+
 static void
 print_text(Explain *x)
 {
@@ -347,6 +376,7 @@ print_text(Explain *x)
 		text_printf(out, ": %s, %s%s\n", size_text(a, x->work[k].bytes, "B"), size_text(a, x->work[k].flops, "flop"), bound_text(x, k));
 		if (x->options.blocks) /* elsewhere there is one */
 			print_plan(x, k);
+		print_derivation(x, kernel);
 	}
 	print_parts(x);
 	each_choice(x, print_choice);
@@ -386,7 +416,9 @@ json_kernel(Explain *x, uint32_t k)
 	text_printf(out, "],\"bytes\":%.0f,\"flops\":%.0f,\"predicted_us\":%s,\"bound\":", x->work[k].bytes, x->work[k].flops,
 	            us_json(x, x->predicted[k].us));
 	text_printf(out, x->machine ? "\"%s\"" : "null", x->machine ? cost_bound_text[x->predicted[k].bound] : "");
-	text_printf(out, ",\"plan\":\"%s\"}", plan_text(&x->s->arena, &x->program->kernel.at[running(x, k)].plan));
+	text_printf(out, ",\"plan\":\"%s\"", plan_text(&x->s->arena, &x->program->kernel.at[running(x, k)].plan));
+	json_derivation(x, kernel);
+	text_printf(out, "}");
 }
 
 static void

@@ -200,3 +200,39 @@ kp_read(KernelPlan *kp, const char *text, size_t n, const char **error)
 	}
 	return false;
 }
+
+const bool *
+kernel_groups(const Kernel *kernel, Arena *a)
+{
+	const TirKernel *k = kernel->tir;
+	bool *found = ARENA_ARRAY(a, bool, k->buffer.n + 1);
+	for (ValId v = 1; v < k->inst.n; v++) {
+		const TirInst *p = tir_inst(k, v);
+		if (p->op == OP_ASYNC_COPY)
+			found[tir_inst(k, tir_arg(k, tir_arg(k, v, 1), 0))->imm.i] = true;
+		if (p->op != OP_LOAD && p->op != OP_STORE)
+			continue;
+		const TirInst *value = p->op == OP_STORE ? tir_inst(k, tir_arg(k, v, 1)) : p;
+		if (value->type.lanes)
+			found[tir_inst(k, tir_arg(k, tir_arg(k, v, 0), 0))->imm.i] = true;
+	}
+	return found;
+}
+
+bool
+kernel_takes_rows(const Kernel *k, const Graph *g, ExtentFn *value, void *user, Arena *a)
+{
+	enum { GROUP_BITS = 128 };
+	if (!k->aligned || k->plan.flat)
+		return true;
+	const bool *groups = kernel_groups(k, a);
+	for (uint32_t b = 0; b < k->buffer.n && b < k->tir->buffer.n; b++) {
+		if (!groups[b] || k->buffer.at[b].kind != BIND_DATA)
+			continue;
+		const Tensor *t = &g->tensor.at[k->buffer.at[b].tensor];
+		int64_t last;
+		if (t->rank && value(user, t->extent[t->rank - 1], &last) && last * dtype_info[t->dtype].bits % GROUP_BITS)
+			return false;
+	}
+	return true;
+}

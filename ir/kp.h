@@ -184,6 +184,14 @@ typedef struct Program {
 	VEC(Kernel) kernel;     /* launch order */
 } Program;
 
+/* By buffer: whether a kernel of threads accesses several elements of it at once. What boxes are copied of, its maps tell. */
+const bool *kernel_groups(const Kernel *k, Arena *a);
+/* The value of an extent at some sizes; false: it is not known. */
+typedef bool ExtentFn(void *user, ExprId extent, int64_t *out);
+/* Whether an aligned kernel may run where arguments begin at such places, and their rows lie one after another: these must then be
+ * whole groups of 16 bytes where it accesses groups. Others always may. */
+bool kernel_takes_rows(const Kernel *k, const Graph *g, ExtentFn *value, void *user, Arena *a);
+
 /* Whether the kernel stands in for what another one before it does as well. */
 static inline bool
 kernel_is_spare(const Kernel *k)

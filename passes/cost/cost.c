@@ -63,7 +63,7 @@ static double
 busy_ns(const Machine *m, const KernelShape *shape, const Work *w)
 {
 	if (shape->tmpl == TMPL_CONTRACT || shape->tmpl == TMPL_STREAM) /* their terms are multiply-adds of the tile */
-		return (w->flops - w->panel_flops) / rate(m, shape) + w->panel_ns * m->slower;
+		return (w->steps - w->panel_flops) / rate(m, shape) + w->panel_ns * m->slower;
 	return shape->vectors ? w->vector_ns * m->slower : w->scalar_ns;
 }
 

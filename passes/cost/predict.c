@@ -53,10 +53,18 @@ predict_kernel(const Predict *x, uint32_t k)
 }
 
 static bool
+extent_of(void *user, ExprId extent, int64_t *out)
+{
+	const Predict *x = user;
+	return launch_value(x->env, extent, out);
+}
+
+/* Arguments lie as they do mostly: at a beginning of memory's own, without gaps. */
+static bool
 has_tasks(const Predict *x, const Kernel *k)
 {
 	double n;
-	return !value_of(x, k->ntask, &n) || n > 0;
+	return (!value_of(x, k->ntask, &n) || n > 0) && kernel_takes_rows(k, x->program->graph, extent_of, (void *)x, x->scratch);
 }
 
 Predicted

@@ -17,6 +17,9 @@ typedef struct {
 	VEC(TensorId) read; /* tensors that the set reads, once each */
 	double terms;    /* of the node at work */
 	double ops;      /* operations of the expression at work */
+	const Node *node;      /* the node at work */
+	double span[TG_MAX_AXES], each; /* of its parallel axes; its terms at a point */
+	double once;           /* operations of the expression at work, of all points that they differ at */
 	WorkAxis along[WORK_AXES]; /* of the node at work */
 	double taken;          /* of its terms, the part that its kernel takes */
 	double again;          /* of a panel's element, evaluations after the first */
@@ -89,6 +92,31 @@ add_cost(Count *c, ExprId e)
 	c->work.vector_ns += vector * times / UNITS_A_NS;
 }
 
+/* The axes of the node that e varies with. Operands come first, so that theirs are there. */
+static uint32_t
+axes_of(const Count *c, ExprId e)
+{
+	const Expr *x = expr_get(c->g, e);
+	uint32_t axes = x->op == OP_AXIS ? 1u << x->ref : x->op == OP_ACC || x->op == OP_TOUCHED ? ~0u : 0;
+	if (e >= c->table->nexpr)
+		return ~0u;
+	for (unsigned k = 0; k < x->narg; k++) {
+		ExprId a = expr_arg(c->g, e, k);
+		axes |= a < c->table->nexpr ? c->table->axes[a] : ~0u;
+	}
+	return c->table->axes[e] = axes;
+}
+
+/* How many values it has. */
+static double
+values_of(const Count *c, uint32_t axes)
+{
+	double n = axes >> c->node->npar ? c->each : 1;
+	for (unsigned k = 0; k < c->node->npar; k++)
+		n *= axes >> k & 1 ? c->span[k] : 1;
+	return n;
+}
+
 static void
 visit(void *user, ExprId e)
 {
@@ -96,9 +124,12 @@ visit(void *user, ExprId e)
 	const Expr *x = expr_get(c->g, e);
 	bool data = false;
 	DTypeKind kind = dtype_info[x->dtype].kind;
+	uint32_t axes = axes_of(c, e);
 	if (op_info[x->op].cls == CLASS_MAP && (kind == KIND_FLOAT || kind == KIND_COMPLEX) && x->op != OP_CAST &&
-	    x->op != OP_SELECT && x->op != OP_NEG)
+	    x->op != OP_SELECT && x->op != OP_NEG) {
 		c->ops++;
+		c->once += values_of(c, axes);
+	}
 	add_cost(c, e);
 	if (x->op != OP_READ)
 		return;
@@ -120,9 +151,10 @@ visit(void *user, ExprId e)
 static double
 operations(Count *c, ExprId e, double terms)
 {
+	c->once = 0;
 	if (!e)
 		return 0;
-	c->ops = 0;
+	c->ops = c->once = 0;
 	c->terms = terms;
 	c->table->walk++;
 	expr_walk(c->g, c->scratch, e, visit, c);
@@ -222,8 +254,8 @@ panel_operations(Count *c, const WorkPanels *p, double terms)
 	return flops + terms;
 }
 
-static double
-node_flops(Count *c, const Node *n)
+static void
+count_node(Count *c, const Node *n)
 {
 	const WorkPanels *panels = c->table->panels[n->out];
 	double points = elements(c, n->out), each = reduced_terms(c, n), terms = (n->scatter ? 1 : points) * each;
@@ -231,17 +263,25 @@ node_flops(Count *c, const Node *n)
 	int64_t last;
 	bool some = n->npar && launch_value(c->env, c->g->tensor.at[n->out].extent[n->npar - 1], &last) && last > 0;
 	double line = some ? (double)last : 1;
+	c->node = n;
+	for (unsigned k = 0; k < n->npar; k++)
+		c->span[k] = launch_value(c->env, c->g->tensor.at[n->out].extent[k], &last) && last > 0 ? (double)last : 0;
 	c->taken = 1;
 	set_along(c, WORK_INNERMOST, n->npar - 1u, line);
 	set_along(c, WORK_SIDE, n->npar - 1u, 1);
-	double flops = operations(c, n->finish, points) + operations(c, n->init, points);
+	c->each = 1;
+	double steps = operations(c, n->finish, points), flops = c->once;
+	steps += operations(c, n->init, points);
+	flops += c->once;
+	c->each = each;
 	if (c->table->steps[n->out] && each > 1)
 		c->taken = 1 / each;
 	set_along(c, WORK_INNERMOST, (unsigned)n->npar + n->nred - 1u, n->nred ? each : line);
 	set_along(c, WORK_SIDE, n->npar - 1u, side_by_side(c, n));
-	flops += panels ? panel_operations(c, panels, terms) : operations(c, n->body, terms);
-	if (n->monoid && (kind == KIND_FLOAT || kind == KIND_COMPLEX))
-		flops += terms;
+	double body = panels ? panel_operations(c, panels, terms) : operations(c, n->body, terms);
+	double joins = n->monoid && (kind == KIND_FLOAT || kind == KIND_COMPLEX) ? terms : 0;
+	c->work.flops += flops + (panels || n->scatter ? body : c->once) + joins;
+	c->work.steps += steps + body + joins;
 	operations(c, n->guard, terms);
 	if (n->monoid) {
 		c->work.scalar_ns += op_cost(OP_ADD).scalar * terms * c->taken / UNITS_A_NS;
@@ -253,7 +293,6 @@ node_flops(Count *c, const Node *n)
 	}
 	for (unsigned k = 0; n->scatter && k < n->npar; k++)
 		operations(c, n->target[k], terms);
-	return flops;
 }
 
 typedef struct {
@@ -315,6 +354,7 @@ use_table_init(UseTable *t, const Graph *g, Arena *a)
 	t->seen = ARENA_ARRAY(a, uint32_t, n);
 	t->asked = ARENA_ARRAY(a, double, n);
 	t->nexpr = g->expr.n;
+	t->axes = ARENA_ARRAY(a, uint32_t, t->nexpr);
 	t->counted = ARENA_ARRAY(a, uint32_t, t->nexpr);
 	for (unsigned k = 0; k < WORK_AXES; k++)
 		t->varies[k] = ARENA_ARRAY(a, uint32_t, t->nexpr);
@@ -344,8 +384,7 @@ work_count(const LaunchEnv *env, UseTable *table, const TensorId *node, uint32_t
 	for (uint32_t i = 0; i < n; i++)
 		table->inside[node[i]] = table->stamp;
 	for (uint32_t i = 0; i < n; i++)
-		w.flops += node_flops(&c, tensor_node(c.g, node[i]));
-	c.work.flops = w.flops;
+		count_node(&c, tensor_node(c.g, node[i]));
 	w = c.work;
 	for (uint32_t i = 0; i < c.read.n; i++) {
 		TensorId t = c.read.at[i];

@@ -6,6 +6,7 @@
 
 typedef struct {
 	double bytes, flops;
+	double steps; /* operations, where each is one of each term of its node, be it the same for many */
 	/* of the operations, one at a time and in vectors (op_cost.h): what does not vary along the innermost
 	 * axis is computed outside of its loop, what does not among values that are folded side by side for all of
 	 * them, and what several nodes of the set have in common once */
@@ -39,6 +40,7 @@ typedef struct {
 	TensorId *user;
 	bool *result;           /* by tensor */
 	bool *steps;            /* by tensor: its kernel takes one term for an element, as a step from the one before */
+	uint32_t *axes;         /* by expression: those of its node that it varies with, as bits */
 	const WorkPanels **panels;  /* by tensor: a contraction whose factors are evaluated into panels; else NULL */
 	uint32_t stamp;         /* of the set being counted; marks below are compared with it */
 	uint32_t *inside, *seen; /* by tensor */
@@ -54,7 +56,8 @@ void use_table_init(UseTable *t, const Graph *g, Arena *a);
 /* The work of node[0..n) as one kernel, with every dim known in env. Bytes: each tensor that comes
  * from outside once, one that is reached only through subscripts read from data as many elements as
  * are asked for, at most its size; each tensor that leaves once. Flops: floating-point operations of
- * the bodies, one for each arithmetic operation and each function, and one to combine a term; terms
+ * the bodies, one for each arithmetic operation and each function, at each point of the axes that it varies with, and one to
+ * combine a term: a weight of attention is computed once, for all columns. Terms
  * under a guard all count, and so does a range read from data up to where it is cut; of a factor in a
  * panel, as many as are evaluated. Takes time and
  * memory of the set's size, not of the graph's. */

@@ -74,15 +74,17 @@ add_acc(Frame *f, Algebra *a, Monoid monoid, DType t, ExprId term)
 	CascadePass *p = pass_of(f);
 	unsigned max = f->options->max_accs ? f->options->max_accs : MAX_ACCS;
 	for (unsigned k = 0; k < p->nacc; k++)
-		if (p->acc[k].monoid == monoid && p->acc[k].dtype == t && p->acc[k].term == term)
+		if (p->acc[k].monoid == monoid && p->acc[k].dtype == t && p->acc[k].term == term) {
+			p->acc[k].narrowed &= f->narrowed[f->member];
 			return placeholder(f->g, STATE_A, k, t);
+		}
 	if (p->nacc >= max || p->nacc == MAX_ACCS) {
 		algebra_refuse(a, REMARK_cascade_wide, term);
 		return 0;
 	}
 	Uses u = uses_of(f, term);
 	p->acc[p->nacc] = (CascadeAcc){.monoid = monoid, .dtype = t, .term = term, .anchors = u.anchors,
-	                               .axes = u.axes | axes_of_domain(f), .stage = u.stage};
+	                               .axes = u.axes | axes_of_domain(f), .stage = u.stage, .narrowed = f->narrowed[f->member]};
 	return placeholder(f->g, STATE_A, p->nacc++, t);
 }
 

@@ -15,9 +15,10 @@ typedef struct {
 	RemarkId why;    /* REMARK_NONE: not refused */
 	ExprId at;       /* the expression, in the axes of the cascade; 0: none */
 	TensorId member; /* whose; 0: of an expression alone */
+	Name axis[TG_MAX_AXES]; /* what the program calls the axes; 0: nothing known */
 } Refusal;
 
-/* "tanh in (tanh (- ...)): mixes the stream with an earlier result"; one line without its end. */
+/* "o: "tanh" in tanh(s[i, j] - max[j]) mixes the stream with an earlier result"; one line without its end. */
 void refusal_print(const Graph *g, const Refusal *r, Text *out);
 
 /* --- one expression --- */
@@ -65,6 +66,7 @@ typedef struct {
 	uint32_t anchors; /* bits: those that term uses */
 	uint32_t axes;    /* bits: the parallel axes of the cascade that it varies with */
 	unsigned stage;   /* 0: no anchor; else one more than those its anchors are made of */
+	bool narrowed;    /* each member that it is of lets factors of its terms be rounded (narrow_contract.c) */
 } CascadeAcc;
 
 /* A value that terms are kept at, made of accumulators with smaller numbers. */
@@ -100,6 +102,7 @@ typedef struct {
 	unsigned npar, nred;        /* the cascade's own axes, parallel ones first */
 	ExprId extent[TG_MAX_AXES]; /* of the parallel ones */
 	Axis axis[TG_MAX_AXES];     /* lo and hi of the reduced ones, in the cascade's axes */
+	Name name[TG_MAX_AXES];     /* of the axes, as the first member has them that has */
 	ExprId guard;               /* in the cascade's axes; 0: none */
 	unsigned nmember, npass;
 	CascadeMember member[MAX_MEMBERS];
@@ -134,5 +137,8 @@ ExprId cascade_at(Graph *g, Arena *scratch, const CascadePass *p, ExprId e, uint
 
 /* The derivation: members, terms, policies, accumulators, anchors, refusals by operator. */
 void cascade_print(const Graph *g, const Cascade *c, Text *out);
+/* The same for people, by tensor called as in `title`; lines begin with `margin`. And as the members of a JSON object. */
+void cascade_explain(const Graph *g, const Cascade *c, const char *const *title, const char *margin, Text *out);
+void cascade_json(const Graph *g, const Cascade *c, const char *const *title, Text *out);
 
 #endif

@@ -193,5 +193,8 @@ cascade_derive(Graph *g, Arena *scratch, const TensorId *members, unsigned n, co
 	for (unsigned k = 0; ok && k < out->npass; k++)
 		ok = complete_pass(f, k);
 	*why = f->why;
+	memcpy(why->axis, out->name, sizeof why->axis);
+	for (unsigned q = 0; q < n && q < MAX_MEMBERS; q++)
+		memcpy(out->member[q].late.axis, out->name, sizeof why->axis);
 	return ok;
 }

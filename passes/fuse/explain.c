@@ -1,48 +1,96 @@
 /* explain.c: what passes/fuse found and refused, as text for people: formulas with the names of the
  * tensors, shortened where they are deep. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "passes/fuse/algebra.h"
 
 enum { MAX_DEPTH = 7 };
 
-static void
-print_formula(const Graph *g, ExprId e, unsigned depth, Text *out);
+/* Who is spoken to of what: names of axes, NULL where they are numbers. */
+typedef struct {
+	const Graph *g;
+	const Name *axis;
+	Text *out;
+} Speech;
 
 static void
-print_leaf(const Graph *g, const Expr *p, Text *out)
+print_formula(const Speech *s, ExprId e, unsigned depth);
+/* Without brackets around all of it. */
+static void
+print_bare(const Speech *s, ExprId e, unsigned depth);
+
+static void
+print_leaf(const Speech *s, const Expr *p)
 {
+	const Graph *g = s->g;
+	Text *out = s->out;
 	unsigned kind = p->ref >> 20, number = p->ref & ((1u << 20) - 1);
-	static const char *const state[] = {"?", "a", "b", "old", "new"};
+	static const char *const state[] = {"?", "a", "b", "old", "anchor"};
 	switch ((int)p->op) {
 	case OP_CONST:
-		if (dtype_is_float((DType)p->dtype))
+		if (dtype_is_float((DType)p->dtype) && s->axis)
+			text_printf(out, "%.6g", p->imm.f);
+		else if (dtype_is_float((DType)p->dtype))
 			text_double(out, p->imm.f);
 		else
 			text_printf(out, "%" PRId64, p->imm.i);
 		return;
-	case OP_AXIS: text_printf(out, "@%" PRIu32, p->ref); return;
+	case OP_AXIS:
+		if (s->axis && p->ref < TG_MAX_AXES && s->axis[p->ref])
+			text_printf(out, "%s", name_text(g->names, s->axis[p->ref]));
+		else
+			text_printf(out, "@%" PRIu32, p->ref);
+		return;
 	case OP_DIM: text_printf(out, "%s", name_text(g->names, g->dim.at[p->ref].name)); return;
 	case OP_IVAR: text_printf(out, "%s%u", state[kind < 5 ? kind : 0], number); return;
 	}
 	text_printf(out, "%s", op_info[p->op].text);
 }
 
+/* "max[j]", of a fold without a name: there is one of each row. */
 static void
-print_read(const Graph *g, ExprId e, Text *out)
+print_fold(const Speech *s, const Node *n)
 {
-	const Expr *p = expr_get(g, e);
-	Name name = g->tensor.at[p->ref].name;
-	if (name)
-		text_printf(out, "%s", name_text(g->names, name));
-	else
-		text_printf(out, "%%%" PRIu32, p->ref);
-	for (unsigned k = 0; k < p->narg; k++) {
-		text_printf(out, k ? ", " : "[");
-		print_formula(g, expr_arg(g, e, k), MAX_DEPTH - 2, out);
+	const char *sep = "[";
+	text_printf(s->out, "%s", monoid_info[n->monoid].text);
+	for (unsigned k = n->npar; k < (unsigned)n->npar + n->nred; k++) {
+		if (n->axis[k].name)
+			text_printf(s->out, "%s%s", sep, name_text(s->g->names, n->axis[k].name));
+		sep = n->axis[k].name ? ", " : sep;
 	}
-	if (p->narg)
-		text_printf(out, "]");
+	text_printf(s->out, "%s", *sep == ',' ? "]" : "");
+}
+
+/* Whether it was that; then its subscripts go without saying. */
+static bool
+print_name(const Speech *s, TensorId t)
+{
+	const Node *n = tensor_node(s->g, t);
+	Name name = s->g->tensor.at[t].name;
+	bool fold = !name && n && n->monoid != MON_NONE && !n->scatter;
+	const Expr *body = n ? expr_get(s->g, n->body) : NULL;
+	if (fold)
+		print_fold(s, n);
+	else if (!name && n && body->op == OP_READ && s->g->tensor.at[body->ref].name)
+		text_printf(s->out, "copy of %s", name_text(s->g->names, s->g->tensor.at[body->ref].name));
+	else if (name)
+		text_printf(s->out, "%s", name_text(s->g->names, name));
+	else
+		text_printf(s->out, "%%%" PRIu32, t);
+	return fold;
+}
+
+static void
+print_read(const Speech *s, ExprId e)
+{
+	const Expr *p = expr_get(s->g, e);
+	unsigned n = print_name(s, p->ref) ? 0 : p->narg;
+	for (unsigned k = 0; k < n; k++) {
+		text_printf(s->out, k ? ", " : "[");
+		print_bare(s, expr_arg(s->g, e, k), MAX_DEPTH - 2);
+	}
+	text_printf(s->out, n ? "]" : "");
 }
 
 static bool
@@ -54,15 +102,29 @@ is_infix(const Expr *p)
 }
 
 static void
-print_formula(const Graph *g, ExprId e, unsigned depth, Text *out)
+print_bare(const Speech *s, ExprId e, unsigned depth)
 {
-	const Expr *p = expr_get(g, e);
+	const Expr *p = expr_get(s->g, e);
+	if (!is_infix(p) || depth >= MAX_DEPTH) {
+		print_formula(s, e, depth);
+		return;
+	}
+	print_formula(s, expr_arg(s->g, e, 0), depth + 1);
+	text_printf(s->out, " %s ", op_info[p->op].text);
+	print_formula(s, expr_arg(s->g, e, 1), depth + 1);
+}
+
+static void
+print_formula(const Speech *s, ExprId e, unsigned depth)
+{
+	const Expr *p = expr_get(s->g, e);
+	Text *out = s->out;
 	if (p->op == OP_READ) {
-		print_read(g, e, out);
+		print_read(s, e);
 		return;
 	}
 	if (p->narg == 0) {
-		print_leaf(g, p, out);
+		print_leaf(s, p);
 		return;
 	}
 	if (depth >= MAX_DEPTH) {
@@ -71,42 +133,31 @@ print_formula(const Graph *g, ExprId e, unsigned depth, Text *out)
 	}
 	if (is_infix(p)) {
 		text_printf(out, "(");
-		print_formula(g, expr_arg(g, e, 0), depth + 1, out);
-		text_printf(out, " %s ", op_info[p->op].text);
-		print_formula(g, expr_arg(g, e, 1), depth + 1, out);
+		print_bare(s, e, depth);
 		text_printf(out, ")");
 		return;
 	}
 	text_printf(out, "%s(", p->op == OP_CAST ? dtype_info[p->dtype].text : op_info[p->op].text);
 	for (unsigned k = 0; k < p->narg; k++) {
 		text_printf(out, k ? ", " : "");
-		print_formula(g, expr_arg(g, e, k), depth + 1, out);
+		print_bare(s, expr_arg(s->g, e, k), depth + 1);
 	}
 	text_printf(out, ")");
-}
-
-static void
-print_tensor(const Graph *g, TensorId t, Text *out)
-{
-	Name name = g->tensor.at[t].name;
-	if (name)
-		text_printf(out, "%s (%%%" PRIu32 ")", name_text(g->names, name), t);
-	else
-		text_printf(out, "%%%" PRIu32, t);
 }
 
 void
 refusal_print(const Graph *g, const Refusal *r, Text *out)
 {
+	Speech s = {g, r->axis, out};
 	if (r->member) {
-		print_tensor(g, r->member, out);
+		print_name(&s, r->member);
 		text_printf(out, ": ");
 	}
 	if (r->at) {
 		const Expr *p = expr_get(g, r->at);
 		text_printf(out, "\"%s%s%s\" in ", op_info[p->op].text, p->op == OP_CAST ? ":" : "",
 		            p->op == OP_CAST ? dtype_info[p->dtype].text : "");
-		print_formula(g, r->at, 0, out);
+		print_bare(&s, r->at, 0);
 		text_printf(out, " ");
 	}
 	text_printf(out, "%s", remark_info[r->why].text);
@@ -115,18 +166,20 @@ refusal_print(const Graph *g, const Refusal *r, Text *out)
 static void
 print_part(const Graph *g, const char *label, ExprId e, Text *out)
 {
+	Speech s = {g, NULL, out};
 	if (!e)
 		return;
 	text_printf(out, "%s", label);
-	print_formula(g, e, 0, out);
+	print_formula(&s, e, 0);
 }
+
+static const char *const policy[] = {"plain", "hoisted", "streamed", "moments"};
 
 static void
 print_member(const Graph *g, const CascadeMember *m, Text *out)
 {
-	static const char *const policy[] = {"plain", "hoisted", "streamed", "moments"};
-	text_printf(out, "  ");
-	print_tensor(g, m->tensor, out);
+	Name name = g->tensor.at[m->tensor].name;
+	text_printf(out, name ? "  %s (%%%" PRIu32 ")" : "  %s%%%" PRIu32, name ? name_text(g->names, name) : "", m->tensor);
 	text_printf(out, ": pass %u, %s, rank %u\n", m->pass, policy[m->policy], m->rank);
 	for (unsigned k = 0; k < m->nterms; k++) {
 		print_part(g, "    term ", m->terms_g[k], out);
@@ -167,4 +220,139 @@ cascade_print(const Graph *g, const Cascade *c, Text *out)
 		print_member(g, &c->member[k], out);
 	for (unsigned k = 0; k < c->npass; k++)
 		print_pass(g, &c->pass[k], k, out);
+}
+
+/* --- for people --- */
+
+static void
+say(const Speech *s, const char *label, ExprId e)
+{
+	if (!e)
+		return;
+	text_printf(s->out, "%s", label);
+	print_bare(s, e, 0);
+}
+
+static const char *
+axis_names(const Graph *g, const Cascade *c, Text *t)
+{
+	for (unsigned k = c->npar; k < c->npar + c->nred; k++)
+		text_printf(t, "%s%s", k > c->npar ? ", " : "", c->name[k] ? name_text(g->names, c->name[k]) : "an index");
+	return text_get(t);
+}
+
+/* The operator that keeps a member from the pass of what it reads. */
+static void
+explain_member(const Speech *s, const CascadeMember *m, const char *const *title, const char *margin)
+{
+	text_printf(s->out, "%s  %s: %s, rank %u", margin, title[m->tensor], policy[m->policy], m->rank);
+	for (unsigned k = 0; k < m->nterms; k++) {
+		text_printf(s->out, k ? " + " : ": ");
+		print_formula(s, m->terms_g[k], 0);
+		text_printf(s->out, " * ");
+		print_formula(s, m->terms_h[k], 0);
+	}
+	text_printf(s->out, "\n");
+	if (m->late.why == REMARK_NONE)
+		return;
+	text_printf(s->out, "%s    a pass later: ", margin);
+	refusal_print(s->g, &m->late, s->out);
+	text_printf(s->out, "\n");
+}
+
+static void
+explain_pass(const Speech *s, const CascadePass *p, const char *margin)
+{
+	for (unsigned k = 0; k < p->nanchor; k++) {
+		text_printf(s->out, "%s    anchor%u", margin, k);
+		say(s, " = ", p->anchor[k].value);
+		text_printf(s->out, "\n");
+	}
+	for (unsigned k = 0; k < p->nacc; k++) {
+		if (p->acc[k].monoid == MON_ANY && expr_get(s->g, p->acc[k].term)->op == OP_CONST)
+			continue; /* whether there was an element */
+		text_printf(s->out, "%s    a%u = %s", margin, k, monoid_info[p->acc[k].monoid].text);
+		say(s, " of ", p->acc[k].term);
+		say(s, "; when its anchor moves, ", p->acc[k].rebase);
+		text_printf(s->out, "\n");
+	}
+}
+
+void
+cascade_explain(const Graph *g, const Cascade *c, const char *const *title, const char *margin, Text *out)
+{
+	Speech s = {g, c->name, out};
+	for (unsigned n = 0; n < c->npass; n++) {
+		Text names;
+		text_init(&names, out->arena);
+		text_printf(out, "%sfolded in %s over %s:\n", margin, c->npass == 1 ? "one pass" : n ? "another pass" : "a pass", axis_names(g, c, &names));
+		for (unsigned k = 0; k < c->nmember; k++)
+			if (c->member[k].pass == n)
+				explain_member(&s, &c->member[k], title, margin);
+		explain_pass(&s, &c->pass[n], margin);
+	}
+}
+
+static void
+json_text(const char *label, const Text *t, Text *out)
+{
+	text_printf(out, "%s", label);
+	text_json(out, text_get(t), t->n);
+}
+
+static void
+json_formula(const Speech *s, const char *label, ExprId e)
+{
+	Text t;
+	text_init(&t, s->out->arena);
+	Speech own = {s->g, s->axis, &t};
+	if (e)
+		print_bare(&own, e, 0);
+	json_text(label, &t, s->out);
+}
+
+static void
+json_state(const Speech *s, const Cascade *c)
+{
+	const char *sep = "";
+	text_printf(s->out, "],\"state\":[");
+	for (unsigned n = 0; n < c->npass; n++)
+		for (unsigned k = 0; k < c->pass[n].nacc; k++) {
+			const CascadeAcc *a = &c->pass[n].acc[k];
+			text_printf(s->out, "%s{\"name\":\"a%u\",\"pass\":%u,\"fold\":\"%s\"", sep, k, n, monoid_info[a->monoid].text);
+			json_formula(s, ",\"term\":", a->term);
+			json_formula(s, ",\"moved\":", a->rebase);
+			text_printf(s->out, "}");
+			sep = ",";
+		}
+	text_printf(s->out, "],\"anchors\":[");
+	sep = "";
+	for (unsigned n = 0; n < c->npass; n++)
+		for (unsigned k = 0; k < c->pass[n].nanchor; k++) {
+			text_printf(s->out, "%s{\"name\":\"anchor%u\",\"pass\":%u", sep, k, n);
+			json_formula(s, ",\"value\":", c->pass[n].anchor[k].value);
+			text_printf(s->out, "}");
+			sep = ",";
+		}
+	text_printf(s->out, "]");
+}
+
+void
+cascade_json(const Graph *g, const Cascade *c, const char *const *title, Text *out)
+{
+	Speech s = {g, c->name, out};
+	Text names;
+	text_init(&names, out->arena);
+	axis_names(g, c, &names);
+	json_text("\"over\":", &names, out);
+	text_printf(out, ",\"folds\":[");
+	for (unsigned k = 0; k < c->nmember; k++) {
+		const CascadeMember *m = &c->member[k];
+		text_printf(out, "%s{\"def\":", k ? "," : "");
+		text_json(out, title[m->tensor], strlen(title[m->tensor]));
+		text_printf(out, ",\"pass\":%u,\"rule\":\"%s\",\"rank\":%u", m->pass, policy[m->policy], m->rank);
+		json_formula(&s, ",\"value\":", m->value);
+		text_printf(out, "}");
+	}
+	json_state(&s, c);
 }

@@ -18,7 +18,7 @@ bool
 frame_refuse(Frame *f, RemarkId why, ExprId at, TensorId member)
 {
 	if (f->why.why == REMARK_NONE)
-		f->why = (Refusal){why, at, member};
+		f->why = (Refusal){.why = why, .at = at, .member = member};
 	return false;
 }
 
@@ -193,9 +193,10 @@ find_read(void *user, ExprId e)
 static ExprId
 keep_wide(void *user, Graph *g, ExprId e)
 {
-	(void)user;
+	bool *narrowed = user;
 	if (expr_get(g, e)->op != OP_CAST || !expr_is_free_cast(g, expr_arg(g, e, 0)))
 		return e;
+	*narrowed = true;
 	return expr_arg(g, expr_arg(g, e, 0), 0);
 }
 
@@ -210,7 +211,8 @@ build_member(Frame *f, unsigned q)
 		return frame_refuse(f, REMARK_cascade_position, 0, t);
 	f->member = q;
 	memset(f->index[q], -1, sizeof f->index[q]);
-	ExprId body = expr_map(f->g, f->scratch, n->body, keep_wide, NULL), finish = n->finish;
+	f->narrowed[q] = false;
+	ExprId body = expr_map(f->g, f->scratch, n->body, keep_wide, &f->narrowed[q]), finish = n->finish;
 	f->body[q] = inlined(f, body);
 	f->finish[q] = inlined(f, finish);
 	Meet m = {f, false};
@@ -324,6 +326,22 @@ relabel_member(Frame *f, unsigned q)
 	f->finish[q] = relabelled(f, q, f->finish[q]);
 }
 
+/* What people call the axes, as far as they are known yet. */
+static void
+name_all(Frame *f)
+{
+	Cascade *c = f->out;
+	for (unsigned q = c->nmember; q-- > 0;) {
+		const Node *n = tensor_node(f->g, c->member[q].tensor);
+		for (unsigned k = 0; n && k < n->npar; k++)
+			if (f->index[q][k] >= 0 && n->axis[k].name)
+				c->name[f->index[q][k]] = n->axis[k].name;
+		for (unsigned k = 0; n && k < n->nred && c->npar + k < TG_MAX_AXES; k++)
+			if (n->axis[n->npar + k].name)
+				c->name[c->npar + k] = n->axis[n->npar + k].name;
+	}
+}
+
 bool
 frame_build(Frame *f, const TensorId *members, unsigned n)
 {
@@ -338,6 +356,7 @@ frame_build(Frame *f, const TensorId *members, unsigned n)
 			return false;
 		f->out->nred = tensor_node(f->g, members[0])->nred;
 	}
+	name_all(f);
 	for (unsigned q = 0; q < n; q++)
 		if (!relabel_ranges(f, q))
 			return false;

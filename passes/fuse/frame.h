@@ -11,6 +11,7 @@ typedef struct {
 	Cascade *out;
 	ExprId body[MAX_MEMBERS], finish[MAX_MEMBERS]; /* in the cascade's axes, pointwise nodes inlined */
 	ExprId read[MAX_MEMBERS];    /* how a member's element is read, in the cascade's axes */
+	bool narrowed[MAX_MEMBERS];  /* a factor of the member may be rounded, which its body here doesn't say */
 	uint8_t *meets;              /* by TensorId: whether it depends on a member; see frame.c */
 	int8_t index[MAX_MEMBERS][TG_MAX_AXES]; /* axes of members as axes of the cascade; -1: not known yet */
 	unsigned member, pass;       /* what is being derived */

@@ -344,7 +344,8 @@ add_parts(Chained *x, unsigned k)
 	cut->name = cut_of(x)->name;
 	cut->lo = over_axes(x, part_begin(x, p), axes, 1, element, zero);
 	cut->hi = expr_binary(g, OP_MIN, cut_of(x)->hi, expr_binary(g, OP_ADD, cut->lo, x->s->chunk));
-	ExprId narrowed = narrowed_contraction(g, scratch, &n);
+	/* to the parts' own anchors a sum that is no contraction would look as one */
+	ExprId narrowed = acc->narrowed || BUG(part_rounded) ? narrowed_contraction(g, scratch, &n) : 0;
 	n.body = narrowed ? narrowed : n.body;
 	put_before_reader(x, &n);
 	x->part_at[k] = split_add_node(x->s, &n, numbered(x, "parts", k), acc->dtype, extent);

@@ -92,6 +92,7 @@ UNITS = {
     "passes/schedule/pairwise": (("fuse/stream_blocks_test", "--pairwise", Path("tests/fuse/pairwise.tex")),),
     "passes/fuse": (("fuse/phases_test",),),
     "passes/fuse/split": (("passes/pass_graphs",),),
+    "passes/fuse/split_cascade": (("passes/cascade_parts_test",),),
     "passes": (("passes/manager_test",), ("passes/pass_bodies",), ("passes/pass_graphs",)),
     "passes/tile": (("tile/contract_test",),),
     "passes/tile/cleanup": (("tile/cleanup_test",),),

@@ -55,6 +55,9 @@ def test_counts_the_signature(folder):
 graph step(g: f32[N], inout p: f32[N]) -> () {
   p[i] = p[i] - 0.1 * g[i]
 }
+graph weighed(s: f32[I, J], v: f32[J, D]) -> (o: f32[I, D]) {
+  o[i, d] = sum[j](exp(s[i, j]) * v[j, d])
+}
 graph unread(a: f32[N], b: f64[N]) -> (y: f32[N]) {
   y[i] = a[i] + 0 * f32(b[0])
 }
@@ -62,6 +65,8 @@ graph unread(a: f32[N], b: f64[N]) -> (y: f32[N]) {
     assert bench(several, "--graph=rows", "N=8", "M=32")["bytes"] == 2 * 2 * 8 * 32
     step = bench(several, "--graph=step", "N=1000")
     assert step["bytes"] == 3 * 4 * 1000 and step["flops"] == 2 * 1000, step
+    # each weight is an operation once, whatever the number of columns; a product and an addition for each term
+    assert bench(several, "--graph=weighed", "I=3", "J=5", "D=7")["flops"] == 3 * 5 + 2 * 3 * 5 * 7
     assert bench(several, "--graph=unread", "N=10")["bytes"] == 10 * (4 + 8 + 4)
     # what is asked for through data, at most all of it
     assert bench(GATHER, "--graph=embed", "V=100000", "D=4", "T=7")["bytes"] == 4 * (7 * 4 + 7 + 7 * 4)

@@ -372,7 +372,7 @@ run(const Row *r, uint32_t part)
 	if (!any && (r->kernels ? program_kernels(p) != r->kernels || !streams : program_kernels(p) < 2 && !pairwise))
 		fail_msg("%s: %u kernels", r->graph, program_kernels(p));
 	for (unsigned split = 0; split < 2; split++) {
-		InterpRun got = interp_program(p, &arena, &in, dim, &(InterpOptions){1, split});
+		InterpRun got = interp_program(p, &arena, &in, dim, &(InterpOptions){.stride = 1, .split = split});
 		if (got.error)
 			fail_msg("%s %s: %s", r->graph, r->sizes, got.error);
 		if (!split && pairwise && r->threads && ran_pairwise(&got) != (r->threads != 1))

@@ -245,7 +245,7 @@ static int64_t
 mismatches(const Program *p, const EvalOutputs *want, int64_t drop)
 {
 	EvalInputs in = sum_inputs(&drop);
-	InterpOptions o = {1, 0};
+	InterpOptions o = {.stride = 1};
 	InterpRun got = interp_program(p, &arena, &in, sum.c.dim, &o);
 	EvalCompare cmp;
 	assert_null(got.error);

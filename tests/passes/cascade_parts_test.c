@@ -1,4 +1,4 @@
-/* cascade_parts_test.c: folds of columns that read one another, whose parts blocks of threads fold at the same time
+/* cascade_parts_test.c: usage: cascade_parts_test [[-]PATTERN]: the tests of such names, or all others. Folds of columns that read one another, whose parts blocks of threads fold at the same time
  * (fuse/split_cascade.c), against the oracle on the graph as it was: one part and several, of which the last may be
  * short, none, and columns that fill a vector and that don't. */
 #include <setjmp.h>
@@ -93,6 +93,27 @@ variance(Case *c)
 	case_result(c, "v", fold(c, "v", MON_SUM, BIN(MUL, far, far)), 0);
 }
 
+/* A whole row's softmax times elements of bf16: no contraction, so its weights are not rounded, in parts neither. */
+static void
+weighed(Case *c)
+{
+	TensorId of[2];
+	n = case_dim(c, "N", now->n);
+	TensorId scores = case_input(c, TENSOR_INPUT, "b", DT_F32, 1, &n), v = case_input(c, TENSOR_INPUT, "v", DT_BF16, 1, &n);
+	ExprId score = read_at(c, scores, 1, ax(c, 0));
+	Node most = case_node(0, score);
+	case_reduce(&most, MON_MAX, case_int(c, 0), n);
+	of[0] = case_add(c, &most, "most", DT_F32, NULL);
+	ExprId weight = expr_unary(c->g, OP_EXP, BIN(SUB, score, read_at(c, of[0], 0)));
+	Node sum = case_node(0, weight);
+	case_reduce(&sum, MON_SUM, case_int(c, 0), n);
+	of[1] = case_add(c, &sum, "sum", DT_F32, NULL);
+	Node y = case_node(0, BIN(MUL, BIN(FDIV, weight, read_at(c, of[1], 0)), expr_cast(c->g, DT_F32, read_at(c, v, 1, ax(c, 0)))));
+	case_reduce(&y, MON_SUM, case_int(c, 0), n);
+	case_result(c, "y", case_add(c, &y, "y", DT_F32, NULL), 0);
+	c->part_terms = 3;
+}
+
 static void
 try_all(CaseFn *build, unsigned members)
 {
@@ -125,13 +146,24 @@ test_variance(void **state)
 	try_all(variance, 3);
 }
 
-int
-main(void)
+static void
+test_weighed(void **state)
 {
+	(void)state;
+	now = &(Shape){DT_F32, 33, 1};
+	case_try_blocks(weighed);
+	case_try(weighed);
+}
+
+int
+main(int argc, char **argv)
+{
+	case_choose(argc, argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_softmax, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_entropy, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(test_variance, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(test_weighed, case_setup, case_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,12 +265,12 @@ typedef struct {
 enum { BLOCKS = 7 };
 
 static const Config configs[] = {
-	{FP_STRICT, 0, {1, 0}, false, TIR_NO_DOT, false, 0},  {FP_STRICT, 8, {1, 0}, false, TIR_NO_DOT, false, 0},
-	{FP_STRICT, 8, {1, 11}, false, TIR_NO_DOT, false, 0}, {FP_STRICT, 4, {2, 5}, true, TIR_NO_DOT, false, 0},
-	{FP_RELAXED, 0, {3, 7}, false, TIR_NO_DOT, false, 0}, {FP_RELAXED, 16, {1, 3}, true, TIR_NO_DOT, false, 0},
-	{FP_FAST, 8, {1, 9}, true, TIR_NO_DOT, false, 0},     [BLOCKS] = {FP_RELAXED, 32, {1, 3}, true, TIR_NO_DOT, true, 0},
-	{FP_RELAXED, 16, {2, 3}, true, TIR_DOT_TILES, false, 0},
-	{FP_RELAXED, 16, {3, 4}, true, TIR_DOT_VECTORS, false, 0},
+	{FP_STRICT, 0, {1, 0, false}, false, TIR_NO_DOT, false, 0},  {FP_STRICT, 8, {1, 0, false}, false, TIR_NO_DOT, false, 0},
+	{FP_STRICT, 8, {1, 11, false}, false, TIR_NO_DOT, false, 0}, {FP_STRICT, 4, {2, 5, false}, true, TIR_NO_DOT, false, 0},
+	{FP_RELAXED, 0, {3, 7, false}, false, TIR_NO_DOT, false, 0}, {FP_RELAXED, 16, {1, 3, false}, true, TIR_NO_DOT, false, 0},
+	{FP_FAST, 8, {1, 9, false}, true, TIR_NO_DOT, false, 0},     [BLOCKS] = {FP_RELAXED, 32, {1, 3, false}, true, TIR_NO_DOT, true, 0},
+	{FP_RELAXED, 16, {2, 3, false}, true, TIR_DOT_TILES, false, 0},
+	{FP_RELAXED, 16, {3, 4, false}, true, TIR_DOT_VECTORS, false, 0},
 };
 
 static void
@@ -559,7 +559,8 @@ case_try_blocks(CaseFn *build)
 CaseRun
 case_try_roles(CaseFn *build, bool split, unsigned tile)
 {
-	static const Config one = {FP_RELAXED, 32, {1, 0}, true, TIR_NO_DOT, true, 0}, several = {FP_RELAXED, 32, {1, 2}, true, TIR_NO_DOT, true, 0};
+	static const Config one = {FP_RELAXED, 32, {.stride = 1}, true, TIR_NO_DOT, true, 0};
+	static const Config several = {FP_RELAXED, 32, {.stride = 1, .split = 2}, true, TIR_NO_DOT, true, 0};
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
@@ -573,7 +574,7 @@ case_try_roles(CaseFn *build, bool split, unsigned tile)
 CaseRun
 case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned tile)
 {
-	const Config one = {fp, 32, {1, split ? 2 : 0}, true, TIR_NO_DOT, true, least};
+	const Config one = {fp, 32, {.stride = 1, .split = split ? 2 : 0}, true, TIR_NO_DOT, true, least};
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);
@@ -587,7 +588,7 @@ case_try_warps(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned ti
 CaseRun
 case_try_tiles(CaseFn *build, FpMode fp, uint32_t least, bool split, unsigned tile)
 {
-	const Config one = {fp, 32, {1, split ? 2 : 0}, true, TIR_NO_DOT, true, least};
+	const Config one = {fp, 32, {.stride = 1, .split = split ? 2 : 0}, true, TIR_NO_DOT, true, least};
 	CaseRun out = {0};
 	if (setjmp(unwind.env))
 		fail_msg("%s", unwind.text);

@@ -351,6 +351,21 @@ has_room(Interp *r, const Kernel *k)
 	return !k->room || launch_value(r, k->room) != 0;
 }
 
+static bool
+extent_of(void *user, ExprId extent, int64_t *out)
+{
+	*out = launch_value(user, extent);
+	return true;
+}
+
+/* Whether a launch of these sizes may take kernel k. */
+static bool
+may_run(Interp *r, uint32_t k)
+{
+	const Kernel *kernel = &r->p->kernel.at[k];
+	return launch_value(r, kernel->ntask) > 0 && (!r->o.rows || kernel_takes_rows(kernel, r->g, extent_of, r, r->a));
+}
+
 /* Of kernel k and those that do the same, up to `next`, one that takes these sizes: the first, or any. `next`: none, or those
  * that do the same one by one. */
 static uint32_t
@@ -359,7 +374,7 @@ choose_form(Interp *r, uint32_t k, uint32_t *next)
 	uint32_t takes[KERNEL_FORMS], n = 0;
 	*next = k;
 	do {
-		if (launch_value(r, r->p->kernel.at[*next].ntask) > 0 && n + 1 < KERNEL_FORMS)
+		if (may_run(r, *next) && n + 1 < KERNEL_FORMS)
 			takes[n++] = *next;
 		++*next;
 	} while (*next < r->p->kernel.n && r->p->kernel.at[*next].alternative);
@@ -395,6 +410,7 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 		if (chosen < next)
 			out.last = &p->kernel.at[chosen];
 		out.tiles += chosen < next && interp_is_tiles(&p->kernel.at[chosen]);
+		out.roles += chosen < next && p->kernel.at[chosen].tir->channel.n > 0;
 		if (chosen < next && !has_room(&r, &p->kernel.at[chosen]) && launch_value(&r, p->kernel.at[chosen].ntask) > 0)
 			out.error = "a kernel runs that has no place in the workspace";
 		if (out.error || (chosen < next && !run_kernel(&r, &p->kernel.at[chosen])))

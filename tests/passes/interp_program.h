@@ -10,6 +10,7 @@ typedef struct {
 	unsigned stride;   /* innermost stride of parameters and results; 0 stands for 1 */
 	uint64_t split;    /* seed of how tasks are split and ordered, 0: all in one call; and, if it is 1 mod 5, of which runs of
 	                    * the kernels that do the same, not the first */
+	bool rows;         /* aligned kernels run where rows that lie one after another let them, as in a launch; else always */
 } InterpOptions;
 
 typedef struct {
@@ -20,6 +21,7 @@ typedef struct {
 	const Kernel *ran, *last; /* the first kernel that ran, and the last; NULL: none did */
 	int64_t tasks;       /* of the first */
 	uint32_t tiles;      /* how many ran that are tiles of a GPU's threads */
+	uint32_t roles;      /* and of groups of threads with channels between them */
 	const char *error;   /* NULL when all kernels ran and nothing outside their memory changed */
 } InterpRun;
 

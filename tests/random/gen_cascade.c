@@ -4,7 +4,7 @@
 
 #include "generator.h"
 
-enum { MOST_PRODUCTS = 30000, MOST_RESULTS = 1500, MOST_TENSORS = 7 };
+enum { MOST_PRODUCTS = 30000, MOST_OF_UNITS = 300000, MOST_RESULTS = 1500, MOST_TENSORS = 7 };
 
 typedef struct {
 	Gen *g;
@@ -28,14 +28,14 @@ choose_dims(Cascade *c)
 	c->wide = below(g, n);
 	c->term = below(g, n);
 	c->head = chance(g, 40) ? below(g, n) : RP_MAX_DIM;
-	int64_t scores = size[c->row] * size[c->stream], rows = size[c->row];
-	if (c->head < n && scores * size[c->head] * (size[c->term] + size[c->wide]) > MOST_PRODUCTS)
+	int64_t scores = size[c->row] * size[c->stream], rows = size[c->row], most = g->p->units ? MOST_OF_UNITS : MOST_PRODUCTS;
+	if (c->head < n && scores * size[c->head] * (size[c->term] + size[c->wide]) > most)
 		c->head = RP_MAX_DIM;
 	if (c->head < n) {
 		scores *= size[c->head];
 		rows *= size[c->head];
 	}
-	return scores * (size[c->term] + size[c->wide]) <= MOST_PRODUCTS && rows * size[c->wide] <= MOST_RESULTS;
+	return scores * (size[c->term] + size[c->wide]) <= most && (g->p->units || rows * size[c->wide] <= MOST_RESULTS);
 }
 
 static void
@@ -61,7 +61,8 @@ own_input(Cascade *c, const Scope *sc)
 {
 	static const DType dtype[] = {DT_F32, DT_F32, DT_BF16, DT_F16};
 	Gen *g = c->g;
-	RpTensor *x = gen_tensor(g, "x", dtype[below(g, sizeof dtype / sizeof *dtype)]);
+	DType t = dtype[below(g, sizeof dtype / sizeof *dtype)];
+	RpTensor *x = gen_tensor(g, "x", g->p->units && t == DT_F32 ? DT_BF16 : t);
 	const char *subs = "";
 	x->input = true;
 	x->magnitude = 2;
@@ -89,7 +90,7 @@ side(Cascade *c, const char *own, unsigned dim, const char *term, unsigned term_
 		strncpy(x->name, name[k], sizeof x->name - 1);
 		x->dim = of[k];
 	}
-	return chance(c->g, 70) ? own_input(c, &sc) : gen_factor(c->g, &sc);
+	return chance(c->g, 70) || c->g->p->units ? own_input(c, &sc) : gen_factor(c->g, &sc);
 }
 
 static const char *

@@ -58,5 +58,9 @@ Piece gen_factor(Gen *g, const Scope *sc);
 void gen_product(Gen *g);
 /* Adds results that are folds of what such sums make, relative to earlier folds of it. */
 void gen_cascade(Gen *g);
+/* Adds a result whose terms are read at sums of its indices and the terms'. */
+void gen_window(Gen *g);
+/* Adds results that are folds of folds, of what data says is there. */
+void gen_chain(Gen *g);
 
 #endif

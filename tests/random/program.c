@@ -69,10 +69,11 @@ static void
 make_dims(Gen *g)
 {
 	static const uint8_t size[] = {0, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 7, 8, 8, 9, 13, 16, 17, 31, 33};
+	static const uint8_t of_units[] = {8, 16, 24, 24, 32, 32, 40, 64};
 	RandomProgram *p = g->p;
 	p->ndim = 1 + below(g, 4);
 	for (unsigned d = 0; d < p->ndim; d++)
-		p->size[d] = size[chance(g, 3) ? 0 : 1 + below(g, sizeof size - 1)];
+		p->size[d] = p->units ? of_units[below(g, sizeof of_units)] : size[chance(g, 3) ? 0 : 1 + below(g, sizeof size - 1)];
 }
 
 static void
@@ -151,7 +152,8 @@ rp_generate(RandomProgram *p, Arena *a, uint64_t seed)
 	memset(p, 0, sizeof *p);
 	p->seed = seed;
 	Gen g = {.p = p, .a = a, .rng = seed};
-	p->exact = chance(&g, 30);
+	p->units = seed >> 32;
+	p->exact = chance(&g, 30) && !p->units;
 	make_dims(&g);
 	make_inputs(&g);
 	text_init(&p->text, a);
@@ -171,8 +173,14 @@ rp_generate(RandomProgram *p, Arena *a, uint64_t seed)
 	if (p->ntensor < RP_MAX_TENSOR && !p->exact && chance(&g, 12))
 		gen_product(&g);
 	g.rng = ~seed * 5;
-	if (!p->exact && chance(&g, 30))
+	if (!p->exact && (chance(&g, 30) || p->units))
 		gen_cascade(&g);
+	g.rng = ~seed * 13;
+	if (chance(&g, 12))
+		gen_window(&g);
+	g.rng = ~seed * 17;
+	if (!p->exact && chance(&g, 12))
+		gen_chain(&g);
 	note_sizes(&g);
 	Text body = p->text;
 	bool first = true;

@@ -37,6 +37,7 @@ typedef struct {
 	unsigned rank;     /* of the highest result */
 	bool exact;        /* every float value is an integer small enough to be exact everywhere */
 	bool stray;        /* some gathers leave their tensor */
+	bool units;        /* sizes, types and cascades that a GPU's matrix units take: of seeds from 2^32 on */
 	const char *fact;  /* what the graph demands of its dims; NULL: nothing */
 	Text text;
 } RandomProgram;

@@ -8,6 +8,8 @@
  * that can't be touched; inputs must stay as they were. An access that leaves its tensor is reported by
  * all or by none, and what is reported is an access that the oracle saw fail; likewise cut ranges. --cuda is the same on a GPU, exit status 77 without one.
  *
+ * Seeds from 2^32 on have sizes that a GPU's matrix units take; of 40 with --blocks one at least must run them in roles.
+ *
  * Prints what the programs contained and fails when they contained less than they should, when
  * anything disagreed, or when a program did not compile. A failure prints its seed and program; with
  * --first nothing is run after the first ones. */
@@ -47,7 +49,7 @@ typedef struct {
 	uint64_t elements, ambiguous, unbounded;
 	unsigned tmpl[TMPL_COUNT], templated; /* programs with a kernel of the template; of any but NEST */
 	unsigned narrowed;                    /* with a narrowed function */
-	unsigned tiled;                       /* that ran a contraction by tiles of a GPU's threads */
+	unsigned tiled, roles;                /* that ran a contraction by tiles of a GPU's threads; a kernel of roles */
 	unsigned trait[RP_TRAIT_COUNT], rank[RP_MAX_RANK + 1], dtype[DT_COUNT];
 	Fence fence;
 	texo_rt *rt;
@@ -214,7 +216,8 @@ prepare(Run *r, Job *j, Arena *a, uint64_t seed)
 	r->faults += j->want.fault != 0;
 	r->cuts += j->want.cut != 0;
 	r->kernels += j->program->kernel.n;
-	InterpOptions io = {.stride = 1 + seed % 2, .split = seed % 5 ? seed : 0};
+	/* kernels of roles store groups of columns, and are a launch's only where rows are such */
+	InterpOptions io = {.stride = 1 + seed % 2, .split = seed % 5 ? seed : 0, .rows = r->passes.roles};
 	InterpRun got = interp_program(j->program, a, &j->in, j->dim, &io);
 	if (got.error) {
 		bool slow = strstr(got.error, "runs too long") != NULL;
@@ -228,6 +231,7 @@ prepare(Run *r, Job *j, Arena *a, uint64_t seed)
 	if ((got.cut != 0) != (j->want.cut != 0))
 		fail(r, j, arena_text(a, "interpreter: cut %u, the oracle has %u", got.cut, j->want.cut));
 	r->tiled += got.tiles > 0;
+	r->roles += got.roles > 0;
 	j->interp = got.result;
 	for (uint32_t k = 0; k < j->g->result.n; k++)
 		compare(r, j, &j->want, k, got.result[k], "interpreter", a);
@@ -692,6 +696,7 @@ main(int argc, char **argv)
 	r.passes.blocks = offer.blocks;
 	r.passes.cluster = offer.cluster;
 	r.passes.warp_mma = offer.warp_mma;
+	r.passes.roles = blocks && offer.roles; /* --cuda: not tried with code that is not optimised */
 	r.passes.has_fma = offer.fma;
 	r.passes.has_scale = offer.scale;
 	r.passes.has_pick = offer.pick;
@@ -708,7 +713,11 @@ main(int argc, char **argv)
 	bool ok = enough(&r);
 	ok = (cuda || blocks || enough_templates(&r)) && ok;
 	if (blocks)
-		printf("  programs that ran a product by tiles of threads: %u\n", r.tiled);
+		printf("  programs that ran a product by tiles of threads: %u; a kernel of roles: %u\n", r.tiled, r.roles);
+	if (blocks && r.seed >> 32 && r.roles * 40ull < r.count) {
+		printf("FAILED: too few programs ran a kernel of roles\n");
+		ok = false;
+	}
 	if (blocks && r.count >= 500 && r.tiled * 1000ull < r.count * TILED_PERMILLE) {
 		printf("FAILED: too few programs ran a product by tiles of threads\n");
 		ok = false;

@@ -586,6 +586,19 @@ stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *no
 	return ok;
 }
 
+bool
+stream_derivation(Graph *g, Arena *scratch, const TensorId *node, unsigned n, Cascade *out)
+{
+	const bool *none = ARENA_ARRAY(scratch, bool, g->tensor.n);
+	RowsFacts facts = {.stored = none, .faulty = none}; /* what the schedule has asked already */
+	Planning p = {.g = g, .scratch = scratch, .facts = &facts, .s = ARENA_NEW(scratch, Stream)};
+	TensorId member[MAX_MEMBERS];
+	unsigned nmember;
+	bool ok = find_members(&p, node, n, member, &nmember) && derive(&p, member, nmember);
+	*out = p.s->c;
+	return ok;
+}
+
 /* Tiles of DOT, as CONTRACT's; chained, those of vectors. Elements are whole groups. */
 static void
 choose_pairs(KernelPlan *p, TirDotUnit unit)

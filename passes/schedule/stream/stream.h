@@ -78,6 +78,8 @@ stream_is_parts(const Graph *g, const Stream *s)
  * scores, reductions that read these, pointwise nodes of what is reduced; false with the reason. */
 bool stream_plan(Graph *g, Arena *scratch, const RowsFacts *facts, const TensorId *node, unsigned n, Stream *out,
                  Refusal *why);
+/* What such a kernel folds, for explain; false: it is none such. */
+bool stream_derivation(Graph *g, Arena *scratch, const TensorId *node, unsigned n, Cascade *out);
 /* Whether t is a pointwise node that reads source at its own point alone. */
 bool stream_reads_source(const Graph *g, Arena *scratch, TensorId t, TensorId source);
 /* Tiles for such a kernel; false: the target has no vectors for it. */
