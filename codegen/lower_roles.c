@@ -437,6 +437,9 @@ lower_copy(Lower *l, ValId v)
 	Val to = at_slot(l, c, n, base, tir_slot_bytes(c));
 	for (unsigned k = 0; k < rank; k++)
 		at[k] = LLVMBuildTrunc(l->b, lower_arg(l, v, 1 + rank - k), i32(l), "");
+	if (tir_copies_thirds(l->k, v)) /* which are its map's outermost axis */
+		at[rank] = LLVMBuildTrunc(l->b, lower_arg(l, v, 2 + rank), i32(l), "");
+	unsigned axes = rank + tir_copies_thirds(l->k, v);
 	if (p->joint) {
 		unsigned share = p->turned ? tir_brought_terms(p, tir_blocks(l->k)) : tir_brought_rows(p, tir_blocks(l->k));
 		Val own = LLVMBuildMul(l->b, LLVMBuildTrunc(l->b, lower_rank(l), i32(l), ""), number(l, share), "");
@@ -447,7 +450,7 @@ lower_copy(Lower *l, ValId v)
 	Val first = at[0];
 	for (unsigned k = 0; k < panels; k++) {
 		at[0] = LLVMBuildAdd(l->b, first, number(l, k * tir_part_along(p)), "");
-		copy_box(l, LLVMBuildAdd(l->b, to, number(l, k * span(p) * p->terms), ""), map, word, at, rank, p->joint);
+		copy_box(l, LLVMBuildAdd(l->b, to, number(l, k * span(p) * p->terms), ""), map, word, at, axes, p->joint);
 	}
 }
 

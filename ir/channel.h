@@ -38,6 +38,8 @@
  *            the one before, to a part that is not turned: its terms are those of the last axis, count as many and step 1, its
  *            rows those of the others, counted through the first ones last. Counts and steps are constants or scalars from 1
  *            on, steps at most TIR_MAX_BOX_STEP, and count * step at most TIR_MAX_PART_ROWS; the rows are the part's.
+ *            COPY view, n, index[0..rank), third: of a view of f32, to a part of bf16: of each element that one of its thirds
+ *            (tir_third); third is 0 .. TIR_THIRDS - 1
  *   TURN     with turns or order; imm = 0: waits until it is the group's turn, the first one's at first; 1: gives it to the next
  *            one. With turns, the group waits in its turn for as many fills as are its own, from the first that nobody has waited for
  *   WAIT     n; imm = channel. Waits until fill n is there. In turn
@@ -88,6 +90,8 @@ enum {
 	TIR_MAX_BANKS = 2,      /* accumulators of a group */
 	TIR_MAX_KEPT = 256,     /* terms of a kept factor */
 	TIR_HELD_LANES = 8,
+	TIR_THIRDS = 3,         /* bf16 that an f32 is cut into */
+	TIR_THIRD_BITS = 8,     /* of a significand, that each has */
 	TIR_MAX_ORDER = 4,      /* groups, each of which has a barrier of its own for its turn */
 	TIR_GROUP_BARRIER = -1,
 	TIR_BLOCK_REGISTERS = 65536
@@ -120,6 +124,10 @@ tir_roles(int64_t imm)
 	return (TirRoles){.groups = imm & 0xffff, .registers = imm >> 16 & 0xffff, .rest = imm >> 32 & 0xffff, .turns = turns,
 	                  .order = (imm & TIR_ROLES_ORDER) != 0, .anew = (imm & TIR_ROLES_ANEW) != 0, .shares = turns ? 1 : imm & 0xffff};
 }
+
+/* An f32 number is the sum of its thirds t = 0, 1, 2, each a bf16 times 2^(-TIR_THIRD_BITS t), exactly, and all of its sign: the bits of the
+ * significand are cut, not rounded. What is no number, or infinite, has a third that is no number. */
+float tir_third(float x, unsigned third);
 
 #define TIR_COPY(channel, part) ((int64_t)(channel) | (int64_t)(part) << 8)
 #define TIR_MMA(channel, a, b) ((int64_t)(channel) | (int64_t)(a) << 8 | (int64_t)(b) << 16)

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 18, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
+enum { IMAGE_VERSION = 19, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -142,7 +142,9 @@ typedef struct {
 /* For CUDA: what a kernel copies boxes of, for the driver to make a CUtensorMap of: the innermost axis first, whose stride is
  * 1; swizzled by the bytes of the box along it, 128 or 64, with zeros outside. A number below 0 is the kernel's scalar -1 - number. */
 typedef struct {
-	uint32_t buffer, dtype, rank, pad;
+	uint32_t buffer, dtype, rank;
+	uint32_t thirds;                  /* 1: the buffer's elements are f32, and the map is of a copy, whose last axis more is which of their
+	                                   * thirds (ir/channel.h) */
 	int64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK]; /* elements */
 	int64_t box[IMAGE_MAP_RANK], step[IMAGE_MAP_RANK];      /* indices of a box, and how far apart they are */
 } ImageMap;

@@ -30,6 +30,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "pieces ");
 	if (kp->joint)
 		text_printf(out, "joint ");
+	if (kp->thirds)
+		text_printf(out, "thirds=%u ", kp->thirds);
 	if (kp->halo)
 		text_printf(out, "halo ");
 	if (kp->sums)
@@ -112,7 +114,7 @@ take_nodes(Cursor *c, KernelPlan *kp)
 static bool
 take_blocks(Cursor *c, KernelPlan *kp)
 {
-	uint32_t rows, columns, tasks, pairs = 0, sums = 0;
+	uint32_t rows, columns, tasks, pairs = 0, thirds = 0, sums = 0;
 	if (!take(c, " tile=") || !take_number(c, UINT16_MAX, &rows) || !take(c, "x") ||
 	    !take_number(c, UINT16_MAX, &columns))
 		return false;
@@ -129,6 +131,9 @@ take_blocks(Cursor *c, KernelPlan *kp)
 	kp->turns = take(c, " turns");
 	kp->pieces = take(c, " pieces");
 	kp->joint = take(c, " joint");
+	if (take(c, " thirds=") && !take_number(c, UINT8_MAX, &thirds))
+		return false;
+	kp->thirds = (uint8_t)thirds;
 	kp->halo = take(c, " halo");
 	if (take(c, " sums=") && !take_number(c, UINT8_MAX, &sums))
 		return false;

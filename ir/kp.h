@@ -57,6 +57,7 @@ typedef struct {
 	bool turns;             /* CONTRACT: groups of threads take turns with a tile each */
 	bool pieces;            /* CONTRACT: tasks are pieces of the terms of tiles (contract/roles_pieces.c) */
 	bool joint;            /* CONTRACT: blocks of a cluster have a tile each, and one factor in common */
+	uint8_t thirds;         /* CONTRACT: products are those of so many thirds of the factors (contract/roles_thirds.c); 0: of factors */
 	bool halo;              /* CONTRACT: what a tile reads by windows is a box in shared memory (contract/halo.c) */
 	uint8_t sums;           /* CONTRACT: so many sums that share a factor, with what is made of them; 0: one */
 	uint16_t tile_rows, tile_columns, block_tasks;
@@ -69,7 +70,7 @@ typedef struct {
  * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms), "rowred lanes=4096 unroll=1 threads=128 group=4 held
  * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; where groups of threads
  * take turns with tiles, turns; where tasks are pieces of terms, pieces; where a cluster's blocks have a tile
- * each and one factor in common, joint; where what tiles read by windows is a box, halo; of several
+ * each and one factor in common, joint; where products are of thirds, thirds=3; where what tiles read by windows is a box, halo; of several
  * sums, sums=2; and back. */
 void kp_print(const KernelPlan *kp, Text *out);
 bool kp_read(KernelPlan *kp, const char *text, size_t n, const char **error);

@@ -395,13 +395,27 @@ tir_recast(TirKernel *k, DType to, ValId a)
 }
 
 void
-tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index)
+tir_copy_third(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index, ValId third)
 {
-	ValId arg[2 + TIR_MAX_RANK] = {view, n};
+	ValId arg[2 + TIR_MAX_RANK + 1] = {view, n};
 	unsigned rank = view_rank(k, view);
 	for (unsigned a = 0; a < rank; a++)
 		arg[2 + a] = index[a];
-	tir_emit(k, OP_COPY, (TirType){0}, part, arg, 2 + rank);
+	arg[2 + rank] = third;
+	tir_emit(k, OP_COPY, (TirType){0}, part, arg, 2 + rank + (third != 0));
+}
+
+void
+tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index)
+{
+	tir_copy_third(k, part, view, n, index, 0);
+}
+
+bool
+tir_copies_thirds(const TirKernel *k, ValId v)
+{
+	const TirInst *p = tir_inst(k, v);
+	return p->op == OP_COPY && p->narg == 2 + view_rank(k, tir_arg(k, v, 0)) + 1;
 }
 
 void
@@ -421,14 +435,14 @@ ValId
 tir_box_count(const TirKernel *k, ValId copy, unsigned a)
 {
 	unsigned rank = view_rank(k, tir_arg(k, copy, 0));
-	return tir_inst(k, copy)->narg > 2 + rank ? tir_arg(k, copy, 2 + rank + a) : 0;
+	return tir_inst(k, copy)->narg == 2 + 3 * rank ? tir_arg(k, copy, 2 + rank + a) : 0;
 }
 
 ValId
 tir_box_step(const TirKernel *k, ValId copy, unsigned a)
 {
 	unsigned rank = view_rank(k, tir_arg(k, copy, 0));
-	return tir_inst(k, copy)->narg > 2 + rank ? tir_arg(k, copy, 2 + 2 * rank + a) : 0;
+	return tir_inst(k, copy)->narg == 2 + 3 * rank ? tir_arg(k, copy, 2 + 2 * rank + a) : 0;
 }
 
 /* --- regions --- */

@@ -337,6 +337,10 @@ tir_shared_at_launch(const TirKernel *k)
 	return k->channel.n || tir_shared_at(k, k->buffer.n) > (uint32_t)TIR_OWN_SHARED;
 }
 void tir_copy(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index);
+/* third: 0, or of a view of f32 the index of what is copied of each element. */
+void tir_copy_third(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index, ValId third);
+/* Whether COPY v brings thirds: its last operand says which. */
+bool tir_copies_thirds(const TirKernel *k, ValId v);
 /* With a count and a step for each axis. */
 void tir_copy_box(TirKernel *k, int64_t part, ValId view, ValId n, const ValId *index, const ValId *count, const ValId *step);
 /* Those of axis a of a COPY; 0: it has none. */

@@ -229,6 +229,7 @@ add_box(Decode *d, ValId v)
 	vec_push(d->scratch, &d->out->access, a);
 	Step *s = add_step(d, STEP_BOX, v);
 	s->src[0] = d->home[tir_arg(d->k, v, 1)];
+	s->src[1] = tir_copies_thirds(d->k, v) ? d->home[tir_arg(d->k, v, 2 + rank)] : 0;
 	s->access = d->out->access.n - 1;
 }
 

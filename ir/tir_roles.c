@@ -125,6 +125,18 @@ run_acquire(Roles *r, Strand *d, const Step *s)
 	return true;
 }
 
+float
+tir_third(float x, unsigned third)
+{
+	union { float f; uint32_t bits; } cut;
+	for (;; third--, x = (x - cut.f) * (1 << TIR_THIRD_BITS)) {
+		cut.f = x;
+		cut.bits &= 0xffff0000;
+		if (!third)
+			return cut.f;
+	}
+}
+
 /* Whether counts and steps, where the box has some, are what its part takes. */
 static bool
 box_fits(const Roles *r, const Strand *d, const StepAccess *a, const TirPart *p)
@@ -174,6 +186,8 @@ box_element(Roles *r, const Strand *d, const Step *s, const int64_t *offset, flo
 	if (where < 0 || where >= m->bytes * 8 / dtype_info[a->dtype].bits)
 		return threads_violation(x, s, "the box lies outside of the buffer");
 	*to = (float)slot_decode((DType)a->dtype, slot_load((DType)a->dtype, m->data, where));
+	if (s->src[1])
+		*to = tir_third(*to, (unsigned)value(r, d, s->src[1]));
 	return true;
 }
 
@@ -211,6 +225,8 @@ run_box(Roles *r, Strand *d, const Step *s)
 	const StepAccess *a = &r->x->program->access.at[s->access];
 	if (!box_fits(r, d, a, p))
 		return threads_violation(r->x, s, "the box is not what its part has");
+	if (s->src[1] && (value(r, d, s->src[1]) < 0 || value(r, d, s->src[1]) >= TIR_THIRDS))
+		return threads_violation(r->x, s, "an element has no such third");
 	ring->copied |= 1u << number;
 	if (!p->joint)
 		return run_box_for(r, d, s, ring, n);

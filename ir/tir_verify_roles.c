@@ -145,7 +145,8 @@ check_copy(Check *x, ValId v)
 	const TirInst *w = tir_inst(x->k, view);
 	unsigned rank = (unsigned)w->imm.i;
 	NEED(rank >= 2 && rank <= 5, "a view of rank %u", rank);
-	NEED(p->narg == 2 + rank || p->narg == 2 + 3 * rank, "rank %u takes %u operands or %u, not %u", rank, 2 + rank, 2 + 3 * rank, p->narg);
+	bool thirds = tir_copies_thirds(x->k, v);
+	NEED(p->narg == 2 + rank || p->narg == 2 + 3 * rank || thirds, "rank %u takes %u operands, %u or %u, not %u", rank, 2 + rank, 3 + rank, 2 + 3 * rank, p->narg);
 	for (unsigned n = 1; n < p->narg; n++)
 		NEED(is_number(operand(x, v, n)), "operand %u is no i64 scalar", n);
 	for (unsigned n = 1; n <= 2 * rank; n++)
@@ -154,8 +155,10 @@ check_copy(Check *x, ValId v)
 	NEED(last->op == OP_CONST && last->imm.i == 1, "the view's last stride is not 1");
 	const TirBuffer *b = &x->k->buffer.at[operand(x, view, 0)->imm.i];
 	NEED(!b->written && !b->shared && !b->same, "of a buffer that is written");
-	NEED(b->dtype == x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)].part[TIR_PART_OF(p->imm.i)].dtype, "the part is of another type");
-	return p->narg == 2 + rank || check_box(x, v, rank);
+	DType part = x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)].part[TIR_PART_OF(p->imm.i)].dtype;
+	NEED(thirds ? b->dtype == DT_F32 && part == DT_BF16 : b->dtype == part, "the part is of another type");
+	NEED(!thirds || rank < 5, "a view of rank %u, of thirds", rank);
+	return p->narg != 2 + 3 * rank || check_box(x, v, rank);
 }
 
 /* The registers of accumulators and of what is kept. */

@@ -43,7 +43,7 @@ typedef struct Cuda {
 	atomic_int lost;                     /* the result that ended the context, or 0 */
 	pthread_mutex_t rows_lock;           /* of those below: cuda_rows.c's */
 	void *rows_module, *rows[4];         /* by the binary logarithm of an element's bytes */
-	void *boxes_module, *boxes;          /* cuda_boxes.c's, of the same lock */
+	void *boxes_module, *boxes, *thirds; /* cuda_boxes.c's, of the same lock */
 } Cuda;
 
 /* --- cuda_driver.c --- */

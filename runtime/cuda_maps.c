@@ -48,10 +48,16 @@ make(texo_kernel *k, const ImageMap *m, const MapRows *r, bool copied, void *at,
 			dense *= extent[a];
 		}
 	}
+	uint32_t rank = r->rank;
+	if (r->thirds) {
+		extent[rank] = MAP_THIRDS;
+		box[rank] = step[rank] = 1;
+		stride[rank++ - 1] = dense;
+	}
 	int promote = copied || map_begins_at(r, MAP_LINE) ? PROMOTE_256 : PROMOTE_128;
 	int swizzle = box[0] < WIDE_BOX ? SWIZZLE_64 : SWIZZLE_128;
 	int type = element_of(m->dtype)->dl.code == kDLBfloat ? TYPE_BF16 : TYPE_F16;
-	return cuda_result(c, c->driver.tensor_map(to, type, r->rank, at, extent, stride, box, step, 0, swizzle, promote, 0),
+	return cuda_result(c, c->driver.tensor_map(to, type, rank, at, extent, stride, box, step, 0, swizzle, promote, 0),
 	                   "make a tensor map");
 }
 

@@ -201,7 +201,9 @@ static bool
 map_ok(const ImageKernel *k, const ImageMap *m)
 {
 	if (m->buffer >= k->nbuffer || m->rank < 2 || m->rank > IMAGE_MAP_RANK || !element_of(m->dtype) ||
-	    element_of(m->dtype)->bits != 16 || element_of(m->dtype)->is_int)
+	    element_of(m->dtype)->bits != 16 || element_of(m->dtype)->is_int || m->thirds > 1 || m->rank + m->thirds > IMAGE_MAP_RANK)
+		return false;
+	if (m->thirds && element_of(m->dtype)->dl.code != kDLBfloat)
 		return false;
 	for (uint32_t a = 0; a < m->rank; a++) {
 		const int64_t number[] = {m->extent[a], m->stride[a], m->box[a], m->step[a]};

@@ -260,13 +260,16 @@ uint64_t frame_cleared(texo_kernel *k, const ImageBind *b);
 
 /* --- map_rows.c: what boxes are copied of, the innermost axis first --- */
 enum { MAP_LEAST_PITCH = 16, MAP_LINE = 128, MAP_PIECE = 16 }; /* bytes; a piece is what a thread copies */
+enum { MAP_THIRDS = 3 };
 typedef struct {
 	uint32_t rank;
 	int64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK]; /* strides in bytes */
 	int64_t box[IMAGE_MAP_RANK], step[IMAGE_MAP_RANK];      /* indices of a box, and how far apart they are */
 	bool direct, wanted;   /* a map can be of the rows themselves, where the first begins at a multiple of 16; and is to be */
+	bool thirds;           /* the copy is of the elements' thirds (ir/channel.h) */
 	int64_t room;          /* bytes of a copy that the kernel may get of it; 0: none */
 	int64_t pitch, pieces; /* bytes from one of its rows to the next; pieces of a row */
+	int64_t each;          /* bytes of all rows, once */
 } MapRows;
 /* False where there can be no map. The kernel's scalars are the frame's. */
 bool map_rows(const texo_kernel *k, const ImageMap *m, int64_t pitch, MapRows *to);

@@ -1,10 +1,11 @@
 /* map_rows.c: what a kernel on a GPU copies boxes of (ImageMap), with these arguments; and of what has rows that begin where
  * the kernel wants none (ImageKernel.pitch), the copy that the kernel gets instead: rows one after another, each beginning
- * with a line of the cache, in memory that lies behind the kernel's scratch. What memory a launch needs for that follows from
+ * with a line of the cache, in memory that lies behind the kernel's scratch. What kernels have the thirds of is always a copy, of
+ * all rows' first thirds, then the second ones, then the last. What memory a launch needs for that follows from
  * extents and strides alone: there is some for rows that may begin at an odd place because something lies between them. */
 #include "runtime/inside.h"
 
-enum { BYTES = 2 }; /* of an element: image.c lets no others be */
+enum { BYTES = 2, WHOLE_BYTES = 4 }; /* of an element of a map: image.c lets no others be; of what has thirds */
 enum { MOST_BOX = 256, MOST_STEP = 8 };
 
 /* A map may have twice as many; but a copy's place along it is a number of 32 bits with a sign, and what kernels compute of it is one
@@ -22,7 +23,7 @@ number(const texo_kernel *k, int64_t v)
 static bool
 take_axis(const texo_kernel *k, const ImageMap *m, uint32_t a, MapRows *to)
 {
-	int64_t extent = number(k, m->extent[a]), stride = number(k, m->stride[a]);
+	int64_t extent = number(k, m->extent[a]), stride = number(k, m->stride[a]), bytes = m->thirds ? WHOLE_BYTES : BYTES;
 	if (extent < 1 || extent > MOST_EXTENT || stride < 0 || stride >= MOST_STRIDE / 8)
 		return false;
 	to->box[a] = number(k, m->box[a]);
@@ -30,8 +31,8 @@ take_axis(const texo_kernel *k, const ImageMap *m, uint32_t a, MapRows *to)
 	if (to->step[a] < 1 || to->step[a] > MOST_STEP || to->box[a] < 1 || to->box[a] > MOST_BOX / to->step[a])
 		return false;
 	to->extent[a] = extent;
-	to->stride[a] = extent > 1 ? stride * BYTES : a ? MAP_LEAST_PITCH : BYTES;
-	return a ? to->stride[a] > 0 : to->stride[a] == BYTES;
+	to->stride[a] = extent > 1 ? stride * bytes : a ? MAP_LEAST_PITCH : bytes;
+	return a ? to->stride[a] > 0 : to->stride[a] == bytes;
 }
 
 bool
@@ -60,19 +61,20 @@ find_copy(MapRows *r)
 			return false;
 	r->pieces = (row - 1) / MAP_PIECE + 1;
 	r->pitch = ((row - 1) / MAP_LINE + 1) * MAP_LINE;
-	return checked_mul(rows, r->pieces, &pieces) && pieces < MOST_PIECES && checked_mul(rows, r->pitch, &r->room);
+	return checked_mul(rows, r->pieces, &pieces) && pieces < MOST_PIECES && checked_mul(rows, r->pitch, &r->each) &&
+	       checked_mul(r->each, r->thirds ? MAP_THIRDS : 1, &r->room);
 }
 
 bool
 map_rows(const texo_kernel *k, const ImageMap *m, int64_t pitch, MapRows *to)
 {
-	*to = (MapRows){.rank = m->rank};
+	*to = (MapRows){.rank = m->rank, .thirds = m->thirds};
 	for (uint32_t a = 0; a < m->rank; a++)
 		if (!take_axis(k, m, a, to))
 			return false;
-	to->direct = map_begins_at(to, MAP_LEAST_PITCH);
+	to->direct = !to->thirds && map_begins_at(to, MAP_LEAST_PITCH);
 	to->wanted = to->direct && (pitch <= 0 || map_begins_at(to, pitch));
-	if (pitch > 0 && (!to->wanted || lie_apart(to)) && !find_copy(to))
+	if ((to->thirds || (pitch > 0 && (!to->wanted || lie_apart(to)))) && !find_copy(to))
 		to->room = 0;
 	return to->direct || to->room;
 }

@@ -372,10 +372,11 @@ build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *sc
 		unsigned roles = contract_roles_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + strips);
 		count = strips + roles;
 		count += contract_window_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + count);
-		if (!roles) /* which take whatever those of warps would */
-			count += contract_warps_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
+		unsigned thirds = roles && plan[strips].thirds ? roles : 0; /* which do not leave small sizes to whatever takes all */
+		if (!roles || thirds) /* others of which take whatever those of warps would */
+			count += contract_warps_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips + thirds, plan + count);
 		count += contract_halo_take(s->g, s->cx->scratch, places, t, s->cx->options, plan + count);
-		count += contract_threads_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips, plan + count);
+		count += contract_threads_take(s->g, s->cx->scratch, places, t, s->cx->options, count > strips + thirds, plan + count);
 	}
 	for (unsigned k = 0; k < count; k++) {
 		build_from_plan(s, p, places, &plan[k], scratch);

@@ -107,6 +107,8 @@ launch_and_look(const texo_module *m, void *stream)
 
 static const char product[] = "@fp(fast) graph product(x: bf16[M, K], w: bf16[K, N]) -> (y: bf16[M, N]) { y[m, n] = sum[k](x[m, k] * w[k, n]) }\n";
 
+static const char product_of_f32[] = "graph product(x: f32[M, K], w: f32[K, N]) -> (y: f32[M, N]) { y[m, n] = sum[k](x[m, k] * w[k, n]) }\n";
+
 typedef struct {
 	int64_t x_shape[2], w_shape[2], y_shape[2], x_stride[2], w_stride[2];
 	DLTensor x, w, y;
@@ -146,13 +148,13 @@ typedef struct {
 } Product;
 
 static void
-product_for(Product *p, const char *gpu)
+product_of(Product *p, const char *text, const char *gpu)
 {
 	texo_options target = TEXO_INIT(texo_options);
 	texo_ctx_options o = fixture_options(&p->heap);
 	target.target = gpu;
 	assert_int_equal(texo_ctx_create(&o, &p->ctx), TEXO_OK);
-	assert_int_equal(texo_compile_string(p->ctx, product, strlen(product), NULL, &target, &p->m), TEXO_OK);
+	assert_int_equal(texo_compile_string(p->ctx, text, strlen(text), NULL, &target, &p->m), TEXO_OK);
 	assert_int_equal(texo_module_get_kernel(p->m, "product", &p->k), TEXO_OK);
 	factors_init(&p->f);
 	p->workspace = (char *)(uintptr_t)device_memory(1 << 20);
@@ -161,7 +163,7 @@ product_for(Product *p, const char *gpu)
 static void
 product_init(Product *p)
 {
-	product_for(p, "cuda:sm_90a");
+	product_of(p, product, "cuda:sm_90a");
 }
 
 static void
@@ -249,7 +251,7 @@ products_of_warps(void **state)
 {
 	Product p = {0};
 	(void)state;
-	product_for(&p, "cuda:sm_80");
+	product_of(&p, product, "cuda:sm_80");
 	take_sizes(&p, 1024, 1024, 80);
 	assert_int_equal(launch_product(&p), 0);
 	assert_int_equal(fake->launches, 1);
@@ -268,7 +270,7 @@ products_of_warps(void **state)
 typedef struct {
 	uint64_t to, from, lo, hi, pitch, row;
 	uint32_t pieces, all, axes, pad, extent[4];
-	uint64_t stride[4];
+	uint64_t stride[4], each;
 } Job;
 typedef struct {
 	uint32_t jobs, pad;
@@ -295,15 +297,61 @@ copy_boxes(void *user, const char *name, void *const *parameter)
 {
 	Jobs *jobs = user;
 	uint32_t most = 0;
-	if (strcmp(name, "texo_boxes") != 0)
+	bool thirds = strcmp(name, "texo_thirds") == 0;
+	if (strcmp(name, "texo_boxes") != 0 && !thirds)
 		return;
 	memcpy(jobs, parameter[0], sizeof *jobs);
 	for (uint32_t n = 0; n < jobs->jobs; n++) {
-		copy_job(&jobs->job[n]);
+		if (!thirds)
+			copy_job(&jobs->job[n]);
 		most = jobs->job[n].all > most ? jobs->job[n].all : most;
 	}
 	assert_int_equal(fake->threads, 256);
 	assert_int_equal(fake->blocks, (most + 255) / 256 * jobs->jobs);
+}
+
+/* Factors of f32 are cut into thirds, one after the other in the workspace, whatever their rows are. */
+static void
+products_of_thirds(void **state)
+{
+	enum { M = 1024, N = 1020, K = 64, LINE = 128 };
+	Product p = {0};
+	Jobs jobs = {0};
+	(void)state;
+	product_of(&p, product_of_f32, "cuda:sm_90a");
+	DLTensor *all[3] = {&p.f.x, &p.f.w, &p.f.y};
+	for (unsigned n = 0; n < 3; n++)
+		all[n]->dtype = (DLDataType){kDLFloat, 32, 1};
+	take_sizes(&p, M, N, K);
+	p.f.x_stride[0] = K + 1;
+	p.f.x.byte_offset = 4;
+	fake->run = copy_boxes;
+	fake->user = &jobs;
+	assert_int_equal(launch_product(&p), 2);
+	assert_int_equal(fake->launches, 2);
+	assert_int_equal(jobs.jobs, 2);
+	enum { X_ROW = LINE, W_ROW = 16 * LINE };
+	assert_int_equal(p.bytes, 3 * (M * X_ROW + K * W_ROW) + LINE);
+	const Job *x = &jobs.job[0], *w = &jobs.job[1];
+	assert_int_equal(x->from, (uintptr_t)p.f.x.data + 4);
+	assert_int_equal(x->row, K * sizeof(float));
+	assert_int_equal(x->pieces, K / 8);
+	assert_int_equal(x->all, M * x->pieces);
+	assert_int_equal(x->stride[0], (K + 1) * sizeof(float));
+	assert_int_equal(x->pitch, X_ROW);
+	assert_int_equal(x->each, M * X_ROW);
+	assert_int_equal(w->to, x->to + 3 * x->each);
+	assert_int_equal(w->pieces, (N + 7) / 8);
+	assert_int_equal(fake->map.at, w->to);
+	assert_int_equal(fake->map.rank, 3);
+	static const uint64_t extent[3] = {N, K, 3}, stride[3] = {0, W_ROW, K * W_ROW}, box[3] = {64, 64, 1};
+	for (unsigned a = 0; a < 3; a++) {
+		assert_int_equal(fake->map.extent[a], extent[a]);
+		assert_int_equal(fake->map.stride[a], stride[a]);
+		assert_int_equal(fake->map.box[a], box[a]);
+	}
+	fake->run = NULL;
+	product_free(&p);
 }
 
 static void
@@ -590,6 +638,7 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(products_of_narrow_boxes, set_up),
 		cmocka_unit_test_setup(products_of_warps, set_up),
 		cmocka_unit_test_setup(products_of_other_rows, set_up),
+		cmocka_unit_test_setup(products_of_thirds, set_up),
 		cmocka_unit_test_setup(alignments, set_up),
 		cmocka_unit_test_setup(the_contexts_device, set_up),
 		cmocka_unit_test_setup(another_gpu, set_up),

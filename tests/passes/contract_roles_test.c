@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <math.h>
 
 #include "letters.h"
 #include "passes/schedule/contract/roles_build.h"
@@ -27,7 +28,8 @@ static Letters by;
 
 static FpMode mode;
 static int64_t processors; /* 0: as many as usual */
-static bool whole;         /* factors are small whole numbers: sums are exact */
+static bool whole;         /* factors are small whole numbers, some with bits for all thirds: sums are exact */
+static bool odd;           /* some are not finite, some nearly so, some subnormal */
 
 static void
 give_whole_numbers(Case *c, TensorId t, const char *index)
@@ -38,8 +40,15 @@ give_whole_numbers(Case *c, TensorId t, const char *index)
 		n *= now->size[*p - 'a'];
 	dtype_bytes(dtype, n, &bytes);
 	uint8_t *packed = arena_alloc(c->arena, (size_t)bytes);
-	for (int64_t i = 0; i < n; i++)
-		eval_store(dtype, packed, i, (EvalValue){.re = (double)(i * 7 % 13 - 6)});
+	int64_t first = n * 7 % 13; /* whatever there are of others */
+	for (int64_t i = 0; i < n; i++) {
+		double v = (double)(i * 7 % 13 - 6);
+		if (dtype == DT_F32 && whole && n % 2) /* one factor's */
+			v = (double)(i * 70001 % 131071 - 65536);
+		if (odd && i % 97 == first)
+			v = (const double[]){HUGE_VAL, -HUGE_VAL, NAN, 0x1.fffffep127, -0x1.fffffep127, 0x1p-149, 0x1.23456p-126}[i / 97 % 7];
+		eval_store(dtype, packed, i, (EvalValue){.re = v});
+	}
 	case_given(c, t, packed);
 }
 
@@ -51,7 +60,7 @@ build_product(Case *c)
 	c->processors = processors;
 	by = (Letters){.out = now->out, .terms = "k", .size = now->size};
 	TensorId a = letters_operand(c, &by, now->a, "a", now->in), b = letters_operand(c, &by, now->b, "b", now->in), old = 0;
-	if (whole) {
+	if (whole || odd) {
 		give_whole_numbers(c, a, now->a);
 		give_whole_numbers(c, b, now->b);
 	}
@@ -128,7 +137,7 @@ every_tile_is_right(void **state)
 {
 	(void)state;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
-		if (!roles_tile(tile - 1).sums) /* contract_siblings_test.c has those */
+		if (!roles_tile(tile - 1).sums && !roles_tile(tile - 1).thirds) /* contract_siblings_test.c has the former */
 			product_is_right(roles_tile(tile - 1).parts ? FIRST_LONG + tile % 3 : tile % 6, tile);
 }
 
@@ -155,7 +164,7 @@ every_tile_is_right_that_packs(void **state)
 	};
 	(void)state;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
-		if (!roles_tile(tile - 1).sums && !roles_tile(tile - 1).parts && roles_tile(tile - 1).side > 1)
+		if (!roles_tile(tile - 1).sums && !roles_tile(tile - 1).thirds && !roles_tile(tile - 1).parts && roles_tile(tile - 1).side > 1)
 			all_are_right_in(tile, all, sizeof all / sizeof *all);
 }
 
@@ -188,7 +197,7 @@ every_tile_is_right_that_is_large(void **state)
 	};
 	(void)state;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
-		if (!roles_tile(tile - 1).sums && roles_tile(tile - 1).rows > 2 * TIR_MMA_ROWS)
+		if (!roles_tile(tile - 1).sums && !roles_tile(tile - 1).thirds && roles_tile(tile - 1).rows > 2 * TIR_MMA_ROWS)
 			all_are_right_in(tile, all, sizeof all / sizeof *all);
 }
 
@@ -244,13 +253,87 @@ every_tile_is_right_in_pieces(void **state)
 	run_in_pieces(FEW_PIECES, sizeof in_pieces / sizeof *in_pieces);
 }
 
+/* Factors of f32. */
+static const Product of_f32[] = {
+	{"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 68, SIZE('k') = 65}, DT_F32, DT_F32, PLAIN, false, false},
+	{"mk", "kn", "mn", {SIZE('m') = 131, SIZE('n') = 200, SIZE('k') = 70}, DT_F32, DT_F32, EPILOGUE, true, false},
+	{"km", "nk", "mn", {SIZE('m') = 66, SIZE('n') = 67, SIZE('k') = 129}, DT_F32, DT_BF16, PLAIN, false, false},
+	{"bkm", "nbk", "mbn", {SIZE('b') = 3, SIZE('m') = 72, SIZE('n') = 72, SIZE('k') = 64}, DT_F32, DT_F32, OLD, true, false},
+	{"mk", "nk", "mn", {SIZE('m') = 200, SIZE('n') = 196, SIZE('k') = 131}, DT_F32, DT_F32, PLAIN, true, false},
+};
+
+/* In every tile for them, of all thirds or, in fast mode, of the first two. */
+static void
+thirds_are_right_of(bool exact)
+{
+	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
+		for (unsigned n = 0; roles_tile(tile - 1).thirds && n < sizeof of_f32 / sizeof *of_f32; n++) {
+			unsigned thirds = roles_tile(tile - 1).thirds;
+			now = &of_f32[n];
+			mode = thirds == TIR_THIRDS ? FP_RELAXED : FP_FAST;
+			if (now->size['n' - 'a'] % roles_tile(tile - 1).side || (exact && (now->to != DT_F32 || thirds < TIR_THIRDS)))
+				continue;
+			CaseRun r = case_try_roles(build_product, now->split, tile);
+			if (!r.roles)
+				fail_msg("product %u, tile %u has no roles: %s", n, tile, r.remarks);
+			if (exact && r.ratio > 0)
+				fail_msg("product %u, tile %u is not exact", n, tile);
+		}
+}
+
+static void
+thirds_are_right(void **state)
+{
+	(void)state;
+	thirds_are_right_of(false);
+}
+
+static void
+thirds_of_whole_numbers_are_exact(void **state)
+{
+	(void)state;
+	whole = true;
+	thirds_are_right_of(true);
+	whole = false;
+}
+
+static void
+thirds_of_odd_numbers_are_right(void **state)
+{
+	(void)state;
+	odd = true;
+	thirds_are_right_of(false);
+	odd = false;
+}
+
+/* A number is the sum of its thirds, which are bf16 and of its sign. */
+static void
+numbers_are_their_thirds(void **state)
+{
+	static const float number[] = {0, -0.0f, 1, 0x1.fffffep0f, -0x1.abcdefp-3f, 0x1p-149f, -0x1.23456p-126f, 0x1.fffffep127f, 0x1.01p100f, 0x1.00fffep-120f};
+	(void)state;
+	for (unsigned n = 0; n < sizeof number / sizeof *number; n++) {
+		double sum = 0;
+		for (unsigned third = 0; third < TIR_THIRDS; third++) {
+			uint8_t packed[4];
+			float part = tir_third(number[n], third);
+			eval_store(DT_BF16, packed, 0, (EvalValue){.re = (double)part});
+			assert_true(eval_load(DT_BF16, packed, 0).re == (double)part);
+			assert_true(part == 0 || signbit(part) == signbit(number[n]));
+			sum += ldexp((double)part, -(int)(TIR_THIRD_BITS * third));
+		}
+		assert_true(sum == (double)number[n]);
+	}
+	assert_true(isnan(tir_third(NAN, 0)) && isnan(tir_third(INFINITY, 1)));
+}
+
 static void
 others_have_none(void **state)
 {
 	static const Product no = {"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 64}, DT_F32, DT_F32, PLAIN, false, true};
 	(void)state;
 	now = &no;
-	mode = FP_FAST;
+	mode = FP_STRICT;
 	assert_false(case_try_roles(build_product, false, 0).roles);
 	now = &products[0];
 	mode = FP_STRICT;
@@ -268,6 +351,10 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(every_tile_is_right_that_is_large, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(pieces_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(every_tile_is_right_in_pieces, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(thirds_are_right, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(thirds_of_whole_numbers_are_exact, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(thirds_of_odd_numbers_are_right, case_setup, case_teardown),
+		cmocka_unit_test(numbers_are_their_thirds),
 		cmocka_unit_test_setup_teardown(others_have_none, case_setup, case_teardown),
 	};
 	case_choose(argc, argv);

@@ -193,6 +193,9 @@ static void extent_of_no_scalar(ImageKernel *k, ImageMap *m) { m->extent[0] = -1
 static void stride_of_no_scalar(ImageKernel *k, ImageMap *m) { (void)k, m->stride[1] = INT64_MIN; }
 static void box_of_no_scalar(ImageKernel *k, ImageMap *m) { m->box[1] = -1 - (int64_t)k->nscalar; }
 static void step_of_no_scalar(ImageKernel *k, ImageMap *m) { m->step[0] = -1 - (int64_t)k->nscalar; }
+static void of_fourths(ImageKernel *k, ImageMap *m) { (void)k, m->thirds = 2; }
+static void thirds_of_f16(ImageKernel *k, ImageMap *m) { (void)k, m->thirds = 1, m->dtype = DT_F16; }
+static void thirds_of_many_axes(ImageKernel *k, ImageMap *m) { (void)k, m->thirds = 1, m->rank = IMAGE_MAP_RANK; }
 static void not_there(ImageKernel *k, ImageMap *m) { (void)m, k->map0 = 1; }
 static void too_many_maps(ImageKernel *k, ImageMap *m) { (void)m, k->nmap = IMAGE_CUDA_MAX_MAPS + 1; }
 static void too_much_shared(ImageKernel *k, ImageMap *m) { (void)m, k->shared = IMAGE_CUDA_MAX_SHARED + 1; }
@@ -205,7 +208,7 @@ maps_in_tables(void **state)
 {
 	static void (*const change[])(ImageKernel *, ImageMap *) = {
 		map_is_right, of_no_buffer, of_one_axis, of_many_axes, of_words, of_integers, of_no_type, extent_of_no_scalar, stride_of_no_scalar,
-		box_of_no_scalar, step_of_no_scalar, not_there, too_many_maps, too_much_shared, too_many_resident, none_resident,
+		box_of_no_scalar, step_of_no_scalar, of_fourths, thirds_of_f16, thirds_of_many_axes, not_there, too_many_maps, too_much_shared, too_many_resident, none_resident,
 	};
 	texo_rt_options o = cuda_options();
 	texo_rt *rt;

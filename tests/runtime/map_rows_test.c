@@ -77,6 +77,40 @@ copies_are_as_large_as_needed(void **state)
 	}
 }
 
+/* Of elements of four bytes, three copies of two, which are the map's whatever the rows are. */
+static void
+thirds_are_copies(void **state)
+{
+	static const struct {
+		Rows rows;
+		bool there;
+		int64_t each, pitch, piece;
+	} row[] = {
+		{{2, {8, 3}, {0, 8}, 0}, true, 3 * 128, 128, 1},
+		{{2, {65, 3}, {0, 67}, 16}, true, 3 * 256, 256, 9},
+		{{3, {7, 3, 5}, {0, 7, 21}, 0}, true, 15 * 128, 128, 1},
+		{{2, {8, 3}, {0, 0}, 0}, false, 0, 0, 0},
+		{{2, {7, LARGEST}, {0, 7}, 0}, true, LARGEST * INT64_C(128), 128, 1},
+		{{2, {9, LARGEST}, {0, 9}, 0}, false, 0, 0, 0}, /* more pieces than a launch numbers */
+	};
+	texo_kernel k = kernel_of();
+	(void)state;
+	for (unsigned n = 0; n < sizeof row / sizeof *row; n++) {
+		MapRows r;
+		ImageMap m = map_of(&row[n].rows);
+		m.thirds = 1;
+		assert_int_equal(map_rows(&k, &m, row[n].rows.pitch, &r), row[n].there);
+		if (!row[n].there)
+			continue;
+		assert_true(map_is_of_copy(&r, NULL));
+		assert_int_equal(r.stride[1], 4 * row[n].rows.stride[1]);
+		assert_int_equal(r.each, row[n].each);
+		assert_int_equal(r.room, 3 * row[n].each);
+		assert_int_equal(r.pitch, row[n].pitch);
+		assert_int_equal(r.pieces, row[n].piece);
+	}
+}
+
 /* A first axis that does not lie side by side has none; a number below 0 is one of the kernel's scalars. */
 static void
 numbers_of_the_launch(void **state)
@@ -144,7 +178,7 @@ room_for_all(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_as_large_as_needed), cmocka_unit_test(numbers_of_the_launch),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_as_large_as_needed), cmocka_unit_test(thirds_are_copies), cmocka_unit_test(numbers_of_the_launch),
 	                                   cmocka_unit_test(boxes), cmocka_unit_test(room_for_all)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-/* roles.c: the CONTRACT template for a GPU with wgmma: a sum of products of two bf16 or f16 factors, each an
- * element of a tensor, by a block whose groups multiply while one loads (ir/channel.h).
+/* roles.c: the CONTRACT template for a GPU with wgmma: a sum of products of two bf16 or f16 factors, or of f32 (roles_thirds.c), each
+ * an element of a tensor, by a block whose groups multiply while one loads (ir/channel.h).
  *
  * A task is a tile of the output; there are kernels of several tiles, of which a launch takes one (roles_tile.c).
  * The block goes from one tile to the next; the loading role runs ahead, as far as the ring has room, also into the next
@@ -31,16 +31,12 @@ enum {
 
 /* --- whether --- */
 
-/* e as a bf16 or f16 element that is widened, with one plain index for each axis of its tensor. */
-bool
-roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to)
+/* An element with one plain index for each axis of its tensor. */
+static bool
+find_element(const Graph *g, ExprId read, unsigned own, unsigned term, RolesFactor *to)
 {
-	const Expr *cast = expr_get(g, e);
-	if (cast->op != OP_CAST || cast->dtype != DT_F32)
-		return false;
-	ExprId read = expr_arg(g, e, 0);
 	const Expr *p = expr_get(g, read);
-	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5 || (p->dtype != DT_BF16 && p->dtype != DT_F16))
+	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5)
 		return false;
 	uint32_t seen = 0;
 	*to = (RolesFactor){.tensor = p->ref, .dtype = (DType)p->dtype, .naxis = p->narg};
@@ -56,9 +52,26 @@ roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor
 	return (seen >> own & 1) && (seen >> term & 1) && (last == own || last == term);
 }
 
-/* A product along one axis each of rows, columns and terms, of two factors of a 16-bit type. */
+/* e as a bf16 or f16 element that is widened. */
+bool
+roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to)
+{
+	return contract_narrow_type(g, e) != DT_NONE && find_element(g, expr_arg(g, e, 0), own, term, to);
+}
+
+/* e as an element of f32, which a map of its thirds has an axis more for. */
 static bool
-find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r, Factors *f)
+has_thirds(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to)
+{
+	if (expr_get(g, e)->dtype != DT_F32 || !find_element(g, e, own, term, to) || to->naxis > 4)
+		return false;
+	to->dtype = DT_BF16;
+	return true;
+}
+
+/* A product along one axis each of rows, columns and terms. */
+static bool
+find_axes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r, Factors *f)
 {
 	const Node *n = tensor_node(g, t);
 	if (!contract_is_plain(g, scratch, faulty, t, f))
@@ -66,7 +79,15 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Rol
 	r->row_axis = (unsigned)__builtin_ctz(f->row_axes);
 	r->column_axis = (unsigned)__builtin_ctz(f->column_axes);
 	r->term_axis = n->npar;
-	return contract_narrow_type(g, f->row) != DT_NONE && contract_narrow_type(g, f->row) == contract_narrow_type(g, f->column);
+	return true;
+}
+
+/* The same of two factors of a 16-bit type. */
+static bool
+find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r, Factors *f)
+{
+	return find_axes(g, scratch, faulty, t, r, f) && contract_narrow_type(g, f->row) != DT_NONE &&
+	       contract_narrow_type(g, f->row) == contract_narrow_type(g, f->column);
 }
 
 bool
@@ -74,8 +95,11 @@ roles_find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId
 {
 	Factors f;
 	*r = (RolesProduct){0};
-	return find_product(g, scratch, faulty, t, r, &f) && roles_element(g, f.row, r->row_axis, r->term_axis, &r->row) &&
-	       roles_element(g, f.column, r->column_axis, r->term_axis, &r->column);
+	if (find_product(g, scratch, faulty, t, r, &f))
+		return roles_element(g, f.row, r->row_axis, r->term_axis, &r->row) && roles_element(g, f.column, r->column_axis, r->term_axis, &r->column);
+	r->thirds = g->fp == FP_FAST ? TIR_THIRDS - 1 : TIR_THIRDS;
+	return find_axes(g, scratch, faulty, t, r, &f) && has_thirds(g, f.row, r->row_axis, r->term_axis, &r->row) &&
+	       has_thirds(g, f.column, r->column_axis, r->term_axis, &r->column);
 }
 
 bool
@@ -112,7 +136,7 @@ roles_plan(const RolesTile *tile, const TensorId *node, unsigned n)
 	KernelPlan plan = {.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile->groups + 1) * TIR_GROUP), .group = tile->side,
 	                   .cluster = tile->parts ? tile->parts : tile->joint, .resident = tile->resident, .tile_rows = tile->rows, .tile_columns = tile->columns,
 	                   .block_terms = TIR_PART_TERMS, .block_rows = tile->rows, .block_columns = tile->columns,
-	                   .block_tasks = 1, .turns = tile->turns, .pieces = tile->pieces > 0, .joint = tile->joint > 0, .sums = tile->sums, .nnode = (uint16_t)n};
+	                   .block_tasks = 1, .turns = tile->turns, .pieces = tile->pieces > 0, .thirds = tile->thirds, .joint = tile->joint > 0, .sums = tile->sums, .nnode = (uint16_t)n};
 	for (unsigned k = 0; k < n; k++)
 		plan.node[k] = node[k];
 	return plan;
@@ -130,7 +154,7 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 	unsigned n = 0;
 	for (unsigned k = 0; k < roles_tiles(); k++) {
 		RolesTile tile = roles_tile(k);
-		if (tile.sums || (o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
+		if (tile.sums || tile.thirds != x.thirds || (o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
 			continue;
 		plan[n++] = roles_plan(&tile, &t, 1);
 	}
@@ -171,9 +195,10 @@ last_inside(Graph *g, ExprId end, unsigned size)
 }
 
 static void
-count_tasks(Roles *r, Kernel *kernel, unsigned only)
+count_tasks(Roles *r, Kernel *kernel, const PassOptions *o)
 {
 	Graph *g = r->l.g;
+	unsigned only = o->roles_tile;
 	roles_find_sizes(r);
 	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, r->nrow, LEAST), raster_reaches(g, r->ncolumn, LEAST));
 	int64_t parts = r->tile.parts ? r->tile.parts : 1;
@@ -181,6 +206,8 @@ count_tasks(Roles *r, Kernel *kernel, unsigned only)
 	ExprId count = roles_tile_count(r, &r->tile), right = roles_tile_suits(r, roles_tile_of(r->plan), 1);
 	kernel->could = expr_binary(g, OP_MUL, count, expr_binary(g, OP_MUL, worth, right));
 	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
+	if (r->tile.thirds && !only)
+		worth = expr_binary(g, OP_MUL, worth, roles_thirds_pay(r, o));
 	if (r->members && !only)
 		worth = expr_binary(g, OP_MUL, worth, roles_together_suits(r));
 	if (r->tile.pieces) {
@@ -253,7 +280,7 @@ roles_view(Roles *r, const RolesFactor *e, unsigned own)
 }
 
 void
-roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId own0, ValId term, ValId fill)
+roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId own0, ValId term, ValId third, ValId fill)
 {
 	uint8_t order[TG_MAX_RANK];
 	ValId at[TG_MAX_RANK];
@@ -262,7 +289,7 @@ roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId ow
 		unsigned axis = e->axis[order[n]];
 		at[n] = axis == own ? own0 : axis == r->of.term_axis ? term : r->coord[axis];
 	}
-	tir_copy(r->l.tir, TIR_COPY(0, part), r->view[part], fill, at);
+	tir_copy_third(r->l.tir, TIR_COPY(0, part), r->view[part], fill, at, third);
 }
 
 /* --- tiles --- */
@@ -318,6 +345,19 @@ turn(Roles *r, bool gives)
 		tir_emit(r->l.tir, OP_TURN, (TirType){0}, gives, NULL, 0);
 }
 
+void
+roles_load_step(Roles *r, ValId step, ValId fill, const ValId *third)
+{
+	ValId term = roles_op(r, OP_MUL, step, roles_int(r, r->plan->block_terms));
+	tir_emit(r->l.tir, OP_ACQUIRE, (TirType){0}, 0, &fill, 1);
+	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
+		unsigned own;
+		const RolesFactor *e = roles_part(r, p, &own);
+		bool rows = own == r->of.row_axis;
+		roles_copy(r, p, e, own, rows ? r->row0 : r->column0, term, third[!rows], fill);
+	}
+}
+
 static void
 load(Roles *r)
 {
@@ -327,21 +367,19 @@ load(Roles *r)
 	if (r->tile.pieces)
 		roles_enter_piece(r);
 	enter_tile(r);
-	ValId step = tir_for(k, r->step0, r->step_end, one, &fill, 1);
-	ValId term = roles_op(r, OP_MUL, step, roles_int(r, r->plan->block_terms));
-	tir_emit(k, OP_ACQUIRE, (TirType){0}, 0, &fill, 1);
-	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
-		unsigned own;
-		const RolesFactor *e = roles_part(r, p, &own);
-		roles_copy(r, p, e, own, own == r->of.row_axis ? r->row0 : r->column0, term, fill);
+	if (r->tile.thirds) {
+		roles_load_thirds(r, &fill);
+	} else {
+		ValId step = tir_for(k, r->step0, r->step_end, one, &fill, 1);
+		roles_load_step(r, step, fill, (const ValId[2]){0, 0});
+		fill = roles_op(r, OP_ADD, fill, one);
+		tir_end_for(k, &fill, 1);
 	}
-	fill = roles_op(r, OP_ADD, fill, one);
-	tir_end_for(k, &fill, 1);
 	tir_end_for(k, &fill, 1);
 }
 
-static void
-release(Roles *r, ValId fill, ValId cond)
+void
+roles_release(Roles *r, ValId fill, ValId cond)
 {
 	tir_emit(r->l.tir, OP_RELEASE, (TirType){0}, 0, (ValId[]){roles_op(r, OP_SUB, fill, roles_int(r, 1)), cond}, 2);
 }
@@ -368,12 +406,12 @@ roles_multiply(Roles *r, ValId *fill)
 	tir_emit(k, OP_WAIT, (TirType){0}, 0, fill, 1);
 	multiply_parts(r, *fill, more);
 	tir_emit(k, OP_SETTLE, (TirType){0}, 1, NULL, 0);
-	release(r, *fill, more);
+	roles_release(r, *fill, more);
 	*fill = roles_op(r, OP_ADD, *fill, one);
 	tir_end_for(k, fill, 1);
 	turn(r, true);
 	tir_emit(k, OP_SETTLE, (TirType){0}, 0, NULL, 0);
-	release(r, *fill, tir_int(k, DT_BOOL, 1));
+	roles_release(r, *fill, tir_int(k, DT_BOOL, 1));
 	if (r->tile.turns)
 		*fill = roles_op(r, OP_ADD, *fill, r->steps);
 }
@@ -411,7 +449,7 @@ multiply(Roles *r, ValId *fill)
 	if (r->tile.pieces)
 		roles_enter_piece(r);
 	enter_tile(r); /* while the group waits for what it multiplies */
-	roles_multiply(r, fill);
+	(r->tile.thirds ? roles_multiply_thirds : roles_multiply)(r, fill);
 	if (r->tile.pieces)
 		roles_open_finish(r);
 	roles_finish(r);
@@ -460,7 +498,7 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	}
 	c.slots = slots(r, &c);
 	tir_add_channel(k, &c);
-	count_tasks(r, kernel, o->roles_tile);
+	count_tasks(r, kernel, o);
 	for (unsigned a = 0; a < l->node->npar; a++) /* so that both roles see them */
 		point_launch_expr(l, roles_extent(r, a));
 	for (unsigned p = 0; p < c.nparts; p++) {

@@ -24,6 +24,7 @@ typedef struct {
 	unsigned row_axis, column_axis, term_axis;
 	unsigned beside;
 	bool columns;
+	unsigned thirds; /* factors are f32, of which so many thirds are multiplied (roles_thirds.c); 0: they are not */
 	RolesFactor own[MEMBERS_MOST_SUMS - 1];
 } RolesProduct;
 
@@ -40,6 +41,7 @@ typedef struct {
 	uint8_t pieces;   /* of a tile's terms, at most, which are a task each (roles_pieces.c); 0: tasks are tiles */
 	uint8_t clusters; /* of so many blocks that there are at a time on an H200, where each has its own processor */
 	uint8_t side;     /* elements side by side that a lane finishes: it accesses them at once */
+	uint8_t thirds;   /* for factors of which so many are multiplied */
 	uint8_t sums;     /* so many have rows and columns like these each; 0: one */
 	uint16_t step;    /* cycles of a processor for TIR_PART_TERMS of the terms, where blocks have all that they need */
 } RolesTile;
@@ -72,6 +74,7 @@ typedef struct {
 	const ConvertPlan *to_rows;   /* of a warp's rows of a panel, by which */
 	ConvertPlace put, take;       /* they are staged and taken */
 	ValId flat;                   /* with a window, and several elements at once, or where they are packed: the output, by offset and column */
+	ValId *total;                 /* of factors of f32: the sums that the thread has of the tile, in the order of its accumulator; else NULL */
 	ValId task, thread, group;
 	ValId row0, column0, coord[TG_MAX_AXES]; /* of the tile; the batch axes' */
 	ValId skip_rows, skip_columns; /* u32: so many of its first ones a tile before it has (roles.c) */
@@ -114,8 +117,12 @@ KernelPlan roles_plan(const RolesTile *tile, const TensorId *node, unsigned n);
 bool roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to);
 /* A factor as far as the node reads it: what a copy takes beyond is 0. */
 ValId roles_view(Roles *r, const RolesFactor *e, unsigned own);
-/* Of the fill, from index own0 and this term on, at coord. */
-void roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId own0, ValId term, ValId fill);
+/* Of the fill, from index own0 and this term on, at coord. third: 0, or which of its elements'. */
+void roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId own0, ValId term, ValId third, ValId fill);
+/* All of a fill, of this step of the terms; third[0] and [1]: the same of rows' and columns' factors. */
+void roles_load_step(Roles *r, ValId step, ValId fill, const ValId *third);
+/* Where cond holds, the fill before this one may be others'. */
+void roles_release(Roles *r, ValId fill, ValId cond);
 /* All of the block's; with `own` those of the group, which with turns are every other one, and as many fills are others'. */
 ValId roles_open_tasks(Roles *r, ValId *fill, bool own);
 /* Finds the block's part of the terms, a multiple of what a slot has, before roles are opened. */
@@ -159,6 +166,25 @@ ExprId roles_pitch(Roles *r);
 /* How many tasks of such tiles the output has, and the rows of one. */
 ExprId roles_tile_count(Roles *r, const RolesTile *t);
 unsigned roles_task_rows(const RolesTile *t);
+/* Products that a step has of each of its rows' elements. */
+unsigned roles_tile_products(const RolesTile *t);
+
+/* --- factors of f32 (roles_thirds.c) --- */
+enum { ROLES_THIRD_BYTES = 10 }; /* read and written of an element to have its thirds */
+/* How many products those of so many have that count. */
+static inline unsigned
+roles_third_pairs(unsigned thirds)
+{
+	return thirds * (thirds + 1) / 2;
+}
+/* All steps of a tile: what loads them, and what multiplies. */
+void roles_load_thirds(Roles *r, ValId *fill);
+void roles_multiply_thirds(Roles *r, ValId *fill);
+/* Whether a sum is a finite number; whether all of the warp's are. */
+ValId roles_is_finite(Roles *r, ValId sum);
+ValId roles_are_finite(Roles *r);
+/* Over dims: 1 where the tile is predicted to take no longer than multiply-adds, else 0. */
+ExprId roles_thirds_pay(Roles *r, const PassOptions *o);
 
 /* --- tasks that are pieces of terms (roles_pieces.c) --- */
 void roles_count_pieces(Roles *r, const RolesTile *t, RolesPieces *to);

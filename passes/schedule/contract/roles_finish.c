@@ -260,6 +260,54 @@ finish_read_ahead(Roles *r, const Own *own)
 	tir_end_for(k, next, own->nahead);
 }
 
+/* The last one that the output has, where it does not have i. */
+static ValId
+inside(Roles *r, ValId i, ValId end)
+{
+	return roles_op(r, OP_MIN, i, roles_op(r, OP_SUB, end, roles_int(r, 1)));
+}
+
+/* The lane's elements of a panel folded again, term by term: all at once, so that what rows and columns read is read once for all. */
+static void
+fold_panel(Roles *r, const Own *own, ValId *sum)
+{
+	Point *l = &r->l;
+	TirKernel *k = l->tir;
+	ValId column = l->axis[r->of.column_axis];
+	unsigned side = r->tile.side, n = own->end / own->down * side;
+	for (unsigned i = 0; i < n; i++)
+		sum[i] = tir_float(k, DT_F32, 0);
+	ValId term = tir_for(k, roles_int(r, 0), point_launch_expr(l, r->nterm), roles_int(r, 1), sum, n);
+	l->axis[r->of.term_axis] = term;
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t mark = point_mark(l);
+		l->axis[r->of.row_axis] = inside(r, roles_op(r, OP_ADD, own->row0, roles_int(r, (int64_t)(i / side) * own->down)), own->row_end);
+		l->axis[r->of.column_axis] = inside(r, roles_op(r, OP_ADD, column, roles_int(r, i % side)), own->column_end);
+		sum[i] = roles_op(r, OP_ADD, sum[i], point_value(l, l->node->body, true).re);
+		point_release(l, mark);
+	}
+	tir_end_for(k, sum, n);
+	l->axis[r->of.column_axis] = column;
+}
+
+/* The lane's sums of a panel that is staged: those that are no finite numbers are what all its elements are when they are folded again
+ * (roles_thirds.c). */
+static void
+mend_panel(Roles *r, const Own *own)
+{
+	enum { MOST = WARP_ROWS * MOST_SIDE };
+	TirKernel *k = r->l.tir;
+	unsigned side = r->tile.side;
+	ValId again[MOST];
+	fold_panel(r, own, again);
+	for (unsigned i = 0; i < own->end / own->down * side; i++) {
+		ValId row = roles_op(r, OP_ADD, own->first, roles_int(r, (int64_t)(i / side) * own->down));
+		const ValId at[2] = {row, roles_op(r, OP_ADD, own->right, roles_int(r, i % side))};
+		ValId sum = tir_load(k, r->staged, at, 0, 0, 0);
+		tir_store(k, r->staged, tir_select(k, roles_is_finite(r, sum), sum, again[i]), at, 0, 0);
+	}
+}
+
 /* The rows of the lane's that the output has, where it has the lane's columns. */
 static void
 finish_panel(Roles *r, const Own *own)
@@ -540,6 +588,7 @@ roles_finish(Roles *r)
 		r->put = convert_place(k, l->scratch, &r->to_rows->step.at[0], r->staged, warp, own.lane);
 		r->take = convert_place(k, l->scratch, &r->to_rows->step.at[2], r->staged, warp, own.lane);
 	}
+	ValId finite = r->tile.thirds ? roles_are_finite(r) : 0;
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, roles_repeats(r) * across), roles_int(r, 1), NULL, 0);
 	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
@@ -549,6 +598,12 @@ roles_finish(Roles *r)
 		read_ahead(r, &own);
 	roles_stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, roles_repeats(r) * across);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
+	if (r->tile.thirds) {
+		tir_if(k, finite);
+		tir_else(k, NULL, 0);
+		mend_panel(r, &own);
+		tir_end_if(k, NULL, 0);
+	}
 	(r->packed ? finish_elements : finish_panel)(r, &own);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
 	tir_end_for(k, NULL, 0);

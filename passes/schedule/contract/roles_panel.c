@@ -28,7 +28,7 @@ roles_packs(const Roles *r, const RolesTile *t)
 	const Graph *g = r->l.g;
 	struct { const Roles *r; bool any; } asks = {r, false};
 	const Node *n = r->l.node;
-	if (r->members || r->window || t->parts || t->side == 1 || dtype_info[g->tensor.at[n->out].dtype].bits != 16)
+	if (r->members || r->window || t->parts || t->thirds || t->side == 1 || dtype_info[g->tensor.at[n->out].dtype].bits != 16)
 		return false;
 	if (n->finish)
 		expr_walk(g, r->l.scratch, n->finish, note_place, &asks);
@@ -101,7 +101,7 @@ first_piece(const Roles *r, unsigned s, unsigned panel, unsigned *width, unsigne
 static ValId
 sum_of(Roles *r, unsigned piece)
 {
-	return tir_emit(r->l.tir, OP_PIECE, tir_scalar(DT_F32), piece, NULL, 0);
+	return r->total ? r->total[piece] : tir_emit(r->l.tir, OP_PIECE, tir_scalar(DT_F32), piece, NULL, 0);
 }
 
 /* The elements of what the lanes hold of a panel, which may have fewer columns than the plan. */

@@ -37,11 +37,11 @@ roles_find_siblings(const Graph *g, Arena *scratch, const bool *faulty, const Te
 	RolesProduct x[MEMBERS_MOST_SUMS];
 	bool by_row = true, by_column = true, turned = true;
 	*why = n > MEMBERS_MOST_SUMS ? REMARK_siblings_many : REMARK_siblings_units;
-	if (n < 2 || n > MEMBERS_MOST_SUMS || !roles_find_elements(g, scratch, faulty, sum[0], r))
+	if (n < 2 || n > MEMBERS_MOST_SUMS || !roles_find_elements(g, scratch, faulty, sum[0], r) || r->thirds)
 		return false;
 	for (unsigned k = 1; k < n; k++) {
 		*why = REMARK_siblings_units;
-		if (!roles_find_elements(g, scratch, faulty, sum[k], &x[k]))
+		if (!roles_find_elements(g, scratch, faulty, sum[k], &x[k]) || x[k].thirds)
 			return false;
 		*why = REMARK_siblings_shape;
 		if (!same_space(g, sum[0], sum[k]) || x[k].row_axis != r->row_axis || x[k].column_axis != r->column_axis ||

@@ -18,6 +18,9 @@
  * on an H100, beside each other and the kernels of one sum; the other ones are those of one sum's tiles of that width. What
  * lies between the kernels of one sum is taken to be at the rate of memory.
  *
+ * Tiles of factors of f32 (roles_thirds.c) go through six products a step, or three, and have each step's sums beside their accumulators: there is
+ * no room for turns. With five slots those of 128 x 128 took 1484 us of 4096 cubed, and 1332 with four, 1603 with three.
+ *
  * Rows of factors that begin at no multiples of 16 bytes are copied to where they do, whatever the sizes: any other kernel
  * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are: then a processor
  * brings half as many in the same time, and what it brings may bound a step. Tiles of two blocks that have columns in common
@@ -78,6 +81,17 @@ static const RolesTile tile[] = {
 	/* where the output's rows do not begin at multiples of 16 bytes */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = 1, .step = 541},
 	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = 1, .step = 290},
+	/* factors of f32, by their thirds: steps are of all products of those; in fast mode of two of them */
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 3, .step = 4770},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 3, .step = 3410},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .thirds = 3, .step = 2120},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .thirds = 3, .step = 1460},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = 1, .thirds = 3, .step = 3410},
+	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 2, .step = 2430},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 2, .step = 1790},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .thirds = 2, .step = 1110},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .thirds = 2, .step = 760},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = 1, .thirds = 2, .step = 1790},
 	/* several sums, with so many rows and columns each */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .sums = 2, .step = 1024},
 	{.rows = 192, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = SIDE, .sums = 2, .step = 781},
@@ -112,7 +126,7 @@ roles_tile_of(const KernelPlan *p)
 	while (tile[n].rows != p->tile_rows || tile[n].columns != p->tile_columns || tile[n].side != p->group ||
 	       tile[n].turns != p->turns || (tile[n].pieces > 0) != p->pieces || (tile[n].joint > 0) != p->joint ||
 	       (tile[n].joint ? tile[n].joint : tile[n].parts) != p->cluster ||
-	       tile[n].resident != p->resident || tile[n].sums != p->sums)
+	       tile[n].resident != p->resident || tile[n].sums != p->sums || tile[n].thirds != p->thirds)
 		n++;
 	return n;
 }
@@ -121,6 +135,12 @@ unsigned
 roles_task_rows(const RolesTile *t)
 {
 	return (unsigned)t->rows * (t->joint ? t->joint : 1u);
+}
+
+unsigned
+roles_tile_products(const RolesTile *t)
+{
+	return (unsigned)t->columns * (t->sums ? t->sums : 1u) * (t->thirds ? roles_third_pairs(t->thirds) : 1u);
 }
 
 ExprId
@@ -177,8 +197,8 @@ roles_step(Roles *r, const RolesTile *t, bool copied)
 	Graph *g = r->l.g;
 	ExprId all = expr_binary(g, OP_ADD, beyond(g, t->rows, r->nrow), beyond(g, t->columns, r->ncolumn));
 	all = expr_binary(g, OP_MUL, all, expr_int(g, DT_I64, BEYOND));
-	ExprId step = gpu_step(g, t->rows, (unsigned)t->columns * (t->sums ? t->sums : 1u), t->step);
-	return expr_binary(g, OP_ADD, all, copied ? step : bring_off(r, t, step));
+	ExprId step = gpu_step(g, t->rows, roles_tile_products(t), t->step);
+	return expr_binary(g, OP_ADD, all, copied || t->thirds ? step : bring_off(r, t, step));
 }
 
 static ExprId
@@ -270,7 +290,7 @@ cycles_of(Roles *r, const RolesTile *t, bool copied)
 	return unless_many_rows(r, t, expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, (at_once > 1 ? finish : 0) + start)));
 }
 
-/* What it takes to copy the factors whose rows do not all begin with sectors. */
+/* What it takes to copy the factors whose rows do not all begin with sectors, or to cut them into thirds. */
 static ExprId
 copying(Roles *r)
 {
@@ -279,12 +299,12 @@ copying(Roles *r)
 	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
 		unsigned own;
 		const RolesFactor *e = roles_part(r, p, &own);
-		ExprId count = is_off(r, e);
+		ExprId count = r->of.thirds ? expr_int(g, DT_I64, 1) : is_off(r, e);
 		for (unsigned n = 0; n < e->naxis; n++)
 			count = expr_binary(g, OP_MUL, count, roles_extent(r, e->axis[n]));
 		all = expr_binary(g, OP_ADD, all, count);
 	}
-	ExprId bytes = expr_binary(g, OP_MUL, all, expr_int(g, DT_I64, 2 * 2)); /* each read and written */
+	ExprId bytes = expr_binary(g, OP_MUL, all, expr_int(g, DT_I64, r->of.thirds ? ROLES_THIRD_BYTES : 2 * 2)); /* each read and written */
 	return expr_binary(g, OP_ADD, gpu_moving(g, bytes), gpu_launch(g));
 }
 
@@ -292,7 +312,8 @@ ExprId
 roles_cycles(Roles *r, const RolesTile *t)
 {
 	Graph *g = r->l.g;
-	return expr_binary(g, OP_MIN, cycles_of(r, t, false), expr_binary(g, OP_ADD, cycles_of(r, t, true), copying(r)));
+	ExprId copied = expr_binary(g, OP_ADD, cycles_of(r, t, true), copying(r));
+	return t->thirds ? copied : expr_binary(g, OP_MIN, cycles_of(r, t, false), copied);
 }
 
 ExprId
@@ -303,7 +324,7 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 	ExprId suits = expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest)), own = only ? 0 : expr_binary(g, OP_ADD, roles_cycles(r, &tile[n]), one);
 	/* pieces want memory wherever they suit: they are compared with those before too */
 	for (unsigned k = tile[n].pieces ? 0 : n + 1; k < roles_tiles() && !only; k++) {
-		if (k == n || tile[k].side != tile[n].side || tile[k].sums != tile[n].sums || !roles_tile_fits(r, &tile[k]))
+		if (k == n || tile[k].side != tile[n].side || tile[k].sums != tile[n].sums || tile[k].thirds != tile[n].thirds || !roles_tile_fits(r, &tile[k]))
 			continue;
 		ExprId other = expr_binary(g, OP_ADD, roles_cycles(r, &tile[k]), expr_int(g, DT_I64, k > n));
 		suits = expr_binary(g, OP_MIN, suits, expr_binary(g, OP_IDIV, other, own));
@@ -322,7 +343,7 @@ roles_least_cycles(Roles *r, unsigned sums, unsigned side)
 {
 	ExprId least = 0;
 	for (unsigned n = 0; n < roles_tiles(); n++) {
-		if (tile[n].sums != sums || tile[n].side != side || (sums && !roles_tile_fits(r, &tile[n])))
+		if (tile[n].sums != sums || tile[n].thirds || tile[n].side != side || (sums && !roles_tile_fits(r, &tile[n])))
 			continue;
 		ExprId own = roles_cycles(r, &tile[n]);
 		least = least ? expr_binary(r->l.g, OP_MIN, least, own) : own;
@@ -365,6 +386,8 @@ ExprId
 roles_pitch(Roles *r)
 {
 	Graph *g = r->l.g;
+	if (r->tile.thirds) /* of which maps are of copies anyway */
+		return expr_int(g, DT_I64, 0);
 	ExprId lost = expr_binary(g, OP_SUB, cycles_of(r, &r->tile, false), cycles_of(r, &r->tile, true));
 	return expr_select(g, expr_binary(g, OP_LT, copying(r), lost), expr_int(g, DT_I64, SECTOR_BYTES), expr_int(g, DT_I64, LEAST_BYTES));
 }

@@ -28,6 +28,6 @@ contract_roles_time(Graph *g, Arena *scratch, const bool *faulty, const KernelPl
 		return false;
 	RolesTile t = roles_tile(roles_tile_of(plan));
 	*to = (RolesTime){.cycles = roles_cycles(r, &t), .steps = roles_steps(r, &t),
-	                  .step = roles_step(r, &t, false), .products = gpu_products_step(g, t.rows, (unsigned)t.columns * (t.sums ? t.sums : 1u))};
+	                  .step = roles_step(r, &t, false), .products = gpu_products_step(g, t.rows, roles_tile_products(&t))};
 	return true;
 }

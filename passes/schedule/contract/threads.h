@@ -94,6 +94,9 @@ int64_t threads_least_terms(const PassOptions *o, const ThreadsTile *t);
 /* Launch expressions: how many tiles there are; whether none that is asked for later takes less time, 1 or 0. */
 ExprId threads_tile_count(Threads *x, const ThreadsTile *t);
 ExprId threads_tile_suits(Threads *x, const PassOptions *o, unsigned n);
+/* Launch expression: cycles, about, of the tile that takes least for a product whose factors are read in groups. Of x no more is asked
+ * than the graph and how many rows, columns, terms and batches there are. */
+ExprId threads_least_cycles(Threads *x, const PassOptions *o);
 
 static inline ValId
 threads_int(Threads *x, int64_t v)

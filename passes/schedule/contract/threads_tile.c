@@ -120,3 +120,17 @@ threads_tile_suits(Threads *x, const PassOptions *o, unsigned n)
 			suits = expr_binary(g, OP_MUL, suits, is_no_worse(x, o, t, &tile[k]));
 	return suits;
 }
+
+ExprId
+threads_least_cycles(Threads *x, const PassOptions *o)
+{
+	Graph *g = x->l.g;
+	ExprId least = num(g, INT64_C(1) << 62);
+	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
+		if (!tile[n].step || !threads_tile_exists(g, o, n, true, false))
+			continue;
+		ExprId enough = raster_reaches(g, x->terms.count, threads_least_terms(o, &tile[n])), all = expr_binary(g, OP_MIN, least, cycles(x, &tile[n]));
+		least = expr_select(g, expr_binary(g, OP_EQ, enough, num(g, 1)), all, least);
+	}
+	return least;
+}

@@ -359,7 +359,7 @@ load(Roles *r)
 	ValId term = roles_op(r, OP_MUL, step, roles_int(r, r->plan->block_terms));
 	tir_emit(k, OP_ACQUIRE, (TirType){0}, 0, &fill, 1);
 	copy_window(r, term, fill);
-	roles_copy(r, 1, &r->of.column, r->of.column_axis, r->column0, term, fill);
+	roles_copy(r, 1, &r->of.column, r->of.column_axis, r->column0, term, 0, fill);
 	fill = roles_op(r, OP_ADD, fill, one);
 	for (unsigned a = n->npar; a < end; a++)
 		tir_end_for(k, &fill, 1);

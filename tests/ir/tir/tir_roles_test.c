@@ -198,6 +198,23 @@ by_pairs(Fixture *f, const char *what, const char *by)
 	return replaced(f, all, what, by);
 }
 
+/* The same of f32, of which the first thirds are multiplied. */
+static const char *
+of_thirds(Fixture *f, const char *what, const char *by)
+{
+	static const char *const change[][2] = {
+		{"buffer 0 a : bf16\nbuffer 1 b : bf16", "buffer 0 a : f32\nbuffer 1 b : f32"},
+		{"%6:bf16 = view", "%6:f32 = view"},
+		{"%8:bf16 = view", "%8:f32 = view"},
+		{"%106, %111", "%106, %111, %11"},
+		{"%107, %111", "%107, %111, %11"},
+	};
+	const char *all = changed(f, "", "");
+	for (unsigned n = 0; n < sizeof change / sizeof *change; n++)
+		all = replaced(f, all, change[n][0], change[n][1]);
+	return replaced(f, all, what, by);
+}
+
 /* The same with b's columns in two parts or, with `rows`, with a's rows twice, of which the second ones are stored. */
 static const char *
 in_parts(Fixture *f, bool rows, const char *what, const char *by)
@@ -225,7 +242,7 @@ the_text_is_read_back(void **state)
 	GUARD(f);
 	const char *in_order = replaced(f, turning(f, "rest 24 turns", "rest 24 order"), "64 by 64 part", "128 by 64 part");
 	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, changed(f, "rest 24 {", "rest 24 anew {"), turning(f, "24 turns", "24 turns anew"), by_pairs(f, "", ""), in_parts(f, false, "", ""),
-	                      in_parts(f, true, "", ""), with_held(f, "", ""), jointly(f, false, "", ""), jointly(f, true, "", "")};
+	                      in_parts(f, true, "", ""), with_held(f, "", ""), of_thirds(f, "", ""), jointly(f, false, "", ""), jointly(f, true, "", "")};
 	for (unsigned n = 0; n < sizeof text / sizeof *text; n++) {
 		TirKernel *k = fixture_read(f, text[n]);
 		fixture_verify(f, k);
@@ -257,7 +274,7 @@ static const struct {
 	{"%37 = wait", "%37 = acquire", "%37 acquire: stands in another role"},
 	{"buffer 0 a : bf16", "buffer 0 a : bf16 written", "%113 copy: of a buffer that is written"},
 	{"view %5, %1, %3, %3, %4", "view %5, %1, %3, %4, %3", "%113 copy: the view's last stride is not 1"},
-	{"view %5, %1, %3, %3, %4", "view %5, %4, %1, %3, %3, %3, %4", "%113 copy: rank 3 takes 5 operands or 11, not 4"},
+	{"view %5, %1, %3, %3, %4", "view %5, %4, %1, %3, %3, %3, %4", "%113 copy: rank 3 takes 5 operands, 6 or 11, not 4"},
 };
 
 static void
@@ -294,6 +311,28 @@ boxes_are_refused(void **state)
 		TirKernel *k = fixture_read(f, by_pairs(f, refused_boxes[i].what, refused_boxes[i].by));
 		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
 			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused_boxes[i].what, refused_boxes[i].by, error, want);
+	}
+}
+
+static const struct {
+	const char *what, *by, *error;
+} refused_thirds[] = {
+	{"%106, %111, %11\n", "%106, %111\n", "%113 copy: the part is of another type"},
+	{"part bf16 64 by 64 part bf16", "part f16 64 by 64 part f16", "%113 copy: the part is of another type"},
+	{"buffer 0 a : f32", "buffer 0 a : bf16", "%6 view: has not the buffer's type"},
+	{"%106, %111, %11\n", "%106, %111, %11, %11\n", "%113 copy: rank 2 takes 4 operands, 5 or 8, not 6"},
+};
+
+static void
+thirds_are_refused(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof refused_thirds / sizeof refused_thirds[0]; i++) {
+		const char *error = "accepted", *want = arena_text(&f->arena, "kernel k: %s", refused_thirds[i].error);
+		TirKernel *k = fixture_read(f, of_thirds(f, refused_thirds[i].what, refused_thirds[i].by));
+		if (tir_verify(k, &f->arena, &error) || strcmp(error, want) != 0)
+			fail_msg("%s -> %s\n gives: %s\n wants: %s", refused_thirds[i].what, refused_thirds[i].by, error, want);
 	}
 }
 
@@ -384,19 +423,30 @@ bf16_of(int v)
 	return (uint16_t)(bits >> 16);
 }
 
+/* Element i of so many bytes: bf16, or f32. */
+static void
+store(void *to, int64_t i, int64_t each, int v)
+{
+	if (each == sizeof(float))
+		((float *)to)[i] = (float)v;
+	else
+		((uint16_t *)to)[i] = bf16_of(v);
+}
+
 /* Runs k on small integers; NULL, or what went wrong. more: a's elements are added. */
 static const char *
 run_on(Fixture *f, const TirKernel *k, int64_t m, int64_t n, int64_t terms, int64_t step, bool more)
 {
-	static uint16_t a[MOST * MOST], b[MOST * MOST];
+	static uint32_t a[MOST * MOST], b[MOST * MOST];
 	static float out[MOST * MOST];
 	const char *error = NULL;
+	int64_t each = k->buffer.at[0].dtype == DT_F32 ? 4 : 2;
 	int64_t tiles = (m + 63) / 64 * ((n + 15) / 16);
 	for (int64_t i = 0; i < m * terms; i++)
-		a[i] = bf16_of((int)(i * 7 % 13) - 6);
+		store(a, i, each, (int)(i * 7 % 13) - 6);
 	for (int64_t i = 0; i < n * terms; i++)
-		b[i] = bf16_of((int)(i * 5 % 11) - 5);
-	TirMemory buffer[3] = {{a, m * terms * 2}, {b, n * terms * 2}, {out, m * n * 4}};
+		store(b, i, each, (int)(i * 5 % 11) - 5);
+	TirMemory buffer[3] = {{a, m * terms * each}, {b, n * terms * each}, {out, m * n * 4}};
 	const void *scalar[3] = {&m, &n, &terms};
 	for (int64_t first = 0; first < step; first++) {
 		TirRun r = {.buffer = buffer, .scalar = scalar, .task_lo = first, .task_hi = tiles, .task_step = step, .max_steps = 1 << 24};
@@ -505,6 +555,26 @@ boxes_are_copied(void **state)
 	assert_string_equal(error, "kernel k: %113 copy: the box is not what its part has");
 }
 
+/* Whole numbers of few bits are their first thirds. */
+static void
+thirds_are_multiplied(void **state)
+{
+	static const int64_t size[][4] = {{64, 16, 64, 1}, {70, 40, 72, 1}, {150, 33, 136, 2}};
+	Fixture *f = *state;
+	GUARD(f);
+	for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
+		const char *error = run(f, fixture_read(f, of_thirds(f, "", "")), size[i][0], size[i][1], size[i][2], size[i][3]);
+		if (error)
+			fail_msg("case %u: %s", i, error);
+	}
+	const char *second = run(f, fixture_read(f, of_thirds(f, "%106, %111, %11\n", "%106, %111, %4\n")), 64, 16, 64, 1);
+	assert_non_null(second);
+	assert_string_equal(second, "[0, 0] is 0, not -189");
+	const char *error = run(f, fixture_read(f, of_thirds(f, "%106, %111, %11\n", "%106, %111, %24\n")), 64, 16, 64, 1);
+	assert_non_null(error);
+	assert_string_equal(error, "kernel k: %113 copy: an element has no such third");
+}
+
 /* Once they are there. */
 static void
 held_elements_are_read(void **state)
@@ -602,6 +672,7 @@ main(void)
 		TEST(refusals),
 		TEST(boxes_are_refused),
 		TEST(parts_are_refused),
+		TEST(thirds_are_refused),
 		TEST(joint_ones_are_refused),
 		TEST(held_are_refused),
 		TEST(it_multiplies),
@@ -609,6 +680,7 @@ main(void)
 		TEST(blocks_have_a_part_in_common),
 		TEST(wrong_joint_ones_are_found),
 		TEST(boxes_are_copied),
+		TEST(thirds_are_multiplied),
 		TEST(held_elements_are_read),
 		TEST(wrong_ones_are_found),
 		TEST(wrong_turns_are_found),
