@@ -2,7 +2,7 @@
  * bf16, its thirds (ir/channel.h), with all bits of its significand, and its products are those of the thirds.
  *
  * Thirds t and u have a product that is 2^(-8 (t + u)) of the whole. The six with t + u < 3 are added, the least first: all terms
- * of the three with t + u = 2, then, the sums times 2^-8, of the two with 1, and so once more those of the first thirds. Each of
+ * of the three with t + u = 2, then of the two with 1, then those of the first thirds, each sum with its scale. Each of
  * these goes through all terms, as if they were six times as many. What is left out, t + u = 3 and 4, is below 2^-21 of a product:
  * a third is below 2^(1 - 8 t) of its number.
  *
@@ -21,6 +21,7 @@
  * which take less than a warp's instructions of tf32 do (warps.c).
  *
  * Thirds are made by the launch, in memory of its own (runtime/map_rows.c): the tensor map of a factor is one of its copy. */
+#include <math.h>
 #include <string.h>
 
 #include "ir/bugs.h"
@@ -92,38 +93,33 @@ piece(Roles *r, unsigned n)
 	return tir_emit(r->l.tir, OP_PIECE, tir_scalar(DT_F32), n, NULL, 0);
 }
 
-/* Of the next scale. */
-static ValId
-scaled(Roles *r, ValId v)
-{
-	return tir_binary(r->l.tir, OP_MUL, v, tir_float(r->l.tir, DT_F32, 1.0 / (1 << TIR_THIRD_BITS)));
-}
-
 void
 roles_multiply_thirds(Roles *r, ValId *fill)
 {
 	enum { MOST = 128 };
 	TirKernel *k = r->l.tir;
 	unsigned n = roles_repeats(r) * r->tile.columns / 2;
-	ValId carried[1 + MOST], *total = carried + 1, zero = roles_int(r, 0), one = roles_int(r, 1);
+	ValId carried[2 + MOST], *total = carried + 2, zero = roles_int(r, 0), one = roles_int(r, 1);
 	if (n > MOST)
 		bug(r->l.g->arena, "a tile has %u sums of a thread, and as many more", n);
-	carried[0] = *fill;
 	for (unsigned i = 0; i < n; i++)
 		total[i] = tir_float(k, DT_F32, 0);
-	ValId scale = tir_for(k, zero, roles_int(r, r->tile.thirds - 1), one, carried, 1 + n); /* of which each has one pair less */
-	multiply_steps(r, roles_op(r, OP_MUL, r->steps, roles_op(r, OP_SUB, roles_int(r, r->tile.thirds), scale)), carried);
-	for (unsigned i = 0; i < n; i++)
-		total[i] = BUG(lesser_thirds_lost) ? total[i] : scaled(r, roles_op(r, OP_ADD, total[i], piece(r, i)));
-	tir_end_for(k, carried, 1 + n);
-	tir_for(k, zero, r->steps, one, carried, 1 + n);
-	multiply(r, carried[0], false);
-	carried[0] = roles_op(r, OP_ADD, carried[0], one);
-	settle(r, 0, carried[0]);
+	carried[0] = tir_float(k, DT_F32, ldexp(1, -TIR_THIRD_BITS * (r->tile.thirds - 1)));
+	carried[1] = *fill;
+	ValId lesser = tir_for(k, zero, roles_int(r, r->tile.thirds - 1), one, carried, 2 + n); /* scales, of which each has one pair less */
+	multiply_steps(r, roles_op(r, OP_MUL, r->steps, roles_op(r, OP_SUB, roles_int(r, r->tile.thirds), lesser)), &carried[1]);
+	for (unsigned i = 0; i < n && !BUG(lesser_thirds_lost); i++)
+		total[i] = roles_op(r, OP_ADD, total[i], roles_op(r, OP_MUL, piece(r, i), carried[0]));
+	carried[0] = roles_op(r, OP_MUL, carried[0], tir_float(k, DT_F32, 1 << TIR_THIRD_BITS));
+	tir_end_for(k, carried, 2 + n);
+	tir_for(k, zero, r->steps, one, carried + 1, 1 + n);
+	multiply(r, carried[1], false);
+	carried[1] = roles_op(r, OP_ADD, carried[1], one);
+	settle(r, 0, carried[1]);
 	for (unsigned i = 0; i < n; i++)
 		total[i] = roles_op(r, OP_ADD, total[i], piece(r, i));
-	tir_end_for(k, carried, 1 + n);
-	*fill = carried[0];
+	tir_end_for(k, carried + 1, 1 + n);
+	*fill = carried[1];
 	r->total = ARENA_ARRAY(r->l.scratch, ValId, n);
 	memcpy(r->total, total, n * sizeof *total);
 }
