@@ -99,27 +99,26 @@ roles_multiply_thirds(Roles *r, ValId *fill)
 	enum { MOST = 128 };
 	TirKernel *k = r->l.tir;
 	unsigned n = roles_repeats(r) * r->tile.columns / 2;
-	ValId carried[2 + MOST], *total = carried + 2, zero = roles_int(r, 0), one = roles_int(r, 1);
+	ValId carried[1 + MOST], *total = carried + 1, zero = roles_int(r, 0), one = roles_int(r, 1);
 	if (n > MOST)
 		bug(r->l.g->arena, "a tile has %u sums of a thread, and as many more", n);
-	for (unsigned i = 0; i < n; i++)
-		total[i] = tir_float(k, DT_F32, 0);
-	carried[0] = tir_float(k, DT_F32, ldexp(1, -TIR_THIRD_BITS * (r->tile.thirds - 1)));
-	carried[1] = *fill;
-	ValId lesser = tir_for(k, zero, roles_int(r, r->tile.thirds - 1), one, carried, 2 + n); /* scales, of which each has one pair less */
-	multiply_steps(r, roles_op(r, OP_MUL, r->steps, roles_op(r, OP_SUB, roles_int(r, r->tile.thirds), lesser)), &carried[1]);
-	for (unsigned i = 0; i < n && !BUG(lesser_thirds_lost); i++)
-		total[i] = roles_op(r, OP_ADD, total[i], roles_op(r, OP_MUL, piece(r, i), carried[0]));
-	carried[0] = roles_op(r, OP_MUL, carried[0], tir_float(k, DT_F32, 1 << TIR_THIRD_BITS));
-	tir_end_for(k, carried, 2 + n);
-	tir_for(k, zero, r->steps, one, carried + 1, 1 + n);
-	multiply(r, carried[1], false);
-	carried[1] = roles_op(r, OP_ADD, carried[1], one);
-	settle(r, 0, carried[1]);
+	for (unsigned pairs = r->tile.thirds; pairs > 1; pairs--) {
+		ValId scale = tir_float(k, DT_F32, ldexp(1, -TIR_THIRD_BITS * ((int)pairs - 1)));
+		multiply_steps(r, roles_op(r, OP_MUL, r->steps, roles_int(r, pairs)), fill);
+		for (unsigned i = 0; i < n; i++) {
+			ValId lesser = BUG(lesser_thirds_lost) ? tir_float(k, DT_F32, 0) : roles_op(r, OP_MUL, piece(r, i), scale);
+			total[i] = pairs == r->tile.thirds ? lesser : roles_op(r, OP_ADD, total[i], lesser);
+		}
+	}
+	carried[0] = *fill;
+	tir_for(k, zero, r->steps, one, carried, 1 + n);
+	multiply(r, carried[0], false);
+	carried[0] = roles_op(r, OP_ADD, carried[0], one);
+	settle(r, 0, carried[0]);
 	for (unsigned i = 0; i < n; i++)
 		total[i] = roles_op(r, OP_ADD, total[i], piece(r, i));
-	tir_end_for(k, carried + 1, 1 + n);
-	*fill = carried[1];
+	tir_end_for(k, carried, 1 + n);
+	*fill = carried[0];
 	r->total = ARENA_ARRAY(r->l.scratch, ValId, n);
 	memcpy(r->total, total, n * sizeof *total);
 }
