@@ -3,16 +3,17 @@
  *
  * Thirds t and u have a product that is 2^(-8 (t + u)) of the whole. The six with t + u < 3 are added, the least first: all terms
  * of the three with t + u = 2, then of the two with 1, then those of the first thirds, each sum with its scale. Each of
- * these goes through all terms, as if they were six times as many. What is left out, t + u = 3 and 4, is below 2^-21 of a product:
- * a third is below 2^(1 - 8 t) of its number.
+ * these goes through all terms, as if they were six times as many. What is left out, t + u = 3 and 4, is no more than 2^-21 and 2^-30
+ * of a product, since a third is below 2^(1 - 8 t) of its number.
  *
  * An instruction cuts off what lies below its accumulator's last bit (roles.c), always towards 0: sums of terms of one sign would be
  * too small by half a unit for each of many instructions, which those of multiply-adds are not, whose errors have both signs. So each
  * step's sum of first thirds is taken out, and they are added up in f32 as multiply-adds would be: in a step a group waits for its
- * own products alone, while another multiplies. Those of lesser thirds are so much smaller that it is of no account (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores", 2022, take
- * all of them out). With S the sum of the magnitudes and u = 2^-24 the error of n >= 64 terms is below (17/2 + 2) n/16 u S for the
- * instructions, 8 u S for what is left out, and u S for each of n/64 steps: less than the n u S of any order (eval_fold.c). Thirds
- * have the sign of their number, so no sum of magnitudes is more than S: sums that are exact in any order are exact here.
+ * own products alone, while another multiplies. Those of lesser thirds are so much smaller that it is of no account (Ootomo and
+ * Yokota, "Recovering single precision accuracy from Tensor Cores", 2022, take all of them out). With S the sum of the magnitudes and
+ * u = 2^-24 the error of n >= 64 terms is below (17/2 + 2) n/16 u S for the instructions, 9 u S for what is left out, and u S for each
+ * of n/64 steps: less than the n u S of any order (eval_fold.c). Thirds have the sign of their number, so no sum of magnitudes is more
+ * than S: sums that are exact in any order are exact here.
  *
  * What is not finite has thirds that are no numbers, and a sum of the lesser thirds may overflow where that of the whole does not: a
  * sum that comes out as no finite number is folded again, term by term, with all that its warp finishes with it (roles_finish.c).
