@@ -512,7 +512,8 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 		roles_bind_pieces(r, kernel);
 	point_say_same_memory(l);
 	roles_bind_staged(r);
-	tir_open_roles(k, TIR_ROLES(r->tile.groups, r->tile.registers, r->tile.rest) | (r->tile.turns ? TIR_ROLES_TURNS : 0));
+	tir_open_roles(k, TIR_ROLES(r->tile.groups, r->tile.registers, r->tile.rest) | (r->tile.turns ? TIR_ROLES_TURNS : 0) |
+	                      (r->tile.thirds ? TIR_ROLES_ANEW : 0)); /* whose sums leave no register to spare */
 	ValId fill, rest;
 	r->group = roles_divide(r, r->thread, roles_int(r, TIR_GROUP), &rest);
 	r->task = roles_open_tasks(r, &fill, true);
