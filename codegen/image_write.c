@@ -253,7 +253,9 @@ map_of(const TirKernel *k, ValId v)
 	ValId view = tir_arg(k, v, 0);
 	const TirInst *w = tir_inst(k, view);
 	const TirPart *p = &k->channel.at[TIR_CHANNEL_OF(tir_inst(k, v)->imm.i)].part[TIR_PART_OF(tir_inst(k, v)->imm.i)];
-	ImageMap m = {.buffer = (uint32_t)tir_inst(k, tir_arg(k, view, 0))->imm.i, .dtype = p->dtype, .rank = (uint32_t)w->imm.i, .thirds = tir_copies_thirds(k, v)};
+	ImageMap m = {.buffer = (uint32_t)tir_inst(k, tir_arg(k, view, 0))->imm.i, .dtype = p->dtype, .rank = (uint32_t)w->imm.i,
+	              .thirds = tir_copies_thirds(k, v)};
+	_Static_assert((unsigned)IMAGE_MAP_THIRDS == (unsigned)TIR_THIRDS, "a map has an axis of them");
 	for (unsigned a = 0; a < m.rank; a++) {
 		m.extent[a] = map_number(k, tir_arg(k, view, m.rank - a));
 		m.stride[a] = map_number(k, tir_arg(k, view, 2 * m.rank - a));

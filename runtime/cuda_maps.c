@@ -50,7 +50,7 @@ make(texo_kernel *k, const ImageMap *m, const MapRows *r, bool copied, void *at,
 	}
 	uint32_t rank = r->rank;
 	if (r->thirds) {
-		extent[rank] = MAP_THIRDS;
+		extent[rank] = IMAGE_MAP_THIRDS;
 		box[rank] = step[rank] = 1;
 		stride[rank++ - 1] = dense;
 	}

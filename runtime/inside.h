@@ -260,7 +260,6 @@ uint64_t frame_cleared(texo_kernel *k, const ImageBind *b);
 
 /* --- map_rows.c: what boxes are copied of, the innermost axis first --- */
 enum { MAP_LEAST_PITCH = 16, MAP_LINE = 128, MAP_PIECE = 16 }; /* bytes; a piece is what a thread copies */
-enum { MAP_THIRDS = 3 };
 typedef struct {
 	uint32_t rank;
 	int64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK]; /* strides in bytes */

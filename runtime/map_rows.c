@@ -62,7 +62,7 @@ find_copy(MapRows *r)
 	r->pieces = (row - 1) / MAP_PIECE + 1;
 	r->pitch = ((row - 1) / MAP_LINE + 1) * MAP_LINE;
 	return checked_mul(rows, r->pieces, &pieces) && pieces < MOST_PIECES && checked_mul(rows, r->pitch, &r->each) &&
-	       checked_mul(r->each, r->thirds ? MAP_THIRDS : 1, &r->room);
+	       checked_mul(r->each, r->thirds ? IMAGE_MAP_THIRDS : 1, &r->room);
 }
 
 bool

@@ -136,7 +136,8 @@ roles_plan(const RolesTile *tile, const TensorId *node, unsigned n)
 	KernelPlan plan = {.tmpl = TMPL_CONTRACT, .unroll = 1, .threads = (uint16_t)((tile->groups + 1) * TIR_GROUP), .group = tile->side,
 	                   .cluster = tile->parts ? tile->parts : tile->joint, .resident = tile->resident, .tile_rows = tile->rows, .tile_columns = tile->columns,
 	                   .block_terms = TIR_PART_TERMS, .block_rows = tile->rows, .block_columns = tile->columns,
-	                   .block_tasks = 1, .turns = tile->turns, .pieces = tile->pieces > 0, .thirds = tile->thirds, .joint = tile->joint > 0, .sums = tile->sums, .nnode = (uint16_t)n};
+	                   .block_tasks = 1, .turns = tile->turns, .pieces = tile->pieces > 0, .thirds = tile->thirds, .joint = tile->joint > 0,
+	                   .sums = tile->sums, .nnode = (uint16_t)n};
 	for (unsigned k = 0; k < n; k++)
 		plan.node[k] = node[k];
 	return plan;
@@ -154,7 +155,8 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 	unsigned n = 0;
 	for (unsigned k = 0; k < roles_tiles(); k++) {
 		RolesTile tile = roles_tile(k);
-		if (tile.sums || tile.thirds != x.thirds || (o->roles_tile && o->roles_tile != k + 1) || (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
+		if (tile.sums || tile.thirds != x.thirds || (o->roles_tile && o->roles_tile != k + 1) ||
+		    (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
 			continue;
 		plan[n++] = roles_plan(&tile, &t, 1);
 	}

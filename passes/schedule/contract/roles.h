@@ -1,4 +1,4 @@
-/* roles.h: a contraction of 16-bit factors by roles (ir/channel.h): roles.c. */
+/* roles.h: a contraction of factors of 16 bits, or of f32, by roles (ir/channel.h): roles.c. */
 #ifndef TEXO_PASSES_SCHEDULE_CONTRACT_ROLES_H
 #define TEXO_PASSES_SCHEDULE_CONTRACT_ROLES_H
 

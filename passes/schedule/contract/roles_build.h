@@ -103,7 +103,7 @@ roles_extent(const Roles *r, unsigned axis)
 /* --- for other kernels of roles (roles.c) --- */
 /* Whether node t may have a kernel of roles, whatever its factors are. */
 bool roles_possible(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
-/* Whether node t is a product along one axis each of rows, columns and terms, of two elements of a 16-bit type. */
+/* Whether node t is a product along one axis each of rows, columns and terms, of two elements of a 16-bit type or of f32. */
 bool roles_find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r);
 /* The same of several sums that share a factor (roles_siblings.c). */
 bool roles_find_siblings(const Graph *g, Arena *scratch, const bool *faulty, const TensorId *sum, unsigned n, RolesProduct *r, RemarkId *why);

@@ -18,8 +18,9 @@
  * on an H100, beside each other and the kernels of one sum; the other ones are those of one sum's tiles of that width. What
  * lies between the kernels of one sum is taken to be at the rate of memory.
  *
- * Tiles of factors of f32 (roles_thirds.c) go through six products a step, or three, and have each step's sums beside their accumulators: there is
- * no room for turns. With five slots those of 128 x 128 took 1484 us of 4096 cubed, and 1332 with four, 1603 with three.
+ * Tiles of factors of f32 (roles_thirds.c) go through six products a step, or three, and have each step's sums beside their
+ * accumulators: there is no room for turns. With five slots those of 128 x 128 took 1484 us of 4096 cubed, and 1332 with four, 1603 with
+ * three. Smaller ones than 64 x 128 were behind others, or behind multiply-adds, wherever they were timed.
  *
  * Rows of factors that begin at no multiples of 16 bytes are copied to where they do, whatever the sizes: any other kernel
  * takes longer. Those that begin at multiples of 16 bytes but not of the cache's 32 can be taken as they are: then a processor
@@ -85,12 +86,10 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 3, .step = 4770},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 3, .step = 3410},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .thirds = 3, .step = 2120},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .thirds = 3, .step = 1460},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = 1, .thirds = 3, .step = 3410},
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 2, .step = 2430},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 2, .step = 1790},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .thirds = 2, .step = 1110},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 128, .rest = 24, .resident = 3, .slots = 4, .panel = 32, .side = SIDE, .thirds = 2, .step = 760},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = 1, .thirds = 2, .step = 1790},
 	/* several sums, with so many rows and columns each */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .sums = 2, .step = 1024},
@@ -304,7 +303,7 @@ copying(Roles *r)
 			count = expr_binary(g, OP_MUL, count, roles_extent(r, e->axis[n]));
 		all = expr_binary(g, OP_ADD, all, count);
 	}
-	ExprId bytes = expr_binary(g, OP_MUL, all, expr_int(g, DT_I64, r->of.thirds ? ROLES_THIRD_BYTES : 2 * 2)); /* each read and written */
+	ExprId bytes = expr_binary(g, OP_MUL, all, expr_int(g, DT_I64, r->of.thirds ? ROLES_THIRD_BYTES : 2 * 2)); /* of each, read and written */
 	return expr_binary(g, OP_ADD, gpu_moving(g, bytes), gpu_launch(g));
 }
 
@@ -324,7 +323,8 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 	ExprId suits = expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest)), own = only ? 0 : expr_binary(g, OP_ADD, roles_cycles(r, &tile[n]), one);
 	/* pieces want memory wherever they suit: they are compared with those before too */
 	for (unsigned k = tile[n].pieces ? 0 : n + 1; k < roles_tiles() && !only; k++) {
-		if (k == n || tile[k].side != tile[n].side || tile[k].sums != tile[n].sums || tile[k].thirds != tile[n].thirds || !roles_tile_fits(r, &tile[k]))
+		if (k == n || tile[k].side != tile[n].side || tile[k].sums != tile[n].sums || tile[k].thirds != tile[n].thirds ||
+		    !roles_tile_fits(r, &tile[k]))
 			continue;
 		ExprId other = expr_binary(g, OP_ADD, roles_cycles(r, &tile[k]), expr_int(g, DT_I64, k > n));
 		suits = expr_binary(g, OP_MIN, suits, expr_binary(g, OP_IDIV, other, own));
