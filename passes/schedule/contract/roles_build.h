@@ -183,7 +183,7 @@ void roles_multiply_thirds(Roles *r, ValId *fill);
 /* Whether a sum is a finite number; whether all of the warp's are. */
 ValId roles_is_finite(Roles *r, ValId sum);
 ValId roles_are_finite(Roles *r);
-/* Over dims: 1 where the tile is predicted to take no longer than multiply-adds, else 0. */
+/* Over dims: 1 where the tile is predicted to take no longer than multiply-adds, and its thirds don't take too much memory, else 0. */
 ExprId roles_thirds_pay(Roles *r, const PassOptions *o);
 
 /* --- tasks that are pieces of terms (roles_pieces.c) --- */

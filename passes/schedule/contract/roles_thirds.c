@@ -21,13 +21,16 @@
  * In fast mode a factor may be rounded to 11 bits (tf32). There it is the first two thirds, of 16, and there are three products,
  * which take less than a warp's instructions of tf32 do (warps.c).
  *
- * Thirds are made by the launch, in memory of its own (runtime/map_rows.c): the tensor map of a factor is one of its copy. */
+ * Thirds are made by the launch, in memory of its own (runtime/map_rows.c): the tensor map of a factor is one of its copy. Where they
+ * would take more than MOST_ROOM, which a GPU may not have beside the factors, it is multiply-adds, which take none. */
 #include <math.h>
 #include <string.h>
 
 #include "ir/bugs.h"
 #include "passes/schedule/contract/roles_build.h"
 #include "passes/schedule/contract/threads.h"
+
+static const int64_t MOST_ROOM = INT64_C(16) << 30; /* bytes */
 
 /* Of a pair of thirds the rows' and the columns', two bits each, from the pair that is added first on. */
 enum { ROWS_THIRD = 0 | 1 << 2 | 2 << 4 | 0 << 6 | 1 << 8 | 0 << 10, COLUMNS_THIRD = 2 | 1 << 2 | 0 << 4 | 1 << 6 | 0 << 8 | 0 << 10 };
@@ -150,6 +153,16 @@ roles_are_finite(Roles *r)
 	return BUG(thirds_unmended) ? tir_int(k, DT_BOOL, 1) : roles_op(r, OP_EQ, all, none);
 }
 
+/* Over dims: the bytes of the thirds of a factor. */
+static ExprId
+bytes_of(Roles *r, const RolesFactor *e)
+{
+	ExprId all = expr_int(r->l.g, DT_I64, TIR_THIRDS * 2);
+	for (unsigned n = 0; n < e->naxis; n++)
+		all = expr_binary(r->l.g, OP_MUL, all, roles_extent(r, e->axis[n]));
+	return all;
+}
+
 ExprId
 roles_thirds_pay(Roles *r, const PassOptions *o)
 {
@@ -168,5 +181,7 @@ roles_thirds_pay(Roles *r, const PassOptions *o)
 	if (g->fp == FP_FAST) /* by which others there are that much faster */
 		others = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, others, expr_int(g, DT_I64, 2)), expr_int(g, DT_I64, 5));
 	ExprId pays = expr_binary(g, OP_LE, roles_cycles(r, &r->tile), others);
+	ExprId room = expr_binary(g, OP_ADD, bytes_of(r, &r->of.row), bytes_of(r, &r->of.column));
+	pays = expr_binary(g, OP_AND, pays, expr_binary(g, OP_LE, room, expr_int(g, DT_I64, MOST_ROOM)));
 	return expr_select(g, pays, expr_int(g, DT_I64, 1), expr_int(g, DT_I64, 0));
 }
