@@ -1,8 +1,10 @@
 /* roles.c: the STREAM template for a GPU with wgmma: one score and at most one wide accumulator, of products of two
  * bf16 or f16 factors, by a block whose groups fold while one thread loads (ir/channel.h).
  *
- * A task is 64 rows of each group, of which there are two or, where columns are few and rows many, three. Their queries stay in
- * shared memory; keys and values come through a ring each, a tile of elements at a time, the last ones first. A group multiplies
+ * A task is 64 rows of each group, of which there are two or, where columns are few and rows many, three; where rows are so few that
+ * two would leave one without any, as those of a model that is asked for its next token, it is one, and a processor has two such
+ * blocks: one begins while the other ends (an H200, 64 sequences of 8192 elements, 32 heads on 8, us: 516 for 520; of one such
+ * sequence, in parts, 17.1 for 19.5; of eight 69.5 for 73.0). Their queries stay in shared memory; keys and values come through a ring each, a tile of elements at a time, the last ones first. A group multiplies
  * queries by keys, folds the scores, which it has in registers, into the state of its rows (slots.h), and keeps the weights there
  * for the product with the values, which adds to columns that stay in registers as well. That product goes on while the group
  * folds the next tile, whose scores were asked for just before it (FlashAttention-3, Shah et al. 2024); and while one group
@@ -30,12 +32,16 @@ enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_RE
 enum { ASKED_COLUMNS = 256 }; /* whether anchors moved is asked of so many */
 enum { LATE_ELEMENTS = 4 }; /* of a row, whose powers wait: what a thread has of the terms of one instruction */
 enum { THREE_REGISTERS = 160, THREE_REST = 32 }; /* of three groups */
+enum { ONE_REGISTERS = 216, ONE_REST = 40, ONE_RESIDENT = 2 }; /* of one group, of which a processor has two blocks */
 
 /* Tiles in the order in which they are asked for. Without columns: of more terms than queries can stay for. */
 static const struct {
 	uint16_t terms, columns, elements, groups;
 	bool long_sums;
 } tile[STREAM_ROLES_TILES] = {
+	{64, 64, 128, 1, false}, /* where no task has more rows than a group */
+	{128, 128, 64, 1, false},
+	{SR_PARTS_TERMS, SR_PARTS_COLUMNS, 64, 1, false},
 	{64, 64, 128, 3, false}, /* where rows fill tasks of three */
 	{64, 64, 128, 2, false},
 	{128, 128, 128, 2, false},
@@ -100,7 +106,7 @@ stream_roles_take(const Graph *g, Arena *scratch, const Stream *s, const bool *s
 		uint16_t rows = (uint16_t)(tile[k].groups * TIR_MMA_ROWS);
 		plan[n++] = (KernelPlan){.tmpl = TMPL_STREAM, .unroll = 1, .threads = (uint16_t)((tile[k].groups + 1) * TIR_GROUP),
 		                         .group = stored && columns && slots_side_by_side(g, s, stored) ? SLOTS_SIDE : 1,
-		                         .resident = 1, .long_sums = tile[k].long_sums, .tile_rows = rows, .tile_columns = tile[k].terms, .block_rows = rows,
+		                         .resident = tile[k].groups == 1 ? ONE_RESIDENT : 1, .long_sums = tile[k].long_sums, .tile_rows = rows, .tile_columns = tile[k].terms, .block_rows = rows,
 		                         .block_columns = tile[k].columns, .block_terms = tile[k].elements, .block_tasks = 1};
 		if (beside && !is_pieces(k)) {
 			plan[n] = plan[n - 1];
@@ -412,7 +418,8 @@ move_columns(StreamRoles *x)
 static void
 turn(StreamRoles *x, bool gives)
 {
-	tir_emit(x->s.b.l.tir, OP_TURN, (TirType){0}, gives, NULL, 0);
+	if (x->rows > TIR_MMA_ROWS)
+		tir_emit(x->s.b.l.tir, OP_TURN, (TirType){0}, gives, NULL, 0);
 }
 
 /* Those are the oldest products; so many may go on. */
@@ -663,6 +670,8 @@ roles_of(const StreamRoles *x)
 {
 	if (x->rows > SR_ROWS)
 		return TIR_ROLES(x->rows / TIR_MMA_ROWS, THREE_REGISTERS, THREE_REST);
+	if (x->rows < SR_ROWS)
+		return TIR_ROLES(1, ONE_REGISTERS, ONE_REST);
 	if (x->pieces || stream_is_parts(x->s.b.l.g, x->s.b.s) || computes_to_load(x))
 		return TIR_ROLES(SR_GROUPS, MORE_REGISTERS, MORE_REST);
 	return TIR_ROLES(SR_GROUPS, REGISTERS, REST);
@@ -714,7 +723,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	if (p->beside)
 		sr_add_beside(x, s, beside);
 	uint64_t roles = roles_of(x) | TIR_ROLES_ANEW;
-	tir_open_roles(k, x->pieces ? roles : roles | TIR_ROLES_ORDER);
+	tir_open_roles(k, x->pieces || x->rows == TIR_MMA_ROWS ? roles : roles | TIR_ROLES_ORDER);
 	fold(x);
 	tir_other_role(k);
 	load(x);

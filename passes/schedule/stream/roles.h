@@ -5,7 +5,7 @@
 #include "passes/schedule/stream/factors.h"
 #include "passes/schedule/stream/quads.h"
 
-enum { STREAM_ROLES_TILES = 7, STREAM_ROLES_PLANS = 2 * STREAM_ROLES_TILES };
+enum { STREAM_ROLES_TILES = 10, STREAM_ROLES_PLANS = 2 * STREAM_ROLES_TILES };
 
 /* Of more terms and columns a thread has no registers for where a part's state goes (fuse/split_stream.c). */
 enum { SR_PARTS_TERMS = 192, SR_PARTS_COLUMNS = 128 };

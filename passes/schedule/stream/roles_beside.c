@@ -20,7 +20,7 @@
 #include "ir/image.h"
 #include "passes/expr_map.h"
 
-enum { SLOTS = 2, SLOT_WORDS = 2 * 8 /* bytes that say who has a slot */ };
+enum { SLOTS = 2, SLOT_WORDS = 2 * 8 /* bytes that say who has a slot */, OF_A_BLOCK = 1024 /* that a processor keeps for each */ };
 
 typedef struct {
 	const Graph *g;
@@ -65,11 +65,11 @@ void
 sr_add_beside(StreamRoles *x, Stream *s, ExprId read)
 {
 	TirKernel *k = x->s.b.l.tir;
-	uint32_t used = tir_shared_at(k, k->buffer.n);
+	uint32_t used = tir_shared_at(k, k->buffer.n), room = (IMAGE_CUDA_MAX_SHARED + OF_A_BLOCK) / x->s.b.plan->resident - OF_A_BLOCK;
 	TirChannel c = {.nparts = (uint16_t)(x->elements / TIR_PART_TERMS)};
 	for (unsigned n = 0; n < c.nparts; n++)
 		c.part[n] = (TirPart){.dtype = x->of[OF_BESIDE].dtype, .rows = (uint16_t)x->rows, .terms = TIR_PART_TERMS};
-	while (c.slots < SLOTS && used + (c.slots + 1u) * (tir_slot_bytes(&c) + SLOT_WORDS) <= (uint32_t)IMAGE_CUDA_MAX_SHARED)
+	while (c.slots < SLOTS && used + (c.slots + 1u) * (tir_slot_bytes(&c) + SLOT_WORDS) <= room)
 		c.slots++;
 	if (!c.slots)
 		return;

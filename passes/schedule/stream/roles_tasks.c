@@ -35,6 +35,15 @@ rows_fill_tasks(StreamRoles *x)
 	return b->s->ragged ? expr_binary(g, OP_MUL, fill, raster_reaches(g, blocks, RAGGED_BLOCKS)) : fill;
 }
 
+/* One group takes what two would leave one of without rows. */
+static ExprId
+rows_are_few(StreamRoles *x)
+{
+	Graph *g = x->s.b.l.g;
+	ExprId one = expr_int(g, DT_I64, 1), blocks = slots_blocks(&x->s.b, x->rows);
+	return expr_binary(g, OP_IDIV, slots_blocks(&x->s.b, SR_ROWS), expr_binary(g, OP_MAX, blocks, one));
+}
+
 /* The axes that its elements do not have. */
 static uint32_t
 axes_without(StreamRoles *x, const StreamElement *e)
@@ -76,6 +85,8 @@ sr_count_tasks(StreamRoles *x, Kernel *kernel)
 	ExprId n = expr_binary(g, OP_MUL, slots_task_count(b, x->rows, one_strip(b)), suits);
 	if (x->rows > SR_ROWS)
 		n = expr_binary(g, OP_MUL, n, rows_fill_tasks(x));
+	if (x->rows < SR_ROWS)
+		n = expr_binary(g, OP_MUL, n, rows_are_few(x));
 	if (b->plan->long_sums)
 		n = expr_binary(g, OP_MUL, n, raster_reaches(g, stream_least_elements(b), LONG_SUM_TERMS));
 	const StreamElement *key = &x->of[OF_KEY];
