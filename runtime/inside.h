@@ -283,8 +283,6 @@ map_is_possible(const MapRows *r, const void *at)
 {
 	return map_is_of_copy(r, at) || (r->direct && (uintptr_t)at % MAP_LEAST_PITCH == 0);
 }
-/* Whether all rows do, at multiples of so many bytes from the first. */
-bool map_begins_at(const MapRows *r, int64_t pitch);
 /* The bytes of room for all copies, and as many more as they need to begin with a line. */
 bool map_rows_bytes(const texo_kernel *k, const ImageKernel *kernel, int64_t pitch, int64_t *bytes);
 

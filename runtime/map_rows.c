@@ -35,8 +35,9 @@ take_axis(const texo_kernel *k, const ImageMap *m, uint32_t a, MapRows *to)
 	return a ? to->stride[a] > 0 : to->stride[a] == bytes;
 }
 
-bool
-map_begins_at(const MapRows *r, int64_t pitch)
+/* Whether all rows do, at multiples of so many bytes from the first. */
+static bool
+begins_at(const MapRows *r, int64_t pitch)
 {
 	for (uint32_t a = 1; a < r->rank; a++)
 		if (r->stride[a] % pitch)
@@ -72,8 +73,8 @@ map_rows(const texo_kernel *k, const ImageMap *m, int64_t pitch, MapRows *to)
 	for (uint32_t a = 0; a < m->rank; a++)
 		if (!take_axis(k, m, a, to))
 			return false;
-	to->direct = !to->thirds && map_begins_at(to, MAP_LEAST_PITCH);
-	to->wanted = to->direct && (pitch <= 0 || map_begins_at(to, pitch));
+	to->direct = !to->thirds && begins_at(to, MAP_LEAST_PITCH);
+	to->wanted = to->direct && (pitch <= 0 || begins_at(to, pitch));
 	if ((to->thirds || (pitch > 0 && (!to->wanted || lie_apart(to)))) && !find_copy(to))
 		to->room = 0;
 	return to->direct || to->room;
