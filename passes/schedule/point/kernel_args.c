@@ -1,6 +1,6 @@
 /* kernel_args.c: what a kernel is handed. Walks the expressions of the kernel's nodes once, numbers
  * them, and binds each tensor, extent, stride, dim and scalar parameter they use, as instructions at
- * the top of the kernel's body, where every region sees them. */
+ * the top of the kernel's body, where every region sees them; and each quotient of dims. */
 #include "passes/schedule/point/point.h"
 #include "ir/bugs.h"
 
@@ -301,6 +301,16 @@ point_say_same_memory(Point *l)
 
 /* --- expressions --- */
 
+/* Whether a launch divides, once, what each thread would otherwise. */
+static bool
+is_launch_quotient(Point *l, ExprId e)
+{
+	const Expr *p = expr_get(l->g, e);
+	if ((p->op != OP_IDIV && p->op != OP_IMOD) || p->dtype != DT_I64 || expr_get(l->g, expr_arg(l->g, e, 1))->op == OP_CONST)
+		return false;
+	return expr_is_index(l->g, l->scratch, e) && !expr_axes(l->g, l->scratch, e);
+}
+
 static void
 declare(void *user, ExprId e)
 {
@@ -308,7 +318,9 @@ declare(void *user, ExprId e)
 	const Expr *p = expr_get(l->g, e);
 	if (!number_add(l, e))
 		return;
-	if (p->op == OP_DIM)
+	if (is_launch_quotient(l, e))
+		l->slot[AT_BASE].at[number_of(l, e)] = (PointSlot){{.re = point_launch_expr(l, e)}, true};
+	else if (p->op == OP_DIM)
 		point_launch_expr(l, e);
 	else if (p->op == OP_READ && l->g->tensor.at[p->ref].kind == TENSOR_SCALAR)
 		bind_parameter(l, e);
