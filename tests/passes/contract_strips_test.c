@@ -122,18 +122,19 @@ build_product(Case *c)
 #define BATCH(b, m, n, k) {SIZE('b') = (b), SIZE('m') = (m), SIZE('n') = (n), SIZE('k') = (k)}
 
 static const Product products[] = {
-	{"nk", "mk", "mn", SIZES(16, 64, 512), DT_BF16, 0, DT_F32, PLAIN, false, true, false},
+	{"nk", "mk", "mn", SIZES(16, 64, 512), DT_BF16, 0, DT_F32, PLAIN, false, UNLESS_ROLES, false},
 	{"nk", "mk", "mn", SIZES(1, 131, 136), DT_BF16, 0, DT_BF16, EPILOGUE, false, true, true},
 	{"nk", "mk", "mn", SIZES(5, 65, 1000), DT_F16, 0, DT_F16, PLAIN, false, true, true},
-	{"kn", "mk", "mn", SIZES(16, 128, 512), DT_BF16, 0, DT_BF16, PLAIN, false, true, false},
+	{"kn", "mk", "mn", SIZES(16, 128, 512), DT_BF16, 0, DT_BF16, PLAIN, false, UNLESS_ROLES, false},
 	{"kn", "mk", "mn", SIZES(9, 136, 584), DT_F16, 0, DT_F32, EPILOGUE, false, true, true},
 	{"kn", "km", "mn", SIZES(7, 72, 160), DT_BF16, 0, DT_F32, PLAIN, false, true, false},
+	{"nk", "mk", "mn", SIZES(8, 64, 512), DT_BF16, 0, DT_F32, PLAIN, false, true, false},
 	{"nk", "km", "mn", SIZES(16, 64, 136), DT_BF16, 0, DT_F32, PLAIN, false, true, false},
 	/* the few as columns: where that is known */
 	{"nk", "mk", "nm", SIZES(12, 70, 136), DT_BF16, 0, DT_BF16, EPILOGUE, true, true, true},
 	{"kn", "km", "nm", SIZES(3, 64, 136), DT_BF16, 0, DT_F32, PLAIN, true, true, false},
 	{"bnk", "bmk", "bmn", BATCH(3, 4, 66, 136), DT_BF16, 0, DT_F32, PLAIN, false, true, true},
-	{"bkn", "mbk", "mbn", BATCH(2, 10, 64, 128), DT_BF16, 0, DT_BF16, EPILOGUE, false, true, false},
+	{"bkn", "mbk", "mbn", BATCH(2, 10, 64, 128), DT_BF16, 0, DT_BF16, EPILOGUE, false, UNLESS_ROLES, false},
 	{"nk", "mk", "mn", SIZES(3, 64, 528), DT_BF16, 0, DT_F32, SHORTER, false, true, true},
 	/* computed factors */
 	{"nk", "mk", "mn", SIZES(6, 65, 1024), DT_BF16, DT_I8, DT_F32, WEIGHTS, true, false, false},

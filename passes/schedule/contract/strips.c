@@ -207,7 +207,9 @@ is_multiple(Graph *g, ExprId e, int64_t of)
 
 /* `roles`: there are kernels of roles for the same, of which that with a tile of 32 rows takes less time than the wider strips
  * where what it copies begins with sectors of the cache (an H200, us, 24 rows of 8192 terms by 8192 columns: 34.6 and 37.4, with
- * terms along memory 34.8 and 43.8). */
+ * terms along memory 34.8 and 43.8); and, of more than eight rows, than the others where each processor has one strip at most (16 rows
+ * of 8192 terms by 8192 columns: 33.5 and 35.3, with terms along memory 34.8 and 36.0; by 28672 columns 133.0 and 117.2, 135.5 and
+ * 120.6). */
 static void
 count_tasks(Strips *s, Kernel *kernel, bool roles)
 {
@@ -217,19 +219,22 @@ count_tasks(Strips *s, Kernel *kernel, bool roles)
 	s->nlong = out.extent[s->side[0].own_axis];
 	s->nfew = out.extent[s->side[1].own_axis];
 	s->nterm = n->axis[s->term_axis].hi;
-	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, s->nlong, LEAST_LONG), raster_reaches(g, s->nterm, LEAST_TERMS));
-	worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_MUL, unless_reaches(g, s->nfew, s->plan->block_rows + 1), unless_reaches(g, s->nterm, INT64_C(1) << TERM_BITS)));
-	worth = expr_binary(g, OP_MUL, worth, is_multiple(g, s->nterm, s->terms));
-	if (roles && s->plan->block_rows == MORE) {
-		ExprId sectors = is_multiple(g, s->side[0].along_terms ? s->nterm : s->nlong, SECTOR);
-		worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_SUB, expr_int(g, DT_I64, 1), sectors));
-	}
-	if (!s->side[0].along_terms)
-		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, s->nlong, STRIPS_ROWS));
 	ExprId strips = launch_ceil_div(g, s->nlong, s->plan->block_columns);
 	for (unsigned a = 0; a < n->npar; a++)
 		if (a != s->side[0].own_axis && a != s->side[1].own_axis)
 			strips = expr_binary(g, OP_MUL, strips, out.extent[a]);
+	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, s->nlong, LEAST_LONG), raster_reaches(g, s->nterm, LEAST_TERMS));
+	worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_MUL, unless_reaches(g, s->nfew, s->plan->block_rows + 1), unless_reaches(g, s->nterm, INT64_C(1) << TERM_BITS)));
+	worth = expr_binary(g, OP_MUL, worth, is_multiple(g, s->nterm, s->terms));
+	if (roles) {
+		ExprId one = expr_int(g, DT_I64, 1), one_wave = expr_binary(g, OP_SUB, one, is_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
+		ExprId sectors = is_multiple(g, s->side[0].along_terms ? s->nterm : s->nlong, SECTOR);
+		if (s->plan->block_rows == FEW)
+			sectors = expr_binary(g, OP_MUL, sectors, expr_binary(g, OP_MUL, raster_reaches(g, s->nfew, FEW / 2 + 1), one_wave));
+		worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_SUB, one, sectors));
+	}
+	if (!s->side[0].along_terms)
+		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, s->nlong, STRIPS_ROWS));
 	if (s->plan->resident == TWICE)
 		worth = expr_binary(g, OP_MUL, worth, is_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
 	kernel->ntask = expr_binary(g, OP_MUL, strips, worth);
