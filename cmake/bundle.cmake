@@ -48,7 +48,7 @@ install(DIRECTORY bench DESTINATION . COMPONENT bundle EXCLUDE_FROM_ALL FILES_MA
   PATTERN "gpu_streams/*.tex" PATTERN "cpu/pairs.tex" PATTERN "native" EXCLUDE PATTERN "__pycache__" EXCLUDE)
 
 # The rest lies as in the tree, so that scripts and tests find it.
-foreach(path include/texo.h include/texo_rt.h python/texo.py scripts/gpu-check.sh scripts/gpu_torch.py scripts/gpu-library.py scripts/gpu-sizes.py scripts/gpu-products.py scripts/gpu-convolutions.py scripts/gpu-attention.py scripts/gpu-exact.py examples
+foreach(path include/texo.h include/texo_rt.h python/texo.py scripts/gpu-check.sh scripts/gpu_torch.py scripts/gpu-library.py scripts/gpu-sizes.py scripts/gpu-products.py scripts/gpu-convolutions.py scripts/gpu-attention.py scripts/gpu-exact.py scripts/gpu-order.py examples
     tests/fuse tests/lang/rules tests/run/programs LICENSE)
   get_filename_component(folder ./${path} DIRECTORY)
   set(options DESTINATION ${folder} COMPONENT bundle EXCLUDE_FROM_ALL)

@@ -297,7 +297,8 @@ lower_roles(Lower *l, ValId v)
 	r->groups = roles.groups;
 	r->thread = thread;
 	declare_registers(l);
-	lower_assembly(l, NULL, "griddepcontrol.launch_dependents;", "", NULL, 0);
+	if (l->k->resident == 1) /* those of the next kernel have places where its own end, one by one (nvptx_entry.c) */
+		lower_assembly(l, NULL, "griddepcontrol.launch_dependents;", "", NULL, 0);
 	make_words(l, thread);
 	lower_assembly(l, NULL, "griddepcontrol.wait;", "", NULL, 0);
 	Val group = LLVMBuildLShr(l->b, thread, number(l, 7), "");

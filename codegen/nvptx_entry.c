@@ -203,6 +203,17 @@ barrier_at_end(const TirKernel *k)
 	return last && tir_inst(k, last)->op == OP_BARRIER && TIR_HANDED_BUFFER(tir_inst(k, last)->imm.i) < 0 ? last : 0;
 }
 
+/* The kernels that were launched before it, whose results it may read, end while its blocks come (IMAGE_CUDA_WAITS). Every block waits,
+ * also where it has no task: what is behind it waits for it alone. Where its own end, those behind it come, and no earlier: they
+ * would find places beside its blocks, more on some processors than on others, and have tasks by those. */
+static void
+wait_for_others(Lower *l)
+{
+	if (l->target->sm < IMAGE_CUDA_WAITS)
+		return;
+	lower_assembly(l, NULL, "griddepcontrol.wait;", "", NULL, 0);
+}
+
 /* task = thread; task < ntask; task += threads; or blocks of threads, or clusters of blocks, that take them together. A
  * task's number is far below 2^63, so nothing wraps. */
 static void
@@ -293,9 +304,12 @@ void
 lower_nvptx_kernel(Lower *l, const char *symbol, bool serial)
 {
 	new_entry(l, symbol, serial ? 1 : l->k->threads ? l->k->threads : IMAGE_CUDA_BLOCK);
-	if (l->k->channel.n)
+	if (l->k->channel.n) { /* its roles wait */
 		task_loops(l);
-	else if (serial)
+		return;
+	}
+	wait_for_others(l);
+	if (serial)
 		all_tasks(l, task_count(l));
 	else
 		own_tasks(l, task_count(l));

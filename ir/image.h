@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 19, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5, IMAGE_MAP_THIRDS = 3 };
+enum { IMAGE_VERSION = 20, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5, IMAGE_MAP_THIRDS = 3 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -36,6 +36,10 @@ typedef struct {
 /* For CUDA `code` is the modules one after another; needs[0] is the compute capability they are for (90
  * for 9.0), needs[1] whether that alone can run them (1) or later ones too (0). */
 enum { IMG_TARGET_CPU = 1, IMG_TARGET_CUDA = 2 };
+
+/* From this compute capability on a kernel itself waits for those that were launched before it, and a launch may have its blocks
+ * begin where theirs end (programmatic dependent launch). */
+enum { IMAGE_CUDA_WAITS = 90 };
 
 /* A step of FNV-1a, by 8 bytes, whose highest bits reach the others by the shift. Words that differ, or digests before them,
  * give others: so one that was changed is seen whatever follows. */

@@ -167,14 +167,14 @@ clear_posts(texo_kernel *k, const ImageKernel *kernel, void *stream)
 	return s;
 }
 
-/* A kernel with maps may have blocks where others end that were launched before it: it waits for those itself. */
 static int
-put(const Cuda *c, const ImageKernel *kernel, void *function, Grid g, void *stream, void **parameter)
+put(const texo_kernel *k, const ImageKernel *kernel, void *function, Grid g, void *stream, void **parameter)
 {
 	enum { STREAM_SERIALIZATION = 6 };
+	const Cuda *c = k->program->rt->cuda;
 	CudaLaunchAttribute early = {.id = STREAM_SERIALIZATION, .value.number = 1};
 	const CudaLaunch how = {{g.blocks, 1, 1}, {g.threads, 1, 1}, kernel->shared, stream, &early, 1};
-	if (kernel->nmap && c->driver.launch_how)
+	if (k->program->image.header->needs[0] >= IMAGE_CUDA_WAITS && c->driver.launch_how)
 		return c->driver.launch_how(&how, function, parameter, NULL);
 	return c->driver.launch(function, g.blocks, 1, 1, g.threads, 1, 1, kernel->shared, stream, parameter, NULL);
 }
@@ -205,7 +205,7 @@ launch_kernel(texo_kernel *k, uint32_t n, uint8_t *workspace, void *stream)
 	void *function = x->code[n].function;
 	if (s)
 		return s;
-	return cuda_result(c, put(c, kernel, function, g, stream, x->parameter), "launch a kernel");
+	return cuda_result(c, put(k, kernel, function, g, stream, x->parameter), "launch a kernel");
 }
 
 /* The code of all kernels that run with these arguments; in the context. */

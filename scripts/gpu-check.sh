@@ -2,7 +2,7 @@
 # Runs programs on an NVIDIA GPU and compares every result with the evaluator: the test blocks of each
 # file, then each graph on default inputs; rows of each length that has a form of its own; then, where random_test lies
 # beside the command, random programs, and some of them under compute-sanitizer; the time of a graph; and, where
-# there is torch, gpu-library.py, gpu-sizes.py, gpu-products.py, gpu-convolutions.py, gpu-attention.py and gpu-exact.py.
+# there is torch, gpu-library.py, gpu-sizes.py, gpu-products.py, gpu-convolutions.py, gpu-attention.py, gpu-order.py and gpu-exact.py.
 # Each says what it finds as it goes on. The last thing is one table, a row a check and a row a benchmark: its name, how it
 # ended, the figure, and the bar that it is held to where it has one.
 #   gpu-check.sh [TEXO [FILE.tex...]]   ../bin/texo and the files of ../examples without any; TEXO_DEVICE=cuda:1 is another
@@ -156,7 +156,7 @@ if [ -f "$timings" ]; then
     "$(sed -n 's/^\(median [^(]*us\).*/\1/p; s/^\([0-9.]*% of roof\)$/\1/p' "$log" | paste -sd, | sed 's/,/, /')"
 fi
 if [ "$device" = cuda ] && command -v python3 >/dev/null; then
-  for name in library sizes products convolutions attention; do
+  for name in library sizes products convolutions attention order; do
     check gpu-$name timeout 600 python3 "$here"/gpu-$name.py "$texo"
   done
   check gpu-exact timeout 600 python3 "$here"/gpu-exact.py "$texo" --every="${TEXO_EVERY:-1}"

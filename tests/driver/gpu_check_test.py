@@ -78,7 +78,7 @@ def test_table(folder):
     assert int(rows["random programs"][1].split()[0]) >= 60, rows
     assert rows["memcheck"] == rows["racecheck"] == ("ok", "ERROR SUMMARY: 0 errors", "-"), rows
     assert rows["softmax_rows, 8192 x 4096"][0] == "ok" and "median" in rows["softmax_rows, 8192 x 4096"][1], rows
-    for name in ("library", "sizes", "products", "convolutions", "attention", "exact"):
+    for name in ("library", "sizes", "products", "convolutions", "attention", "order", "exact"):
         assert rows[f"gpu-{name}"] == ("skipped", "skipped: no torch here", "-"), rows
     assert rows["benchmarks"] == ("skipped", "there is no torch", "-"), rows
     assert "check  " not in before, before

@@ -212,7 +212,7 @@ products_have_maps(void **state)
 	p.f.w.byte_offset = 2; /* no memory is kept for rows without gaps: another kernel */
 	assert_int_equal(launch_product(&p), 0);
 	assert_int_equal(p.bytes, 300 * 256 + 128);
-	assert_int_equal(fake->early, 1);
+	assert_int_equal(fake->early, 2);
 	assert_int_equal(fake->shared, 0);
 	product_free(&p);
 }
