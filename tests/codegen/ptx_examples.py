@@ -4,7 +4,8 @@
 
 The graphs of a file are one text for the assembler. A kernel that is the same as one before but for names is not
 assembled again: what was said of that one counts for both. Nothing in it is approximate, left to the
-assembler to contract, called, or of those that it gets wrong. Spills are told, and counted in the last line. Exit
+assembler to contract, called, or of those that it gets wrong, and from sm_90 on nothing of memory comes before the wait for other
+kernels. Spills are told, and counted in the last line. Exit
 status 77, with a word, where there is no PTXAS.
 
 --and names GPUs that texo need not know: where it does not, they get the text of the newest older one
@@ -35,6 +36,9 @@ NUMBERED = re.compile(r"(\$L__BB|\bring|\b__local_depot)\d+")
 # approximate, contracted by the assembler as it likes, called, or got wrong by it (codegen/nvptx_extremes.c)
 # each alternative begins with a letter of few, so that the search need not try every place
 WRONG = re.compile(r"\.approx|max\.[su](16|32)\b|min\.[su](16|32)\b|\.ftz|add\.f(32|64)\b|sub\.f(32|64)\b|mul\.f(32|64)\b|\n\s*call\b|\.extern (?!\.shared )|\.func\b")
+# what waits for the kernels before, whose results it may read, and what reads or writes them
+WAITS = "griddepcontrol.wait;"
+ACCESS = re.compile(r"^\s*(?:@!?%\w+ )?(?:(?:ld|st|atom|red)[\w.:]*\.global|cp\.async|prefetch\.global)[\w.:]*", re.M)
 # a register where it is used
 USED = re.compile(r"%\w+")
 # but TIR's ex2 and rcp, whose errors its passes count, and what exact quotients and roots begin with (codegen/nvptx_quotients.c)
@@ -102,10 +106,14 @@ def ptx(file, target):
     return texts[0] + "".join(HEADER.sub("", t) for t in texts[1:]) if texts else None
 
 
+def number_of(target):
+    return int(re.search(r"\d+", target)[0])
+
+
 def targets():
     """(GPU, the GPU whose text it gets) of all."""
     known = [t[5:] for t in json.loads(run(ARGS.texo, "targets", "--json")[0])["targets"] if t.startswith("cuda:")]
-    number = {t: int(re.search(r"\d+", t)[0]) for t in (*known, *filter(None, ARGS.more))}
+    number = {t: number_of(t) for t in (*known, *filter(None, ARGS.more))}
     lasting = [t for t in known if t[-1].isdigit()]
     older = {t: [k for k in lasting if number[k] <= number[t]] for t in number}
     return [(t, t if t in known else max(older[t], key=number.get)) for t in number]
@@ -245,7 +253,17 @@ def exact_ones(text, fast):
     return ENTRY.sub(kept, text) if fast else text
 
 
+def early_access(kernel):
+    """What a kernel of sm_90 and later has of memory before it waits for those launched before it; None: nothing."""
+    before, waits, _ = kernel.partition(WAITS)
+    found = ACCESS.search(before)
+    return found[0].strip() if found else None if waits else "no wait"
+
+
 def check(file, origin, text, fast=()):
+    for name, kernel in ((m[1], m[0]) for m in ENTRY.finditer(text) if number_of(origin) >= 90):
+        if early_access(kernel):
+            raise RuntimeError(f"{file}: {name} for {origin} has {early_access(kernel)} before it waits for the kernels before it")
     text = exact_ones(text, fast)
     wrong = WRONG.search(STARTS.sub("", text))
     if wrong:
