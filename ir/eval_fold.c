@@ -3,7 +3,8 @@
  * Free folds (relaxed, fast) may be combined in any order: a sum is bounded by gamma_n * sum|x|, a
  * product by n relative roundings; both know when every order is exact. Ordered folds (strict,
  * scatter) take one rounding a term on the running value. max, min, any, all and arg depend on no
- * order. A single term is itself, but a product of which fast mode may round the factors.
+ * order. A single term is itself, but a product of which fast mode may round the factors, or whose factors may come in
+ * another order (eval_order.c).
  *
  * In fast mode a product of f32 may be one of factors that are rounded to tf32, 11 bits with f32's exponents: within
  * (2^-10 + 2^-22) of its magnitude, for which a sum has 2^-10 + 2^-14. So a sum is exact if its factors have no more bits,
@@ -146,7 +147,7 @@ fold_factors(Fold *f, const Val *a, const Val *b)
 static double
 sum_bound(const Fold *f, const FoldSum *s, double gamma, DType t)
 {
-	if (sum_is_exact(s, t))
+	if (!f->moved && sum_is_exact(s, t))
 		return s->sum == 0 && signbit(s->sum) ? 0x1p-1074 : 0;
 	double e = (s->err + gamma * (double)s->abs) * 1.001;
 	if (f->fp == FP_FAST)
@@ -158,7 +159,7 @@ static Val
 sum_result(const Fold *f, const FoldSum *s)
 {
 	DType t = f->dtype == DT_C64 ? DT_F32 : f->dtype;
-	double u = unit_roundoff(t) * (double)f->n, gamma = u / (1 - u);
+	double u = unit_roundoff(t) * (double)(f->n + f->moved), gamma = u / (1 - u);
 	if (s->nan)
 		return val_float(NAN);
 	if (s->unknown || u > 0.25)
@@ -493,7 +494,7 @@ fold_result(const Fold *f)
 		r = unit(f);
 	else if (monoid_info[f->monoid].index)
 		r = arg_result(f);
-	else if (is_free(f) && (f->n > 1 || f->contracts) && f->monoid == MON_SUM) {
+	else if (is_free(f) && (f->n > 1 || f->contracts || f->moved) && f->monoid == MON_SUM) {
 		r = sum_result(f, &f->re);
 		Val im = f->dtype == DT_C64 ? sum_result(f, &f->im) : val_float(0);
 		r.im = im.re;

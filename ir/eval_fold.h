@@ -19,6 +19,7 @@ typedef struct {
 	FpMode fp;
 	bool ordered;    /* one step a term, in the order of fold_term */
 	bool contracts;  /* terms are products of f32 in fast mode, whose factors may be rounded to tf32 */
+	unsigned moved;  /* roundings that a term may have more in another order of its factors; 0: they have none */
 	int64_t n;
 	Val acc;         /* the first term, then the running value of what is not a free sum */
 	FoldSum re, im;  /* free sums */

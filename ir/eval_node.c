@@ -14,6 +14,7 @@ typedef struct {
 	DType value_type; /* of what is stored, before conversion to the tensor's */
 	bool ordered;
 	bool products, factors; /* the terms are; their factors are the body's operands */
+	unsigned moved;   /* roundings (eval_order.c) */
 	VEC(TensorId) reads;
 	Fold *fold;       /* scatter: one an element */
 	bool done;
@@ -147,6 +148,7 @@ node_prepare(Run *r, const Node *n)
 	const Expr *body = expr_get(g, n->body);
 	nr->products = is_product(g, n->body);
 	nr->factors = nr->products && body->op == OP_MUL;
+	nr->moved = run_moved_roundings(g, n);
 	nr->ordered = g->fp == FP_STRICT || (n->scatter && g->fp != FP_FAST);
 	nr->value_type = n->finish ? (DType)expr_get(g, n->finish)->dtype : (DType)body->dtype;
 	if (!n->finish && n->monoid != MON_NONE)
@@ -431,6 +433,7 @@ element_value(Run *r, NodeRun *nr, int64_t at)
 	} else {
 		fold_start(f, n->monoid, r->g->fp, (DType)expr_get(r->g, n->body)->dtype, nr->ordered,
 		           nr->products);
+		f->moved = nr->moved;
 		each_term(r, nr, f, reduce_term);
 	}
 	Val acc = fold_result(f), touched = f->touched;

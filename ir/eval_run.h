@@ -79,6 +79,8 @@ Code *code_new(Run *r, ExprId e, unsigned npar, RecurId recur);
 
 /* --- eval_expr.c --- */
 const Val *code_run(Run *r, Code *c);
+/* How many roundings a term of the node's sum may have more than its formula has; 0: no other order (eval_order.c). */
+unsigned run_moved_roundings(const Graph *g, const Node *n);
 void run_set_axis(Run *r, unsigned k, int64_t v);
 void run_finish_point(Run *r, DType type, Val acc, Val touched);
 

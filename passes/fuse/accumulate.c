@@ -159,45 +159,17 @@ total_count(Frame *f)
 	return n;
 }
 
-typedef struct {
-	Frame *f;
-	bool sums;
-} Sums;
-
-static void
-find_sum(void *user, ExprId e)
-{
-	Sums *s = user;
-	const Expr *p = expr_get(s->f->g, e);
-	if (p->op == OP_IVAR && p->ref >= STATE_A && p->ref < STATE_B && dtype_is_float((DType)p->dtype))
-		s->sums |= pass_of(s->f)->acc[p->ref - STATE_A].monoid == MON_SUM;
-}
-
-/* A sum of some of the elements says little of the sum of all; times all / some it does: the mean of
- * what was seen stands for the mean. Where the number of all is not known, the sums stay as they are. */
+/* Of some of the elements, the number of all stands for theirs: a mean is the mean of what was seen. */
 static ExprId
 foreseen(Frame *f, Algebra *a, ExprId value)
 {
-	CascadePass *p = pass_of(f);
-	Sums s = {f, false};
-	ExprId total = total_count(f);
-	expr_walk(f->g, f->scratch, value, find_sum, &s);
-	if (!total || !s.sums)
+	DType t = (DType)expr_get(f->g, value)->dtype;
+	ExprId total = total_count(f), all = total ? expr_cast(f->g, t, total) : 0;
+	if (!total || !expr_contains(f->g, f->scratch, value, all))
 		return value;
 	ExprId count = count_of(f, a);
-	if (!count)
-		return 0;
-	Swap swap[MAX_ACCS];
-	unsigned n = 0;
-	for (unsigned k = 0; k < p->nacc; k++) {
-		DType t = p->acc[k].dtype;
-		if (p->acc[k].monoid != MON_SUM || !dtype_is_float(t))
-			continue;
-		ExprId acc = placeholder(f->g, STATE_A, k, t);
-		ExprId more = expr_binary(f->g, OP_FDIV, expr_cast(f->g, t, total), expr_cast(f->g, t, count));
-		swap[n++] = (Swap){acc, expr_binary(f->g, OP_MUL, acc, more)};
-	}
-	return formula_swap(f->g, f->scratch, value, swap, n);
+	Swap swap = {all, count ? expr_cast(f->g, t, count) : 0};
+	return count ? formula_swap(f->g, f->scratch, value, &swap, 1) : 0;
 }
 
 int

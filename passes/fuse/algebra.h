@@ -111,7 +111,6 @@ typedef struct {
 
 typedef struct {
 	unsigned max_accs;     /* accumulators of one pass; 0: MAX_ACCS */
-	bool anchor_linear;    /* keep (x - y) * w at an anchor, not as two sums whose difference may cancel */
 	bool move_narrowed;    /* the rounding of one operand of a contraction to the type of the other may
 	                        * happen before a factor of y is applied */
 } CascadeOptions;

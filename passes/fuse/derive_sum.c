@@ -2,16 +2,17 @@
  *
  * Each product of the body is W(x) * R(y) * E * M, with E exponentials (exponent.c) and M closed sums.
  *
- *     no E, no M        sum of W; times R at the end
- *     M linear, no E    opened: (x - y) w is x w and w, each summed, then combined       (FOLD_HOIST)
+ *     no E, no M        sum of W; times R at the end                                     (FOLD_HOIST)
  *     else              sums of W * E * b(x, anchor) for a basis b of M and its derivatives by its parts
  *                       of y: M(x, t') = sum of M^(i)(x, t) / i! * (t' - t)^i, so a state moves to
  *                       another anchor by binomials, all times the shift of E            (FOLD_STREAM, _MOMENTS)
  *
- * A closed sum that holds an exponential is multiplied out first. */
+ * A closed sum that holds an exponential is multiplied out first. No other is: (x - y) w as the sums of x w and of w
+ * loses as many digits as x has more than x - y, which is often exact (cancel.c). */
 #include <math.h>
 #include <string.h>
 
+#include "passes/fuse/cancel.h"
 #include "passes/fuse/differentiate.h"
 #include "passes/fuse/exponent.h"
 #include "passes/fuse/formula.h"
@@ -119,19 +120,6 @@ add_beta(Algebra *a, Moments *m, const uint8_t *order, Sum *s)
 		b->term = b->term ? formula_add(a->g, b->term, e) : e;
 	}
 	return true;
-}
-
-static unsigned
-degree_of(const Moments *m)
-{
-	unsigned most = 0;
-	for (unsigned k = 0; k < m->nbeta; k++) {
-		unsigned n = 0;
-		for (unsigned j = 0; j < MAX_ATOMS; j++)
-			n += m->beta[k].order[j];
-		most = n > most ? n : most;
-	}
-	return most;
 }
 
 /* All derivatives that are not 0: from each, by the atoms from its last one on, so that each comes once. */
@@ -316,15 +304,23 @@ has_kept(const Moments *m)
 	return false;
 }
 
-/* Opened; its exponentials are bounded. */
+/* Its exponentials are bounded, and it has no sums that mix. What is of one side stays as it is: exp(-y) is no better than 1 / exp(y). */
 static ExprId
 hoist(Frame *f, Algebra *a, const Product *p, CascadeMember *member)
 {
 	Sum *open = ARENA_NEW(a->scratch, Sum);
+	Product mixed = *p;
 	ExprId sum = 0;
-	if (!product_open(a, p, open))
+	mixed.nfactor = 0;
+	for (unsigned k = 0; k < p->nfactor; k++)
+		if (p->factor[k].side == SIDE_BOTH)
+			mixed.factor[mixed.nfactor++] = p->factor[k];
+	if (!product_open(a, &mixed, open))
 		return 0;
 	for (unsigned k = 0; k < open->n; k++) {
+		for (unsigned j = 0; j < p->nfactor; j++)
+			if (p->factor[j].side != SIDE_BOTH && !product_factor(a, &open->at[k], p->factor[j].base, p->factor[j].power, p->factor[j].side))
+				return 0;
 		ExprId acc = sum_acc(f, a, product_expr(a, &open->at[k], true));
 		if (!acc)
 			return 0;
@@ -394,7 +390,7 @@ distribute(Frame *f, Algebra *a, const Product *p, CascadeMember *member, unsign
 			*all = *next;
 		}
 	}
-	return derive_all(f, a, all, member, depth + 1);
+	return terms_cancel(a, all) ? algebra_refuse(a, REMARK_cascade_cancels, p->factor[0].base) : derive_all(f, a, all, member, depth + 1);
 }
 
 static ExprId
@@ -414,8 +410,11 @@ derive_product(Frame *f, Algebra *a, const Product *p, CascadeMember *member, un
 			return 0;
 	if (!make_basis(a, m))
 		return 0;
-	if (m->narrow == DT_NONE && !has_kept(m) && degree_of(m) <= (f->options->anchor_linear ? 0 : 1))
+	if (m->narrow == DT_NONE && !has_kept(m) && m->nbeta == 1)
 		return hoist(f, a, p, member);
+	for (unsigned k = 0; k < m->closed.nfactor; k++)
+		if (m->nbeta > 1 && !keeps_at_anchors(f, a, m->closed.factor[k].base))
+			return 0;
 	return anchored(f, a, m, member);
 }
 
@@ -424,7 +423,7 @@ ExprId
 derive_sum(Frame *f, Algebra *a, ExprId body, CascadeMember *m)
 {
 	Sum *s = ARENA_NEW(a->scratch, Sum);
-	if (!sum_of(a, body, s))
+	if (!sum_of(a, body, s) || (terms_cancel(a, s) && !close_terms(a, body, s)))
 		return 0;
 	ExprId e = derive_all(f, a, s, m, 0);
 	if (!e || expr_get(f->g, e)->op == OP_IVAR)

@@ -44,8 +44,7 @@ atoms_of(const Algebra *a, ExprId e, bool flat, Atoms *out)
 	return true;
 }
 
-/* -1: kept above, for what maxima make; 1: kept below, for minima; 0: not to be an anchor. */
-static int
+int
 clamp_of(const Frame *f, ExprId arg, double power, ExprId atom)
 {
 	int clamp = 0;
@@ -143,14 +142,14 @@ at_one_element(Frame *f, ExprId e)
 	return formula_swap(f->g, f->scratch, with_values(f, e), swap, n);
 }
 
-static bool
-is_bounded(Frame *f, const Algebra *a, ExprId arg, double power)
+double
+most_alone(Frame *f, const Algebra *a, ExprId arg, double power)
 {
 	Algebra own = *a;
 	own.deep = true;
 	own.type = (DType)expr_get(f->g, arg)->dtype;
 	own.steps = 600;
-	return upper_of(&own, formula_scale(f->g, power, at_one_element(f, arg)), 0) <= 2 * harmless;
+	return upper_of(&own, formula_scale(f->g, power, at_one_element(f, arg)), 0);
 }
 
 static bool
@@ -252,7 +251,7 @@ exponent_plan(Frame *f, Algebra *a, const Factor *x, ExpPlan *out)
 	for (unsigned k = 0; k < hoisted.n; k++)
 		swap[n++] = (Swap){hoisted.at[k], formula_number(f->g, (DType)expr_get(f->g, hoisted.at[k])->dtype, 0)};
 	ExprId bare = formula_swap(f->g, f->scratch, arg, swap, n);
-	if (out->kept.n ? !is_bounded(f, a, bare, x->power) : !is_harmless(f->g, all))
+	if (out->kept.n ? !(most_alone(f, a, bare, x->power) <= 2 * harmless) : !is_harmless(f->g, all))
 		return algebra_refuse(a, REMARK_cascade_unbounded, inner);
 	split_exponents(f, all, &out->kept, &out->q, rest);
 	if (!leave_in_terms(f, a, x, &out->kept, &hoisted, rest))

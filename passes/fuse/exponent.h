@@ -20,6 +20,10 @@ typedef struct {
 	Product q;        /* the exponents that move with the anchors; nexponent 0: none, the term is bounded */
 } ExpPlan;
 
+/* -1: the atom, of maxima that arg^power falls with, may be an anchor, kept above; 1: of minima, kept below; 0: none. */
+int clamp_of(const Frame *f, ExprId arg, double power, ExprId atom);
+/* At most what power * arg is where each member is what it is of this element alone. */
+double most_alone(Frame *f, const Algebra *a, ExprId arg, double power);
 /* The largest parts of e that vary with y alone; `flat`: the parts of their sums. */
 bool atoms_of(const Algebra *a, ExprId e, bool flat, Atoms *out);
 /* Decides what is kept and what is hoisted, and adds anchors. */

@@ -418,6 +418,8 @@ direction(const Graph *g, ExprId e, ExprId of, unsigned *steps)
 	--*steps;
 	ExprId a = expr_arg(g, e, 0), b = p->narg > 1 ? expr_arg(g, e, 1) : 0;
 	int da = direction(g, a, of, steps), db = b ? direction(g, b, of, steps) : 0;
+	if (p->op == OP_SELECT && da == 0)
+		return both_of(db, direction(g, expr_arg(g, e, 2), of, steps));
 	if (p->narg > 2)
 		return both_of(both_of(da, db), direction(g, expr_arg(g, e, 2), of, steps)) == 0 ? 0 : 2;
 	if (da == 0 && db == 0)

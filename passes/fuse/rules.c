@@ -108,18 +108,12 @@ rule_multiply(Algebra *f, ExprId a, ExprId b, Sum *out)
 static bool
 rule_divide(Algebra *f, ExprId e, ExprId a, ExprId b, Sum *out)
 {
-	Sum *n = sum_new(f), *d = sum_new(f);
 	Product q;
-	if (!sum_of(f, a, n) || !product_of(f, b, &q))
+	if (!product_of(f, b, &q))
 		return false;
 	if (!is_open(f, &q) || !product_is_unconditional(&q) || q.coef == 0)
 		return algebra_refuse(f, REMARK_cascade_mixes, e);
 	raise(f, &q, -1);
-	if (n->n > 1 && side_of(f, a) == SIDE_BOTH) {
-		d->n = 1;
-		d->at[0] = q;
-		return sum_product(f, n, d, out);
-	}
 	Product p;
 	return product_of(f, a, &p) && product_times(f, &p, &q) && sum_single(f, out, &p);
 }

@@ -58,7 +58,6 @@ split_is_chain(const Graph *g, const Cascade *c)
 static bool
 extend(Split *s, SplitChain *c, uint32_t at)
 {
-	static const CascadeOptions options = {.anchor_linear = true};
 	TensorId member[MAX_MEMBERS];
 	Cascade *more = ARENA_NEW(s->cx->scratch, Cascade);
 	Refusal why;
@@ -67,7 +66,7 @@ extend(Split *s, SplitChain *c, uint32_t at)
 	for (unsigned k = 0; k < c->n; k++)
 		member[k] = s->g->node.at[c->at[k]].out;
 	member[c->n] = s->g->node.at[at].out;
-	if (!cascade_derive(s->g, s->cx->scratch, member, c->n + 1, &options, more, &why) || !split_is_chain(s->g, more) ||
+	if (!cascade_derive(s->g, s->cx->scratch, member, c->n + 1, NULL, more, &why) || !split_is_chain(s->g, more) ||
 	    more->member[c->n].policy == FOLD_PLAIN)
 		return false;
 	c->cascade = *more;

@@ -162,7 +162,6 @@ why_whole(const Split *s, const Stream *x, bool always)
 static bool
 find_chain(Split *s, const Group *group, Streamed *f)
 {
-	static const CascadeOptions options = {.anchor_linear = true};
 	PassCtx *cx = s->cx;
 	RowsFacts facts = {.stored = ARENA_ARRAY(cx->scratch, bool, s->g->tensor.n), .faulty = cx->faulty, .lanes = cx->options->lanes, .blocks = true};
 	SplitChain *c = &f->chain;
@@ -186,7 +185,7 @@ find_chain(Split *s, const Group *group, Streamed *f)
 	RemarkId no = why_whole(s, x, c->always);
 	if (no)
 		remark(cx, no, member[c->n - 1]);
-	if (no || !cascade_derive(s->g, cx->scratch, member, c->n, &options, &c->cascade, &why) || c->cascade.npass != 1)
+	if (no || !cascade_derive(s->g, cx->scratch, member, c->n, NULL, &c->cascade, &why) || c->cascade.npass != 1)
 		return false;
 	bool ends = c->cascade.guard != 0;
 	c->base = x->base;

@@ -92,6 +92,8 @@ UNITS = {
     "passes/schedule/stream/tasks": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "thirds"),),
     "passes/schedule/pairwise": (("fuse/stream_blocks_test", "--pairwise", Path("tests/fuse/pairwise.tex")),),
     "passes/fuse": (("fuse/phases_test",),),
+    "passes/fuse/cancel": (("fuse/cascade_test",),),
+    "passes/fuse/derive_extreme": (("fuse/cascade_test",),),
     "passes/fuse/split": (("passes/pass_graphs",),),
     "passes/fuse/split_cascade": (("passes/cascade_parts_test",),),
     "passes": (("passes/manager_test",), ("passes/pass_bodies",), ("passes/pass_graphs",)),

@@ -66,7 +66,7 @@ static const Row rows[] = {
 	{"attention_narrow", 1, 3, 1, 4, FOLD_STREAM, REMARK_NONE}, /* the mode may round: it need not */
 	{"attention_rounded", 1, 3, 2, 3, FOLD_PLAIN, REMARK_cascade_rounds}, /* the program does */
 	{"norm_matmul", 0, 0, 1, 3, FOLD_HOIST, REMARK_NONE},
-	{"layer_matmul", 0, 0, 1, 6, FOLD_HOIST, REMARK_NONE},
+	{"layer_matmul", 0, 0, 1, 6, FOLD_MOMENTS, REMARK_NONE},
 	{"entropy", 0, 0, 1, 4, FOLD_STREAM, REMARK_NONE}, /* its last is the sum of exponentials */
 	{"gauss", 0, 0, 2, 1, FOLD_PLAIN, REMARK_cascade_mixes},
 	{"zorks", 0, 0, 1, 3, FOLD_STREAM, REMARK_NONE},

@@ -170,9 +170,8 @@ run_case(Arena *arena, int k, Tally *t)
 {
 	CascadeRun *r = ARENA_NEW(arena, CascadeRun);
 	uint64_t number = first + (uint64_t)k, seed = number * 0x9e3779b97f4a7c15u;
-	CascadeOptions o = {.anchor_linear = k % 2};
 	const char *text = random_cascade(arena, seed);
-	run_begin(r, arena, text, &o);
+	run_begin(r, arena, text, NULL);
 	if (!r->derived)
 		run_fail(r, "seed %llu: %s", (unsigned long long)number, text);
 	for (unsigned m = PRELUDE; m < r->c.nmember; m++) {

@@ -91,7 +91,7 @@ choose_range(Chain *c)
 static void
 define_score(Chain *c)
 {
-	static const char *const form[] = {"0.25 * %s", "%s", "tanh(%s)", "-abs(%s)", "floor(%s)"};
+	static const char *const form[] = {"0.25 * %s", "%s", "tanh(%s)", "-abs(%s)", "floor(%s)", "%s + 50"};
 	Gen *g = c->g;
 	const char *e, *where = mask(c);
 	if (chance(g, 60)) {
@@ -113,14 +113,13 @@ define_score(Chain *c)
 	c->score = arena_text(g->a, "ch[%s, %s]", c->i, c->j);
 }
 
-/* What is folded: of the score and two of the links before. No difference is a factor of a weight as it is: relaxed mode distributes
- * the sum over it, and of terms that are all but 0 more is left then than the evaluator's bound for the formula has (seed 100439). */
+/* What is folded: of the score and two of the links before. */
 static const char *
 body(Chain *c)
 {
 	static const char *const form[] = {"$", "exp($ - max(@, -1))", "sq($ - @)", "($ - @) * %", "exp(-abs($ - @)) / (1 + sq(%))", "$ * @",
-	                                   "(exp($) * abs($ - @))", "abs($ - @) ** 1.5", "relu($ - @)", "(exp(min($ - @, 2)) * sq($ - %))",
-	                                   "($ < @ ? $ : %)"};
+	                                   "(exp($) * ($ - @))", "abs($ - @) ** 1.5", "relu($ - @)", "(exp(min($ - @, 2)) * sq($ - %))",
+	                                   "($ < @ ? $ : %)", "(tanh($) * (($ - @) - %))", "($ - @)", "(($ - @) - tanh(%))"};
 	Gen *g = c->g;
 	const char *text = "", *a = c->link[c->n ? below(g, c->n) : 0], *b = c->link[c->n ? below(g, c->n) : 0];
 	for (const char *s = form[c->n ? below(g, sizeof form / sizeof *form) : 0]; *s; s++)
