@@ -111,11 +111,12 @@ sum_overflown(const FoldSum *s)
 	return certain ? val_float(v) : val_open(v);
 }
 
+/* Of both signs there is no number, but that a factor that moves may be what makes them infinite. */
 static Val
-sum_infinite(const FoldSum *s, long double limit)
+sum_infinite(const FoldSum *s, long double limit, bool moved)
 {
 	if (s->pinf && s->ninf)
-		return val_float(NAN);
+		return moved ? val_unknown() : val_float(NAN);
 	if (s->pinf)
 		return s->neg >= limit ? val_open(INFINITY) : val_float(INFINITY);
 	return s->pos >= limit ? val_open(-INFINITY) : val_float(-INFINITY);
@@ -168,7 +169,7 @@ sum_result(const Fold *f, const FoldSum *s)
 		return sum_overflown(s);
 	long double limit = largest(t) * (1 - 2 * gamma);
 	if (s->pinf || s->ninf)
-		return sum_infinite(s, limit);
+		return sum_infinite(s, limit, f->moved > 0);
 	double e = sum_bound(f, s, gamma, t);
 	if (s->pos >= limit || s->neg >= limit) {
 		bool certain = (s->pos == 0 || s->neg == 0) && fabsl(s->sum) - e >= largest(t);

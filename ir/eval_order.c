@@ -5,21 +5,23 @@
  * and k + 1 there. A quotient may be a product with the inverse. */
 #include "ir/eval_run.h"
 
+enum { MAX_STEPS = 2000 }; /* where factors share much, what is left is taken to stay */
+
 typedef struct {
 	const Graph *g;
-	unsigned ops;
+	unsigned ops, steps;
 	bool moves; /* a factor is of the row alone, and computed */
 } Factors;
 
 /* Which of the axes in `of` are in e, as a bit; and whether it reads what a node makes. */
 static bool
-varies(const Graph *g, ExprId e, uint32_t of, bool *computed)
+varies(Factors *f, ExprId e, uint32_t of, bool *computed)
 {
-	const Expr *p = expr_get(g, e);
+	const Expr *p = expr_get(f->g, e);
 	bool any = p->op == OP_AXIS && (of >> p->ref & 1);
-	*computed |= p->op == OP_READ && tensor_node(g, p->ref) != NULL;
-	for (unsigned k = 0; k < p->narg; k++)
-		any |= varies(g, expr_arg(g, e, k), of, computed);
+	*computed |= p->op == OP_READ && tensor_node(f->g, p->ref) != NULL;
+	for (unsigned k = 0; k < p->narg && f->steps++ < MAX_STEPS; k++)
+		any |= varies(f, expr_arg(f->g, e, k), of, computed);
 	return any;
 }
 
@@ -29,6 +31,8 @@ take_factors(Factors *f, ExprId e, uint32_t of)
 	const Expr *p = expr_get(f->g, e);
 	const Node *n = p->op == OP_READ ? tensor_node(f->g, p->ref) : NULL;
 	bool computed = false;
+	if (f->steps++ >= MAX_STEPS)
+		return;
 	if (p->op == OP_MUL || p->op == OP_FDIV) {
 		f->ops += p->op == OP_FDIV ? 2 : 1;
 		take_factors(f, expr_arg(f->g, e, 0), of);
@@ -38,12 +42,12 @@ take_factors(Factors *f, ExprId e, uint32_t of)
 	} else if (n && n->monoid == MON_NONE && !n->recur && !n->scatter) {
 		uint32_t inner = 0;
 		for (unsigned k = 0; k < p->narg; k++)
-			inner |= varies(f->g, expr_arg(f->g, e, k), of, &computed) ? 1u << k : 0;
+			inner |= varies(f, expr_arg(f->g, e, k), of, &computed) ? 1u << k : 0;
 		if (inner)
 			take_factors(f, n->body, inner);
 		else
 			f->moves = true;
-	} else if (!varies(f->g, e, of, &computed)) {
+	} else if (!varies(f, e, of, &computed)) {
 		f->moves |= computed;
 	}
 }

@@ -173,7 +173,7 @@ foreseen(Frame *f, Algebra *a, ExprId value)
 }
 
 int
-add_anchor(Frame *f, Algebra *a, ExprId t, int clamp)
+add_anchor(Frame *f, Algebra *a, ExprId t, AnchorEnd end)
 {
 	CascadePass *p = pass_of(f);
 	DType type = (DType)expr_get(f->g, t)->dtype;
@@ -181,12 +181,14 @@ add_anchor(Frame *f, Algebra *a, ExprId t, int clamp)
 	if (!value || !seen_of(f, a))
 		return -1;
 	double most = type == DT_F32 ? FLT_MAX : DBL_MAX;
-	ExprId ends = clamp ? expr_float(f->g, type, clamp < 0 ? -most : most) : 0, plain = value;
-	if (clamp)
-		value = expr_binary(f->g, clamp < 0 ? OP_MAX : OP_MIN, value, ends);
+	ExprId last = end ? expr_float(f->g, type, end == END_ABOVE ? most : -most) : 0, plain = value;
+	if (end == END_UNKNOWN)
+		value = formula_select(f->g, expr_binary(f->g, OP_LT, last, value), value, last);
+	else if (end)
+		value = expr_binary(f->g, end == END_BELOW ? OP_MAX : OP_MIN, value, last);
 	for (unsigned k = 0; k < p->nanchor; k++) {
 		ExprId same = p->anchor[k].value;
-		if (same == value || (!clamp && (same == plain || (expr_get(f->g, same)->narg == 2 && expr_arg(f->g, same, 0) == plain &&
+		if (same == value || (!end && (same == plain || (expr_get(f->g, same)->narg == 2 && expr_arg(f->g, same, 0) == plain &&
 		                                                   expr_get(f->g, expr_arg(f->g, same, 1))->op == OP_CONST))))
 			return (int)k;
 	}

@@ -13,6 +13,7 @@
 #include "passes/expr_map.h"
 #include "passes/fuse/exponent.h"
 #include "passes/fuse/formula.h"
+#include "passes/fuse/interval.h"
 
 /* Each factor and exponent has one side. */
 static bool
@@ -81,6 +82,26 @@ holds_extreme(const Frame *f, ExprId e)
 			return true;
 	}
 	return false;
+}
+
+AnchorEnd
+end_of(const Frame *f, ExprId atom)
+{
+	AnchorEnd end = END_NONE;
+	bool sums = false;
+	for (unsigned k = 0; k < f->member; k++) {
+		const CascadeMember *m = &f->out->member[k];
+		Monoid monoid = tensor_node(f->g, m->tensor)->monoid;
+		if (m->pass != f->pass || !expr_contains(f->g, f->scratch, atom, f->read[k]))
+			continue;
+		int d = direction_of(f->g, atom, f->read[k]);
+		if (monoid != MON_MAX && monoid != MON_MIN)
+			sums = true;
+		else if (d == 1 || d == -1)
+			end = (d == 1) == (monoid == MON_MAX) ? END_BELOW : END_ABOVE;
+	}
+	Op op = (Op)expr_get(f->g, atom)->op;
+	return sums && (end == END_BELOW || op == OP_LOG || op == OP_LOG2) ? END_UNKNOWN : end;
 }
 
 /* Whether the extremes of power * base are all maxima or all minima that it falls with, and it is never above 0. */

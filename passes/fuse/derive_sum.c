@@ -173,7 +173,7 @@ add_accs(Frame *f, Algebra *a, Moments *m)
 	ExprId weight = product_expr(a, &w, true);
 	for (unsigned k = 0; k < m->atoms.n; k++) {
 		DType t = (DType)expr_get(f->g, m->atoms.at[k])->dtype;
-		m->anchor[k] = add_anchor(f, a, m->atoms.at[k], 0);
+		m->anchor[k] = add_anchor(f, a, m->atoms.at[k], end_of(f, m->atoms.at[k]));
 		if (m->anchor[k] < 0)
 			return false;
 		swap[k] = (Swap){m->atoms.at[k], placeholder(f->g, ANCHOR_NEW, (unsigned)m->anchor[k], t)};

@@ -260,7 +260,7 @@ exponent_plan(Frame *f, Algebra *a, const Factor *x, ExpPlan *out)
 		if (holds_any(f, out->q.exponent[k].atom, &hoisted))
 			return algebra_refuse(a, REMARK_cascade_mixes, out->q.exponent[k].atom);
 	for (unsigned k = 0; k < out->kept.n; k++) {
-		out->anchor[k] = add_anchor(f, a, out->kept.at[k], clamp[k]);
+		out->anchor[k] = add_anchor(f, a, out->kept.at[k], (AnchorEnd)clamp[k]);
 		if (out->anchor[k] < 0)
 			return false;
 		DType t = (DType)expr_get(f->g, out->kept.at[k])->dtype;

@@ -36,9 +36,11 @@ void set_rebase(Frame *f, ExprId acc, ExprId rebase);
 /* The number of elements so far, i64; and whether there was any. */
 ExprId count_of(Frame *f, Algebra *a);
 ExprId seen_of(Frame *f, Algebra *a);
-/* The anchor for y-expression t, as ANCHOR_NEW + k; `clamp` -1: kept above the least number, 1: below the
- * largest, so that differences of infinite ones are not NaN; 0: as it is. -1: no room. */
-int add_anchor(Frame *f, Algebra *a, ExprId t, int clamp);
+/* How an anchor is kept finite, so that differences of infinite ones are not NaN: above the least number, below the largest, or the
+ * least number for what is no greater and for no number; or as it is. */
+typedef enum { END_BELOW = -1, END_NONE, END_ABOVE, END_UNKNOWN } AnchorEnd;
+/* The anchor for y-expression t, as ANCHOR_NEW + k. -1: no room. */
+int add_anchor(Frame *f, Algebra *a, ExprId t, AnchorEnd end);
 /* e with reads of members replaced by their values. */
 ExprId with_values(Frame *f, ExprId e);
 ExprId placeholder(Graph *g, uint32_t base, unsigned k, DType t);

@@ -109,9 +109,9 @@ static const Row rows[] = {
 	 NODE(8, "sum", MUL(SUB(S, MEAN), SUB(W, "(/ %7[@0] (cast:f32 $M))"))) END(8),
 	 FOLD_MOMENTS, 4, 0, 6, REMARK_NONE, OP_NONE, 3},
 	{"second maximum", HEAD("relaxed") T(6, "m") T(7, "y") NODE(6, "min", S) NODE(7, "max", SUB(W, R(6))) END(7),
-	 FOLD_HOIST, 2, 0, 3, REMARK_NONE, OP_NONE, 3},
+	 FOLD_HOIST, 2, 0, 4, REMARK_NONE, OP_NONE, 3},
 	{"scaled maximum", HEAD("relaxed") T(6, "q") T(7, "y") NODE(6, "sum", MUL(S, S))
-	 NODE(7, "max", DIV(W, "(sqrt " R(6) ")")) END(7), FOLD_HOIST, 1, 0, 3, REMARK_NONE, OP_NONE, 3},
+	 NODE(7, "max", DIV(W, "(sqrt (+ " R(6) " 1:f32))")) END(7), FOLD_HOIST, 1, 0, 4, REMARK_NONE, OP_NONE, 3},
 	{"maximum times a factor of no sign", HEAD("relaxed") T(6, "q") T(7, "y") NODE(6, "sum", S)
 	 NODE(7, "max", MUL(W, R(6))) END(7), FOLD_PLAIN, 1, 1, 2, REMARK_cascade_distributes, OP_MUL, 3},
 	{"product of differences", HEAD("relaxed") T(6, "m") T(7, "y") NODE(6, "max", S) NODE(7, "prod", SUB(S, R(6))) END(7),
@@ -156,11 +156,13 @@ static const Row rows[] = {
 	{"maximum of a difference less another", HEAD("relaxed") T(6, "m") T(7, "y") NODE(6, "max", S)
 	 NODE(7, "max", SUB(SUB(S, R(6)), W)) END(7), FOLD_PLAIN, 1, 1, 2, REMARK_cascade_distributes, OP_SUB, 3},
 	{"maximum of what falls", HEAD("relaxed") T(6, "n") T(7, "y") NODE(6, "min", S)
-	 NODE(7, "max", MUL("0.25:f32", SUB(R(6), SUB(S, W)))) END(7), FOLD_HOIST, 2, 0, 3, REMARK_NONE, OP_NONE, 3},
+	 NODE(7, "max", MUL("0.25:f32", SUB(R(6), SUB(S, W)))) END(7), FOLD_HOIST, 2, 0, 4, REMARK_NONE, OP_NONE, 3},
+	{"range", HEAD("relaxed") T(6, "n") T(7, "y") NODE(6, "min", S) NODE(7, "max", SUB(S, R(6))) END(7),
+	 FOLD_HOIST, 2, 0, 3, REMARK_NONE, OP_NONE, 3},
 	{"maximum over a maximum", HEAD("relaxed") T(6, "m") T(7, "y") NODE(6, "max", "(abs " S ")")
 	 NODE(7, "max", MUL(DIV(S, R(6)), W)) END(7), FOLD_PLAIN, 1, 1, 2, REMARK_cascade_distributes, OP_MUL, 3},
 	{"normed magnitudes", HEAD("relaxed") T(6, "q") T(7, "y") NODE(6, "sum", MUL(S, S))
-	 NODE(7, "max", "(abs " MUL(MUL(S, "(rsqrt " R(6) ")"), W) ")") END(7), FOLD_HOIST, 1, 0, 3, REMARK_NONE, OP_NONE, 3},
+	 NODE(7, "max", "(abs " MUL(MUL(S, "(rsqrt (+ " R(6) " 1:f32))"), W) ")") END(7), FOLD_HOIST, 1, 0, 4, REMARK_NONE, OP_NONE, 3},
 	{"finish with a default", HEAD("relaxed") T(6, "m") T(7, "l")
 	 "node %6 max\n  par i\n  red j 0 .. $M\n  guard %3[@1]\n  body " S "\n  finish (select touched acc:f32 0:f32)\n"
 	 GUARDED(7, "sum", EXP(SUB(S, R(6)))) END(7), FOLD_STREAM, 1, 0, 3, REMARK_NONE, OP_NONE, 600},
@@ -311,7 +313,9 @@ test_infinite_scores(void **state)
 {
 	(void)state;
 	static const char *const names[] = {"softmax", "attention", "normalised attention", "off by one", "log probabilities",
-	                                    "temperature", "masked by a guard", "guarded against -inf", "entropy"};
+	                                    "temperature", "masked by a guard", "guarded against -inf", "entropy",
+	                                    "difference to a maximum", "nothing but differences", "weighed log probabilities",
+	                                    "second maximum", "range", "normed magnitudes"};
 	for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
 		CascadeRun *r = ARENA_NEW(&arena, CascadeRun);
 		const Row *row = row_named(names[k]);
