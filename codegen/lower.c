@@ -231,6 +231,20 @@ lower_for(Lower *l, ValId v)
 	l->result[v] = after;
 }
 
+/* Of a GPU, an arm that is one store: where it goes is computed before, or each of several such in a row would do so behind its
+ * condition. */
+static void
+tell_address(Lower *l, const TirRegion *arm)
+{
+	const TirInst *x = lower_inst(l, arm->inst.at[0]);
+	bool only = arm->inst.n == 2 && x->op == OP_STORE && !(x->imm.i & TIR_MASKED);
+	if (!only || l->target->arch != ARCH_NVPTX)
+		return;
+	const TirBuffer *b = &l->k->buffer.at[lower_inst(l, lower_arg_id(l, lower_arg_id(l, arm->inst.at[0], 0), 0))->imm.i];
+	if (!b->wide && dtype_info[b->dtype].bits >= 8)
+		lower_tell_address(l, arm->inst.at[0]);
+}
+
 static void
 lower_if(Lower *l, ValId v)
 {
@@ -238,6 +252,7 @@ lower_if(Lower *l, ValId v)
 	unsigned n = yield_count(l->k, x->region);
 	Val *value[2], *after = ARENA_ARRAY(l->arena, Val, n);
 	LLVMBasicBlockRef arm[2] = {new_block(l), new_block(l)}, exit = new_block(l), end[2];
+	tell_address(l, &l->k->region.at[x->region]);
 	LLVMBuildCondBr(l->b, lower_arg(l, v, 0), arm[0], arm[1]);
 	for (unsigned i = 0; i < 2; i++) {
 		value[i] = ARENA_ARRAY(l->arena, Val, n);

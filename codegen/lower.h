@@ -155,6 +155,8 @@ void lower_masked_store(Lower *l, Val value, Val p, Val mask);
 /* lower_memory.c */
 Val lower_tile_load(Lower *l, ValId v);
 void lower_tile_store(Lower *l, ValId v);
+/* Computes where store v goes, which is found again where it is. */
+void lower_tell_address(Lower *l, ValId v);
 void lower_fetch(Lower *l, ValId v);
 void lower_fault(Lower *l, ValId v);
 /* The address of an element of a view. */

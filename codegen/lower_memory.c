@@ -555,6 +555,13 @@ lower_tile_load(Lower *l, ValId v)
 }
 
 void
+lower_tell_address(Lower *l, ValId v)
+{
+	MemAccess x = access_of(l, v, lower_inst(l, lower_arg_id(l, v, 1))->type.lanes);
+	address(l, x.dtype, x.base, x.offset);
+}
+
+void
 lower_tile_store(Lower *l, ValId v)
 {
 	ValId from = lower_arg_id(l, v, 1);
