@@ -1,5 +1,6 @@
 /* group_ptx_test.c: groups of narrow elements on a GPU: two 8-bit floats come of one conversion, four make a word; what a
- * loop carries stays a group; what is not read again goes past the first cache, where it is words. */
+ * loop carries stays a group; what is not read again goes past the first cache, where it is words; where stores behind conditions go
+ * is computed once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -79,6 +80,33 @@ build_once(Rig *r, DType t, unsigned shared, bool same)
 	tir_end_for(k, NULL, 0);
 }
 
+/* z[i, i, i, 8 j] = i, of those of SOME that n has. */
+static void
+build_some(Rig *r)
+{
+	enum { SOME = 4, OUTER = 3 };
+	TirKernel *k = r->k;
+	ValId one = tir_int(k, DT_I64, 1), rows = tir_int(k, DT_I64, 64), scalar[OUTER + 1], index[OUTER + 1];
+	k->form = TIR_SPREAD;
+	k->threads = TIR_WARP;
+	k->group = 1;
+	tir_add_buffer(k, name_cstr(r->names, "z"), DT_I64, true);
+	for (unsigned n = 0; n <= OUTER; n++)
+		scalar[n] = tir_emit(k, OP_SCALAR, tir_scalar(DT_I64), tir_add_scalar(k, name_cstr(r->names, arena_text(&r->arena, "s%u", n)), DT_I64), NULL, 0);
+	ValId n = scalar[OUTER];
+	ValId to = tir_view(k, 0, OUTER + 1, (ValId[]){rows, rows, rows, n}, (ValId[]){scalar[0], scalar[1], scalar[2], one});
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	index[0] = index[1] = index[2] = tir_for(k, lo, hi, one, NULL, 0);
+	for (unsigned j = 0; j < SOME; j++) {
+		index[OUTER] = tir_int(k, DT_I64, 8 * j);
+		tir_if(k, tir_binary(k, OP_LT, index[OUTER], n));
+		tir_store(k, to, index[0], index, 0, 0);
+		tir_else(k, NULL, 0);
+		tir_end_if(k, NULL, 0);
+	}
+	tir_end_for(k, NULL, 0);
+}
+
 static unsigned
 count(const char *text, const char *word)
 {
@@ -116,6 +144,17 @@ carries(Rig *r, const void *arg)
 	assert_int_equal(count(r->out.assembly, "ld.global.v2.b32"), 2);
 	assert_int_equal(count(r->out.assembly, "st.global.v2.b32"), 1);
 	assert_int_equal(count(r->out.assembly, ".b16"), 0);
+}
+
+static void
+some(Rig *r, const void *arg)
+{
+	(void)arg;
+	build_some(r);
+	assemble(r);
+	assert_int_equal(count(r->out.assembly, "st.global.b64"), 4);
+	assert_int_equal(count(r->out.assembly, "mul.lo.s64"), 3);
+	assert_int_equal(count(r->out.assembly, "add.s64"), 3 + 1); /* one leads to the next task */
 }
 
 typedef struct {
@@ -166,9 +205,17 @@ carried(void **state)
 	rig_run("k", carries, NULL);
 }
 
+static void
+conditional(void **state)
+{
+	(void)state;
+	rig_run("k", some, NULL);
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(carried), cmocka_unit_test(once)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(groups), cmocka_unit_test(carried), cmocka_unit_test(once),
+	                                   cmocka_unit_test(conditional)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
