@@ -7,7 +7,7 @@ of the kernels that such a launch takes, and no other, and hands it to the drive
 milliseconds, the least of N:
   texo       from the text of the graph to its kernels' tile IR
   code       from there to PTX, LLVM's part and the passes that come late
-  assembler  ptxas, less what it takes for a kernel that does nothing; as many at a time as the machine has processors
+  assembler  ptxas, less what it takes for a kernel that does nothing, some 15
   KB, lines  of PTX: its bytes and its instructions; labels: where basic blocks begin
 A driver assembles in its own process, one kernel at a time, and takes about as long as ptxas."""
 import argparse
@@ -27,7 +27,7 @@ import signature
 SOURCE = Path(__file__).resolve().parent.parent
 CODES = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (4, 16), "f8e4m3": (10, 8), "i64": (0, 64), "u64": (1, 64), "i32": (0, 32)}
 SCALARS = {"f64": ctypes.c_double, "f32": ctypes.c_float, "i64": ctypes.c_int64, "u64": ctypes.c_uint64, "i32": ctypes.c_int32}
-NOTHING = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry nothing()\n{\nret;\n}\n"
+NOTHING = ".version 8.7\n.target {}\n.address_size 64\n.visible .entry nothing()\n{{\nret;\n}}\n"
 INSTRUCTION, LABEL = re.compile(r"^\s+(?:@!?%\w+\s+)?[a-z][\w.:]+(?:\s[^;]*)?;", re.M), re.compile(r"^\$?\w+:", re.M)
 CUDA = 2
 PAGE = 2 << 20
@@ -108,7 +108,7 @@ def main():
     import texo
     folder, context = Path(os.environ["FAKE_CUDA_DUMP"]), texo.Context(threads=1)
     os.environ.pop("LD_LIBRARY_PATH")
-    none = assembler_ms(args.target, NOTHING, 10)[0]
+    none = assembler_ms(args.target, NOTHING.format(args.target), 10)[0]
     table = []
     print(f"{'row':44} {'kernel':28} {'texo':>6} {'code':>6} {'assembler':>9} {'KB':>5} {'lines':>6} {'labels':>6} {'registers':>9}")
     for case in gpu_cases.CASES:
