@@ -3,7 +3,7 @@
  *
  * A task is 64 rows of each group, of which there are two or, where columns are few and rows many, three; where rows are so few that
  * two would leave one without any, as those of a model that is asked for its next token, it is one, and a processor has two such
- * blocks: one begins while the other ends (an H200, 64 sequences of 8192 elements, 32 heads on 8, us: 516 for 520; of one such
+ * blocks: one begins while the other ends (an H200, 64 sequences of 8192 elements, 32 heads on 8, us: 515 for 520; of one such
  * sequence, in parts, 17.1 for 19.5; of eight 69.5 for 73.0). Their queries stay in shared memory; keys and values come through a ring each, a tile of elements at a time, the last ones first. A group multiplies
  * queries by keys, folds the scores, which it has in registers, into the state of its rows (slots.h), and keeps the weights there
  * for the product with the values, which adds to columns that stay in registers as well. That product goes on while the group
