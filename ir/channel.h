@@ -50,7 +50,8 @@
  *            all may have fewer than TIR_MMA_ROWS: what the accumulator has beyond may be anything, and other parts of the slot, of
  *            that many rows at least, lie behind. Factors are bf16 or f16, and their
  *            products exact; the sums are of f32, in an order and with a rounding that are the target's (the
- *            interpreter: term after term, by fma), subnormals kept.
+ *            interpreter: TIR_MMA_TERMS terms and the sum at once, aligned to the largest and cut off below as wgmma does),
+ *            subnormals kept.
  *   PRODUCT  n, m, more; imm = TIR_PRODUCT(channel, a, other, b, bank): the same of part a of fill n and part b of fill m
  *            of another channel, or of the same one, to one of TIR_MAX_BANKS accumulators, each of one shape (MMA's is the
  *            first). With TIR_PRODUCT_KEPT(piece, other, b, bank) the first factor is what threads keep: its rows are the

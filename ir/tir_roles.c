@@ -8,6 +8,7 @@
  * taken for another fill's. Strands that all wait do so for ever.
  * Copies and products are complete as soon as they are begun: nothing may look at what they touch before it may. What a block
  * brings for others too may come to one before it has acquired the fill itself. */
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -288,6 +289,55 @@ run_release(Roles *r, Strand *d, const Step *s)
 	return true;
 }
 
+/* Towards 0, but for what is beyond all numbers. */
+static float
+cut_to_f32(double v)
+{
+	float f = (float)v;
+	return fabs(v) < 0x1p128 && fabs((double)f) > fabs(v) ? nextafterf(f, 0) : f;
+}
+
+static double
+power_of_2(int e)
+{
+	uint64_t bits = (uint64_t)(1023 + e) << 52;
+	double v;
+	memcpy(&v, &bits, sizeof v);
+	return v;
+}
+
+static float
+add_one_by_one(float sum, const float *a, const float *b)
+{
+	for (unsigned t = 0; t < TIR_MMA_TERMS; t++)
+		sum += a[t] * b[t];
+	return sum;
+}
+
+/* What an instruction makes of a sum: its products, which are exact, and the sum are aligned to the largest of them, and what lies
+ * below 2 bits more than a significand's is cut off, as are the last bits of what they add up to (passes/schedule/contract/roles.c).
+ * Where one is no finite number, or all are 0, they are added one after the other. */
+static float
+add_products(float sum, const float *a, const float *b)
+{
+	enum { BITS = 24 + 2 }; /* 17 of so many are no more than 31 */
+	double product[TIR_MMA_TERMS], largest = fabs((double)sum);
+	bool finite = largest <= FLT_MAX;
+	for (unsigned t = 0; t < TIR_MMA_TERMS; t++) {
+		product[t] = (double)a[t] * (double)b[t];
+		finite &= fabs(product[t]) <= FLT_MAX;
+		largest = largest < fabs(product[t]) ? fabs(product[t]) : largest;
+	}
+	if (!finite || largest == 0)
+		return add_one_by_one(sum, a, b);
+	int e = ilogb(largest) + 1;
+	double scale = power_of_2(BITS - e);
+	int32_t units = (int32_t)((double)sum * scale);
+	for (unsigned t = 0; t < TIR_MMA_TERMS; t++)
+		units += (int32_t)(product[t] * scale);
+	return cut_to_f32((double)units * power_of_2(e - BITS));
+}
+
 /* Of an accumulator with rows of `wide` sums. */
 static void
 multiply(float *sum, unsigned wide, const float *a, const float *b, unsigned rows, unsigned columns, unsigned terms, bool more)
@@ -295,8 +345,8 @@ multiply(float *sum, unsigned wide, const float *a, const float *b, unsigned row
 	for (unsigned i = 0; i < rows; i++)
 		for (unsigned j = 0; j < columns; j++) {
 			float v = more ? sum[i * wide + j] : 0;
-			for (unsigned t = 0; t < terms; t++) /* the product is exact */
-				v += a[i * terms + t] * b[j * terms + t];
+			for (unsigned t = 0; t < terms; t += TIR_MMA_TERMS)
+				v = add_products(v, a + i * terms + t, b + j * terms + t);
 			sum[i * wide + j] = v;
 		}
 }

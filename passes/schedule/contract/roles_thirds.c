@@ -97,6 +97,14 @@ piece(Roles *r, unsigned n)
 	return tir_emit(r->l.tir, OP_PIECE, tir_scalar(DT_F32), n, NULL, 0);
 }
 
+/* All that the accumulator has, to the thread's sums. */
+static void
+add_pieces(Roles *r, ValId *total, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		total[i] = roles_op(r, OP_ADD, total[i], piece(r, i));
+}
+
 void
 roles_multiply_thirds(Roles *r, ValId *fill)
 {
@@ -115,13 +123,17 @@ roles_multiply_thirds(Roles *r, ValId *fill)
 		}
 	}
 	carried[0] = *fill;
-	tir_for(k, zero, r->steps, one, carried, 1 + n);
-	multiply(r, carried[0], false);
-	carried[0] = roles_op(r, OP_ADD, carried[0], one);
-	settle(r, 0, carried[0]);
-	for (unsigned i = 0; i < n; i++)
-		total[i] = roles_op(r, OP_ADD, total[i], piece(r, i));
-	tir_end_for(k, carried, 1 + n);
+	if (BUG(first_thirds_left)) {
+		multiply_steps(r, r->steps, carried);
+		add_pieces(r, total, n);
+	} else {
+		tir_for(k, zero, r->steps, one, carried, 1 + n);
+		multiply(r, carried[0], false);
+		carried[0] = roles_op(r, OP_ADD, carried[0], one);
+		settle(r, 0, carried[0]);
+		add_pieces(r, total, n);
+		tir_end_for(k, carried, 1 + n);
+	}
 	*fill = carried[0];
 	r->total = ARENA_ARRAY(r->l.scratch, ValId, n);
 	memcpy(r->total, total, n * sizeof *total);
