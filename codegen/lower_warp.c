@@ -75,6 +75,20 @@ is_nibble(Lower *l, Val x, Nibble *n)
 	return n->is_signed == (LLVMIsASIToFPInst(wide) != NULL);
 }
 
+/* (x & mask) ^ onto: one instruction, of which the assembler makes two where both are constants. */
+static Val
+masked_onto(Lower *l, Val x, uint32_t mask, uint32_t onto)
+{
+	static const char constraints[] = "=r,r", memory[] = "memory"; /* of which it touches none: equal ones are one */
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), f = LLVMFunctionType(i32, &i32, 1, 0);
+	const char *code = arena_text(l->arena, "lop3.b32 $0, $1, 0x%08x, 0x%08x, 0x6a;", (unsigned)mask, (unsigned)onto);
+	Val text = LLVMGetInlineAsm(f, code, strlen(code), constraints, sizeof constraints - 1, 0, 0, LLVMInlineAsmDialectATT, 0);
+	Val call = LLVMBuildCall2(l->b, f, text, &x, 1, "");
+	LLVMAddCallSiteAttribute(call, (LLVMAttributeIndex)LLVMAttributeFunctionIndex,
+	                         LLVMCreateEnumAttribute(l->ctx, LLVMGetEnumAttributeKindForName(memory, sizeof memory - 1), 0));
+	return call;
+}
+
 /* Two of a word that are half of it apart, as the last bits of a number whose unit they are, from which that number is taken:
  * no conversion takes as little. Signed ones count from -8. NULL for others. */
 static Val
@@ -86,7 +100,7 @@ from_nibbles(Lower *l, DType t, Val low, Val high)
 		return NULL;
 	uint64_t unit = t == DT_BF16 ? 0x4300 : 0x6400, one = t == DT_BF16 ? 0x3f80 : 0x3c00, base = unit | (a.is_signed ? 8 : 0); /* 128, 1024 */
 	Val bits = a.at ? LLVMBuildLShr(l->b, a.word, LLVMConstInt(i32, a.at, 0), "") : a.word;
-	bits = LLVMBuildXor(l->b, LLVMBuildAnd(l->b, bits, LLVMConstInt(i32, 0x000f000f, 0), ""), LLVMConstInt(i32, base << 16 | base, 0), "");
+	bits = masked_onto(l, bits, 0x000f000f, (uint32_t)(base << 16 | base));
 	uint64_t less = base | 0x8000;
 	Val arg[3] = {bits, LLVMConstInt(i32, one << 16 | one, 0), LLVMConstInt(i32, less << 16 | less, 0)};
 	for (unsigned n = 0; n < 3; n++)

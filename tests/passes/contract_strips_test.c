@@ -12,7 +12,7 @@
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 
-typedef enum { PLAIN, EPILOGUE, WEIGHTS, GROUPS, SCALED_ROWS, SHORTER } Form;
+typedef enum { PLAIN, EPILOGUE, WIDENED, WEIGHTS, GROUPS, SCALED_ROWS, SHORTER } Form;
 
 enum { UNLESS_ROLES = 2 };
 
@@ -74,6 +74,8 @@ narrowed(Case *c, ExprId e)
 static ExprId
 weights_of(Case *c)
 {
+	if (now->form == WIDENED)
+		return narrowed(c, element(c, operand(c, now->weights, "q", now->quantised), now->weights));
 	if (now->form != WEIGHTS && now->form != GROUPS)
 		return element(c, operand(c, now->weights, "w", now->in), now->weights);
 	TensorId q = operand(c, now->weights, "q", now->quantised);
@@ -142,6 +144,8 @@ static const Product products[] = {
 	{"nk", "mk", "mn", SIZES(16, 65, 512), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false},
 	{"kn", "mk", "mn", SIZES(7, 64, 512), DT_F16, DT_I4, DT_F32, WEIGHTS, true, true, false},
 	{"nk", "mk", "mn", SIZES(3, 66, 520), DT_BF16, DT_F8E4M3, DT_F32, SCALED_ROWS, false, true, false},
+	{"nk", "mk", "mn", SIZES(16, 65, 1040), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true},
+	{"nk", "mk", "nm", SIZES(5, 64, 512), DT_F16, DT_U4, DT_F16, WIDENED, true, true, false},
 	/* by scales of groups, in chunks of whole rounds and not */
 	{"nk", "mk", "mn", SIZES(16, 65, 1024), DT_BF16, DT_I8, DT_F32, GROUPS, true, false, false},
 	{"nk", "mk", "mn", SIZES(5, 65, 576), DT_F16, DT_I4, DT_F16, GROUPS, false, true, true},
@@ -203,6 +207,26 @@ many_strips_have_two_blocks(void **state)
 	}
 }
 
+/* Of 4 bits that are widened, in as many threads as of 16; of those with scales, which take more registers, in fewer. */
+static void
+nibbles_have_many_threads(void **state)
+{
+	static const struct {
+		Product product;
+		unsigned threads;
+	} of[] = {
+		{{"nk", "mk", "mn", SIZES(16, 65, 1040), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 512},
+		{{"nk", "mk", "mn", SIZES(16, 65, 512), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false}, 256},
+	};
+	(void)state;
+	for (unsigned n = 0; n < sizeof of / sizeof *of; n++) {
+		now = &of[n].product;
+		CaseRun r = case_try_roles(build_product, now->split, 0);
+		assert_true(r.strips);
+		assert_int_equal(r.threads, of[n].threads);
+	}
+}
+
 /* Where there are no roles, in fewer threads. */
 static void
 many_products_without_roles_are_right(void **state)
@@ -222,6 +246,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(many_strips_have_two_blocks, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(nibbles_have_many_threads, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(many_products_without_roles_are_right, case_setup, case_teardown),
 	};
 	case_choose(argc, argv);
