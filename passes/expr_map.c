@@ -255,7 +255,7 @@ expr_contains(const Graph *g, Arena *scratch, ExprId e, ExprId part)
 typedef struct {
 	const Graph *g;
 	const bool *faulty;
-	bool fault, index;
+	bool fault, index, ivar;
 	uint32_t axes;
 } Facet;
 
@@ -280,6 +280,7 @@ look(void *user, ExprId e)
 	if (p->op == OP_AXIS && p->ref < 32)
 		f->axes |= 1u << p->ref;
 	f->index &= is_index_op(p);
+	f->ivar |= p->op == OP_IVAR;
 }
 
 static Facet
@@ -339,6 +340,13 @@ bool
 expr_is_index(const Graph *g, Arena *scratch, ExprId e)
 {
 	return facet(g, scratch, NULL, e).index;
+}
+
+bool
+expr_is_of_launch(const Graph *g, Arena *scratch, ExprId e)
+{
+	Facet f = facet(g, scratch, NULL, e);
+	return f.index && !f.axes && !f.ivar;
 }
 
 unsigned

@@ -36,6 +36,8 @@ uint32_t expr_axes(const Graph *g, Arena *scratch, ExprId e);
 bool expr_is_whole(const Graph *g, Arena *scratch, const bool *faulty, ExprId e, const ExprId *extent);
 /* Made of indices, dims, constants and i64 arithmetic alone: its size is bounded by the launch. */
 bool expr_is_index(const Graph *g, Arena *scratch, ExprId e);
+/* The same, of neither indices nor what stands for another value (IVAR): a launch knows it. */
+bool expr_is_of_launch(const Graph *g, Arena *scratch, ExprId e);
 /* A power of two, at most `most`, that divides e whatever its indices and dims are, by its form alone. */
 unsigned expr_multiple(const Graph *g, ExprId e, unsigned most);
 

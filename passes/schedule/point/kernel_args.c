@@ -308,7 +308,7 @@ is_launch_quotient(Point *l, ExprId e)
 	const Expr *p = expr_get(l->g, e);
 	if ((p->op != OP_IDIV && p->op != OP_IMOD) || p->dtype != DT_I64 || expr_get(l->g, expr_arg(l->g, e, 1))->op == OP_CONST)
 		return false;
-	return expr_is_index(l->g, l->scratch, e) && !expr_axes(l->g, l->scratch, e);
+	return expr_is_of_launch(l->g, l->scratch, e);
 }
 
 static void
