@@ -45,6 +45,7 @@ typedef struct {
 		Val a, b, quotient, remainder;
 		LLVMBasicBlockRef known;
 	} divided;
+	unsigned nquotient;       /* of the kernel (nvptx_quotients.c); 0: nobody has asked */
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
 		unsigned n, bytes, align;
 		uint32_t buffer;
@@ -186,11 +187,14 @@ Val lower_divide_indices(Lower *l, ValId v, bool want_quotient);
 void lower_expect_first(Lower *l, Val branch);
 /* Whether v is a quotient or a root that lower_quotients takes. */
 bool lower_is_quotient(const Lower *l, ValId v);
-/* Lowers v, whose operands have values, together with others of the region; false: there are none. */
+/* Lowers v, whose operands have values, together with others of the region if there are; false: it is the assembler's. */
 bool lower_quotients(Lower *l, const TirRegion *r, ValId v);
 /* Whether v is one of a GPU that needs no slow path; and that. */
 bool lower_is_middle(const Lower *l, ValId v);
 Val lower_middle_quotient(Lower *l, ValId v);
+/* nvptx_exact.c: of f32, whatever the exponents */
+Val lower_exact_quotient(Lower *l, Val dividend, Val divisor);
+Val lower_exact_root(Lower *l, Val of);
 /* nvptx_units.c: an operation that is a unit's */
 Val lower_unit(Lower *l, ValId v);
 

@@ -8,7 +8,7 @@
  * |result| are 2^-100 and more no step loses bits to an exponent, and the residue is exact; an infinite or zero r makes
  * the result NaN, or 0. A root, with r near 1 / sqrt(a): s = a r and s + r / 2 (a - s s), where a is 2^-100 and more;
  * infinity makes NaN. Both are what ptxas makes of div.rn and sqrt.rn (sm_80 to sm_120), which is right for all
- * fractions; what fails a test takes those. What is known to pass it (TIR_MIDDLE) has neither.
+ * fractions. What is known to pass it (TIR_MIDDLE) has neither.
  *
  * Quotients by one b share r', and of each the result alone is asked: whether its magnitude is 2^-100 max(1, |r'|) and more.
  * Then |b q| is 2^-101 and more, and a - b q a multiple of the product of their last places, which is above 2^-48 |b q|, so 2^-148
@@ -20,7 +20,8 @@
  * 8192 of bf16 in 8-bit floats with a scale for each row. A thread of products has no groups, and no registers for eight scores that
  * are divided together. The slow way is one operation in a loop: written out that of eight was a third of such a kernel's instructions,
  * and of what the assembler takes; eight quotients and eight roots in pairs were twice the instructions that they are in two groups.
- * What goes slowly is most often a 0 among others, so that the loop knows what that gives. */
+ * What goes slowly is most often a 0 among others, so that the loop knows what that gives. The slow way itself is nvptx_exact.c's, where
+ * there are units for it; there also of what is alone. */
 #include "codegen/lower.h"
 
 #include <math.h>
@@ -110,10 +111,22 @@ quick_root(Lower *l, Val a)
 	return fma_of(l, fma_of(l, LLVMBuildFNeg(l->b, s, ""), s, a), half, s);
 }
 
-static Val
-slow_value(Lower *l, Val a, Val b)
+/* Whether the slow way has f64's units and the registers beside them: a loop over groups, or what is the only one of a kernel without
+ * roles. Of two a block of 64 registers a thread spilled. Zeros, which are many in some data, go the slow way too. */
+static bool
+goes_wide(Lower *l, bool turn)
 {
-	return b ? LLVMBuildFDiv(l->b, a, b, "") : intrinsic(l, "llvm.sqrt", &a, 1);
+	for (ValId v = l->nquotient ? l->k->inst.n : 1; v < l->k->inst.n; v++)
+		l->nquotient += lower_is_quotient(l, v);
+	return l->target->doubles && (turn || (l->nquotient == 1 && !l->roles));
+}
+
+static Val
+slow_value(Lower *l, Val a, Val b, bool wide)
+{
+	if (!wide)
+		return b ? LLVMBuildFDiv(l->b, a, b, "") : intrinsic(l, "llvm.sqrt", &a, 1);
+	return b ? lower_exact_quotient(l, a, b) : lower_exact_root(l, a);
 }
 
 /* Without this LLVM takes a root for something to compute in advance. */
@@ -180,16 +193,25 @@ nothing_by(Lower *l, Val a, Val b)
 	return LLVMBuildBitCast(l->b, LLVMBuildAnd(l->b, differ, lower_int(l, i32, UINT32_C(1) << 31), ""), f32, "");
 }
 
+/* What is computed of it in a loop is not computed before, for registers. */
+static Val
+not_in_advance(Lower *l, Val a)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), type = LLVMFunctionType(i32, &i32, 1, 0);
+	Val same = LLVMGetInlineAsm(type, "", 0, "=r,0", 4, 1, 0, LLVMInlineAsmDialectATT, 0), bits = LLVMBuildBitCast(l->b, a, i32, "");
+	return LLVMBuildBitCast(l->b, LLVMBuildCall2(l->b, type, same, &bits, 1, ""), LLVMTypeOf(a), "");
+}
+
 /* Zeros are what is met most often of what has no quick way: threads that have one wait for those that ask the routine. */
 static Val
-slow_in_turn(Lower *l, Val a, Val b, LLVMBasicBlockRef exit)
+slow_in_turn(Lower *l, Val a, Val b, bool wide, LLVMBasicBlockRef exit)
 {
 	Val known = nothing_by(l, a, b);
 	LLVMBasicBlockRef from = LLVMGetInsertBlock(l->b), asks = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
 	LLVMBasicBlockRef after = LLVMInsertBasicBlockInContext(l->ctx, exit, "");
 	lower_expect_first(l, LLVMBuildCondBr(l->b, is_nothing(l, a, b), after, asks));
 	LLVMPositionBuilderAtEnd(l->b, asks);
-	Val made = slow_value(l, a, b);
+	Val made = slow_value(l, a, b, wide);
 	LLVMBuildBr(l->b, after);
 	LLVMPositionBuilderAtEnd(l->b, after);
 	Val v = LLVMBuildPhi(l->b, LLVMTypeOf(a), "");
@@ -216,7 +238,9 @@ slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 	}
 	LLVMBuildCondBr(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, left, lower_int(l, i32, 0), ""), exit, turn);
 	LLVMPositionBuilderAtEnd(l->b, turn);
-	Val made = t->turn ? slow_in_turn(l, slow[0], by[0], exit) : slow_value(l, slow[0], by[0]);
+	bool wide = goes_wide(l, t->turn);
+	Val divisor = t->one && wide ? not_in_advance(l, by[0]) : by[0];
+	Val made = t->turn ? slow_in_turn(l, slow[0], divisor, wide, exit) : slow_value(l, slow[0], divisor, wide);
 	Val next_left = LLVMBuildSub(l->b, left, lower_int(l, i32, 1), "");
 	turn = LLVMGetInsertBlock(l->b);
 	lower_rolled(l, LLVMBuildBr(l->b, loop));
@@ -239,7 +263,7 @@ slow_values(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 		return;
 	}
 	for (unsigned k = 0; k < t->n; k++)
-		slow[k] = slow_value(l, t->a[k], t->b[k]);
+		slow[k] = slow_value(l, t->a[k], t->b[k], goes_wide(l, false));
 	LLVMBuildBr(l->b, exit);
 }
 
@@ -266,7 +290,7 @@ quick_values(Lower *l, const Together *t, Val *quick, Val *least_low)
 static void
 lower_together(Lower *l, const ValId *v, unsigned n, bool turn)
 {
-	Together t = {.n = n, .turn = turn, .one = have_one_divisor(l, v[0], v[1])};
+	Together t = {.n = n, .turn = turn && n > 1, .one = n > 1 && have_one_divisor(l, v[0], v[1])};
 	Val quick[SIDE], slow[SIDE], least_low;
 	for (unsigned k = 0; k < n; k++) {
 		t.a[k] = lower_arg(l, v[k], 0);
@@ -326,7 +350,7 @@ lower_quotients(Lower *l, const TirRegion *r, ValId first)
 		if (!turn && n == PAIR && !have_one_divisor(l, v, first))
 			break;
 	}
-	if (n < 2 || l->k->cluster) /* whose blocks have no registers to spare */
+	if (n < 2 ? !goes_wide(l, false) : l->k->cluster != 0) /* whose blocks have no registers to spare */
 		return false;
 	for (unsigned k = 0; k < n; k++)
 		for (unsigned j = 0; j < lower_inst(l, found[k])->narg; j++)

@@ -24,6 +24,7 @@ typedef struct {
 	uint16_t cluster;  /* blocks of a cluster; 0: it has none */
 	uint16_t sm_threads; /* that a multiprocessor holds at once */
 	bool roles;        /* it has what the roles of ir/channel.h are made of */
+	bool doubles;      /* it has units enough for f64 */
 	bool sm_only;      /* its code runs on no later one */
 } Target;
 

@@ -14,9 +14,9 @@ static const struct {
 	const char *name;
 	uint32_t sm;
 	uint16_t cluster, threads;
-	bool roles, only;
+	bool roles, doubles, only;
 } row[] = {
-#define SM(name, sm, cluster, threads, roles, only) {name, sm, cluster, threads, roles, only},
+#define SM(name, sm, cluster, threads, roles, doubles, only) {name, sm, cluster, threads, roles, doubles, only},
 #include "codegen/sms.def"
 };
 
@@ -28,7 +28,7 @@ target_sm_named(const char *sm, Target *t)
 	for (unsigned i = 0; i < ROWS; i++)
 		if (strcmp(sm, row[i].name) == 0) {
 			*t = (Target){.tune = row[i].name, .arch = ARCH_NVPTX, .sm = row[i].sm, .cluster = row[i].cluster, .sm_threads = row[i].threads,
-			              .roles = row[i].roles, .sm_only = row[i].only};
+			              .roles = row[i].roles, .doubles = row[i].doubles, .sm_only = row[i].only};
 			return true;
 		}
 	return false;

@@ -41,11 +41,12 @@ WAITS = "griddepcontrol.wait;"
 ACCESS = re.compile(r"^\s*(?:@!?%\w+ )?(?:(?:ld|st|atom|red)[\w.:]*\.global|cp\.async|prefetch\.global)[\w.:]*", re.M)
 # a register where it is used
 USED = re.compile(r"%\w+")
-# but TIR's ex2 and rcp, whose errors its passes count, and what exact quotients and roots begin with (codegen/nvptx_quotients.c)
-STARTS = re.compile(r"(ex2|rcp|rsqrt)\.approx\.ftz\.f32")
+# but TIR's ex2 and rcp, whose errors its passes count, and what exact quotients and roots begin with (codegen/nvptx_quotients.c,
+# nvptx_exact.c)
+STARTS = re.compile(r"(ex2|rcp|rsqrt)\.approx\.ftz\.f32|(rcp|rsqrt)\.approx\.ftz\.f64")
 # graphs in fast mode may approximate, by what passes/tile/approximate.c writes
 FAST = re.compile(r"^\s*@fp\(fast\)\s*graph\s+(\w+)", re.M)
-NEAR = re.compile(r"(ex2|rcp)\.approx\.ftz\.f32|(lg2|sqrt|rsqrt|tanh|sin|cos)\.approx\.f32|div\.full(\.ftz)?\.f32|mul\.rn\.ftz\.f32")
+NEAR = re.compile(r"(ex2|rcp)\.approx\.ftz\.f32|(rcp|rsqrt)\.approx\.ftz\.f64|(lg2|sqrt|rsqrt|tanh|sin|cos)\.approx\.f32|div\.full(\.ftz)?\.f32|mul\.rn\.ftz\.f32")
 # a loop that stays one: a whole quotient or root in it is for so many
 ROLLED, TURNS = '.pragma "nounroll"', 8
 # 1 - 2 r
@@ -276,7 +277,8 @@ def check(file, origin, text, fast=()):
         # tanh's quotients of 2 need no whole one: what is left of 2 is in the text
         other = len(own) + len(middle_ones(kernel)) + len(re.findall(r"\bfma\.rn\.f32\s+%\w+, %\w+, %\w+, 0f40000000;", kernel))
         turns = TURNS if ROLLED in kernel else 1
-        for start, whole, more in (("rcp.approx", r"\b(div|rcp)\.rn\.f32", other), ("rsqrt.approx", r"\bsqrt\.rn\.f32", 0)):
+        for start, whole, more in (("rcp.approx.ftz.f32", r"\b(?:(?:div|rcp)\.rn\.f32|rcp\.approx\.ftz\.f64)", other),
+                                   ("rsqrt.approx.ftz.f32", r"\b(?:sqrt\.rn\.f32|rsqrt\.approx\.ftz\.f64)", 0)):
             if kernel.count(start) > turns * len(re.findall(whole, kernel)) + more:
                 raise RuntimeError(f"{file}: the text for {origin} has more of {start} than of {whole}")
     for kernel, own in zip(kernels, short):

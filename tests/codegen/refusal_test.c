@@ -136,7 +136,7 @@ the_ptx(Rig *r, const void *arg)
 	const char *ptx = r->out.assembly;
 	assert_non_null(strstr(ptx, ".target sm_90a\n"));
 	assert_non_null(strstr(ptx, ".visible .entry k_0_0("));
-	assert_non_null(strstr(ptx, "sqrt.rn.f32"));
+	assert_non_null(strstr(ptx, "rsqrt.approx.ftz.f64"));
 	assert_null(strstr(ptx, "call"));
 	const ImageHeader *h = r->out.image;
 	assert_int_equal(h->target, IMG_TARGET_CUDA);
