@@ -14,13 +14,22 @@
 
 typedef LLVMValueRef Val;
 
-enum { LOWER_MOST_HELD = 4 };
+enum { LOWER_MOST_HELD = 4, LOWER_MOST_STEPS = 4, LOWER_MOST_AXES = 8 };
 
 /* A buffer whose elements blocks of a cluster hand to each other: where in it the word of shared memory is that counts what
  * comes, 0: it is none; and which bit of Lower.phases says which of the word's two phases is the next one to be waited for. */
 typedef struct {
 	uint32_t word, bit;
 } LowerHanded;
+
+/* Where a view was last accessed; how far that was from the time before, along which axis, 0: it was no step. */
+typedef struct {
+	ValId view, index[LOWER_MOST_AXES];
+	Val base, p;
+	LLVMBasicBlockRef block;
+	int64_t far;
+	unsigned axis;
+} LowerStep;
 
 typedef struct {
 	Arena *arena;
@@ -45,6 +54,9 @@ typedef struct {
 		Val a, b, quotient, remainder;
 		LLVMBasicBlockRef known;
 	} divided;
+	LowerStep step[LOWER_MOST_STEPS]; /* of a GPU's thread (nvptx_steps.c) */
+	unsigned nstep;
+	enum { LOWER_UNKNOWN, LOWER_STEPS, LOWER_NO_STEPS } steps;
 	unsigned nquotient;       /* of the kernel (nvptx_quotients.c); 0: nobody has asked */
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
 		unsigned n, bytes, align;
@@ -192,6 +204,9 @@ bool lower_quotients(Lower *l, const TirRegion *r, ValId v);
 /* Whether v is one of a GPU that needs no slow path; and that. */
 bool lower_is_middle(const Lower *l, ValId v);
 Val lower_middle_quotient(Lower *l, ValId v);
+/* nvptx_steps.c: the address of what has these indices, by the view's last one; NULL: it is no step beyond that. And the last one */
+Val lower_step(Lower *l, ValId view, Val base, const ValId *index, DType t);
+void lower_step_from(Lower *l, ValId view, Val base, const ValId *index, Val p);
 /* nvptx_exact.c: of f32, whatever the exponents */
 Val lower_exact_quotient(Lower *l, Val dividend, Val divisor);
 Val lower_exact_root(Lower *l, Val of);

@@ -95,12 +95,44 @@ without_constant(Lower *l, ValId index, ValId stride, uint64_t *known)
 	return y->op == OP_ADD ? LLVMBuildAdd(l->b, l->val[a], lower_arg(l, b, 0), "") : l->val[a];
 }
 
+/* Whether what loops carry, accumulators of products above all, leaves no registers for a step. */
+static bool
+carries(Lower *l)
+{
+	bool found = l->roles != NULL;
+	for (ValId v = 1; l->steps == LOWER_UNKNOWN && v < l->k->inst.n && !found; v++)
+		found = lower_inst(l, v)->op == OP_WARP_MMA || (lower_inst(l, v)->op == OP_FOR && lower_inst(l, v)->narg > 3);
+	if (l->steps == LOWER_UNKNOWN)
+		l->steps = found ? LOWER_NO_STEPS : LOWER_STEPS;
+	return l->steps == LOWER_NO_STEPS;
+}
+
+/* Whether where it goes is one place, in whole bytes, that later ones may be steps away from. */
+static bool
+may_step(Lower *l, const MemAccess *x, ValId view, const ValId *id, int along)
+{
+	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
+	bool may = l->target->arch == ARCH_NVPTX && dtype_info[x->dtype].bits >= 8 && rank > 1 && !carries(l);
+	may = may && (!x->lanes || (along >= 0 && is_one(l, lower_arg_id(l, view, 1 + rank + (unsigned)along))));
+	for (unsigned a = 0; may && a < rank; a++)
+		may = !has_lanes(l, id[a]);
+	return may;
+}
+
 /* The offset of indices id[0..rank) into a view; those with lanes are summed apart. The index along
  * the lanes is a scalar. */
 static void
 set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 {
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
+	bool lanewise = along >= 0 && x->lanes, steps_on = may_step(l, x, view, id, along);
+	Val from = x->base, stepped = steps_on ? lower_step(l, view, from, id, x->dtype) : NULL;
+	if (stepped) {
+		x->base = stepped;
+		x->offset = LLVMConstInt(lower_i64(l), 0, 0);
+		x->in_a_row = lanewise;
+		return;
+	}
 	uint64_t known = 0;
 	Val same = NULL, varying = NULL;
 	for (unsigned a = 0; a < rank; a++) {
@@ -123,7 +155,8 @@ set_offset(Lower *l, MemAccess *x, ValId view, const ValId *id, int along)
 		same = LLVMConstInt(lower_i64(l), known, 0);
 	} else if (known)
 		same = add(l, same, LLVMConstInt(lower_i64(l), known, 0));
-	bool lanewise = along >= 0 && x->lanes;
+	if (steps_on)
+		lower_step_from(l, view, from, id, address(l, x->dtype, x->base, same));
 	ValId step = lanewise ? lower_arg_id(l, view, 1 + rank + (unsigned)along) : 0;
 	x->in_a_row = lanewise && !varying && is_one(l, step);
 	x->offset = same;

@@ -108,6 +108,7 @@ UNITS = {
     "passes/tile/spread_next": (("passes/across_test",),),
     "passes/tile/whole_power": (("math/constant_pow_test",),),
     "codegen": (("codegen/control_test",), ("codegen/ops_test", "host")),
+    "codegen/nvptx_steps": (("codegen/steps_test",),),
     "codegen/nvptx_exact": (("codegen/quotients_test",),),
     "codegen/lower_memory": (("codegen/memory_test", "host"),),
     "codegen/lower_stream": (("codegen/memory_test", "host"),),
