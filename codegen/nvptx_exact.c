@@ -1,7 +1,7 @@
 /* nvptx_exact.c: a quotient or a root of f32 of a thread, whatever the exponents, rounded to nearest: by way of f64.
  *
- * PTX's div.rn, rcp.rn and sqrt.rn are a routine each that the assembler adds to a kernel and colours registers around: a quarter to
- * a third of what it takes for a softmax, a norm or a chain of operations. That of f64 is a dozen instructions in a row, as f64 has
+ * PTX's div.rn, rcp.rn and sqrt.rn are a routine each that the assembler adds to a kernel and colours registers around: a tenth to
+ * three tenths of what it takes for a softmax, an rms norm or a chain of operations. That of f64 is a dozen instructions in a row, as f64 has
  * exponents for all that two f32 give.
  *
  * A quotient a / b, with r near 1 / b to 2^-19 at least (the GPU's is to 2^-20): q = a r is as near, q' = q + r (a - b q) to 2^-38,

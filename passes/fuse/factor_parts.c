@@ -116,7 +116,7 @@ set_extents(Parts *s, const Node *n)
 		const Axis *x = &n->axis[a];
 		bool own = a < n->npar, counted = !own && a < (unsigned)n->npar + n->nred && !x->clamp &&
 		           expr_get(s->g, x->lo)->op == OP_CONST && expr_get(s->g, x->lo)->imm.i == 0 &&
-		           expr_is_index(s->g, s->cx->scratch, x->hi) && !expr_axes(s->g, s->cx->scratch, x->hi);
+		           expr_is_of_launch(s->g, s->cx->scratch, x->hi);
 		s->extent[a] = own ? s->g->tensor.at[n->out].extent[a] : counted ? x->hi : 0;
 	}
 }

@@ -61,7 +61,7 @@ is_counted(const Search *s, const Node *n, unsigned a)
 	if (a < n->npar)
 		return true;
 	const Axis *x = &n->axis[a];
-	return !x->clamp && is_zero(s->g, x->lo) && expr_is_index(s->g, s->cx->scratch, x->hi) && !expr_axes(s->g, s->cx->scratch, x->hi);
+	return !x->clamp && is_zero(s->g, x->lo) && expr_is_of_launch(s->g, s->cx->scratch, x->hi);
 }
 
 static void

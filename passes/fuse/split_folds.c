@@ -60,7 +60,7 @@ known_at_launch(const Split *s, unsigned a)
 {
 	const Axis *x = &s->n.axis[a];
 	ExprId both = expr_binary(s->g, OP_SUB, x->hi, x->lo);
-	return expr_is_index(s->g, s->cx->scratch, both) && expr_axes(s->g, s->cx->scratch, both) == 0;
+	return expr_is_of_launch(s->g, s->cx->scratch, both);
 }
 
 static ExprId

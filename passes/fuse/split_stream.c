@@ -141,7 +141,7 @@ has_parts(Split *s, uint32_t at, bool pieces)
 	if (n->nred != 1 || n->parts || (pieces && (n->domain || n->guard)) || x->clamp || n->npar >= TG_MAX_RANK || n->npar + 3u >= TG_MAX_AXES)
 		return false;
 	ExprId both = expr_binary(s->g, OP_SUB, x->hi, x->lo);
-	return expr_is_index(s->g, s->cx->scratch, both) && !expr_axes(s->g, s->cx->scratch, both) && stream_is_natural(s->g, x->lo);
+	return expr_is_of_launch(s->g, s->cx->scratch, both) && stream_is_natural(s->g, x->lo);
 }
 
 /* Why all of its launches have it whole; REMARK_NONE: some have not. */

@@ -76,8 +76,7 @@ contract_ranges_are_fixed(const Graph *g, Arena *scratch, const Node *n)
 {
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
 		const Axis *x = &n->axis[a];
-		if (x->clamp || !expr_is_index(g, scratch, x->lo) || !expr_is_index(g, scratch, x->hi) ||
-		    (expr_axes(g, scratch, x->lo) | expr_axes(g, scratch, x->hi)))
+		if (x->clamp || !expr_is_of_launch(g, scratch, x->lo) || !expr_is_of_launch(g, scratch, x->hi))
 			return false;
 	}
 	return n->nred > 0;

@@ -62,7 +62,7 @@ window_ranges_are_plain(const Graph *g, Arena *scratch, const Node *n)
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {
 		const Axis *x = &n->axis[a];
 		const Expr *lo = expr_get(g, x->lo);
-		if (x->clamp || x->cut || lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_index(g, scratch, x->hi) || expr_axes(g, scratch, x->hi))
+		if (x->clamp || x->cut || lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_of_launch(g, scratch, x->hi))
 			return false;
 	}
 	return n->nred > 0;

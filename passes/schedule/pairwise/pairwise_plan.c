@@ -276,8 +276,7 @@ find_range(Pairwise *w, const Graph *g, Arena *scratch, const Axis *range)
 		return false;
 	w->lo = range->lo;
 	w->hi = range->hi;
-	return expr_is_index(g, scratch, w->lo) && expr_is_index(g, scratch, w->hi) && !expr_axes(g, scratch, w->lo) &&
-	       !expr_axes(g, scratch, w->hi);
+	return expr_is_of_launch(g, scratch, w->lo) && expr_is_of_launch(g, scratch, w->hi);
 }
 
 /* A term of a long sum. Of n terms a warp adds an eighth and less than a round more, then all eight are joined: no term goes

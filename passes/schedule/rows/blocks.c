@@ -623,7 +623,7 @@ may_hold_columns(const Graph *g, Arena *scratch, const Rows *r)
 {
 	for (unsigned k = 0; k < r->nloop; k++) {
 		const Expr *lo = expr_get(g, r->loop[k].lo);
-		if (lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_index(g, scratch, r->loop[k].hi) || expr_axes(g, scratch, r->loop[k].hi))
+		if (lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_of_launch(g, scratch, r->loop[k].hi))
 			return false;
 	}
 	for (unsigned f = 0; f < r->nphase; f++)

@@ -19,8 +19,7 @@ block_lengths_known(const Graph *g, Arena *scratch, const Rows *r)
 		const Expr *lo = expr_get(g, r->loop[k].lo);
 		if (!r->loop[k].lanes)
 			continue;
-		if (lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_index(g, scratch, r->loop[k].hi) ||
-		    expr_axes(g, scratch, r->loop[k].hi))
+		if (lo->op != OP_CONST || lo->imm.i != 0 || !expr_is_of_launch(g, scratch, r->loop[k].hi))
 			return false;
 	}
 	return true;
@@ -32,7 +31,7 @@ block_is_multiple(Graph *g, Arena *scratch, ExprId e, unsigned n, ExprId *cond)
 	const Expr *p = expr_get(g, e);
 	if (expr_multiple(g, e, n) >= n)
 		return true;
-	if (expr_is_index(g, scratch, e) && !expr_axes(g, scratch, e)) {
+	if (expr_is_of_launch(g, scratch, e)) {
 		ExprId rest = expr_binary(g, OP_IMOD, e, expr_int(g, DT_I64, n));
 		ExprId whole = expr_binary(g, OP_EQ, rest, expr_int(g, DT_I64, 0));
 		*cond = *cond ? expr_binary(g, OP_AND, *cond, whole) : whole;
