@@ -71,9 +71,31 @@ floor_divide(Lower *l, const Pair *p, Val by_zero, Val *quotient, Val *remainder
 	*remainder = r;
 }
 
+/* The logarithm of a divisor that is a power of two, one number; -1: it is none. */
+static int
+log_of(const Pair *p)
+{
+	uint64_t by = LLVMIsAConstantInt(p->b) ? LLVMConstIntGetZExtValue(p->b) : 0;
+	bool power = by && !(by & (by - 1)) && !(p->is_signed && by >> (p->bits - 1));
+	return power ? __builtin_ctzll(by) : -1;
+}
+
+/* Bits that move out are floored away. LLVM finds that of a quotient towards zero only where it knows that nothing is negative. */
+static Val
+divide_by_power(Lower *l, const Pair *p, unsigned log, bool want_quotient)
+{
+	Val by = lower_int(l, p->type, log), rest = lower_int(l, p->type, (UINT64_C(1) << log) - 1);
+	if (!want_quotient)
+		return LLVMBuildAnd(l->b, p->a, rest, "");
+	return p->is_signed && !BUG(quotient_unsigned) ? LLVMBuildAShr(l->b, p->a, by, "") : LLVMBuildLShr(l->b, p->a, by, "");
+}
+
 static Val
 divide(Lower *l, const Pair *p, bool want_quotient)
 {
+	int log = log_of(p);
+	if (log >= 0)
+		return divide_by_power(l, p, (unsigned)log, want_quotient);
 	Val q, r, by_zero = equal(l, p->b, lower_int(l, p->type, 0));
 	floor_divide(l, p, by_zero, &q, &r);
 	return want_quotient ? LLVMBuildSelect(l->b, by_zero, lower_int(l, p->type, UINT64_MAX), q, "")

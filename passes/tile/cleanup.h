@@ -13,8 +13,8 @@ const TirKernel *cleanup_carried(const TirKernel *k, Arena *a);
 /* Pure instructions whose operands come from outside a FOR stand before it. The ids stay, so they no
  * longer ascend in the order of the text: only for what follows here. */
 const TirKernel *cleanup_hoist(const TirKernel *k, Arena *a);
-/* Whether the IDIV or IMOD p is by a power of two of a sum that is a multiple of it, *rounded, and *rest, which is
- * less: the quotient is that of *rounded. What *rounded takes is made by emit. */
+/* Whether the IDIV or IMOD p is by a power of two of a sum that is a multiple of it, or of a quotient's smaller one, *rounded,
+ * and *rest, which is less: the quotient is that of *rounded. What *rounded takes is made by emit. */
 typedef ValId CleanupEmitFn(void *user, TirKernel *to, const TirInst *p, const ValId *arg);
 bool cleanup_split_multiple(TirKernel *to, const TirInst *p, const ValId *arg, CleanupEmitFn *emit, void *user, ValId *rounded,
                             int64_t *rest);

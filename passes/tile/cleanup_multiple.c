@@ -1,6 +1,7 @@
 /* cleanup_multiple.c: quotients and remainders by a power of two of sums whose terms are multiples of it but
  * for a constant, see cleanup.h. Lanes side by side in a thread stand a constant apart, so those that have
- * one quotient find it to be one value: four elements share the words of rand. */
+ * one quotient find it to be one value: four elements share the words of rand. Of terms that are multiples of a
+ * smaller power, what the constant has below that is lost in the quotient: rows of a thread's group share theirs. */
 #include "passes/tile/cleanup.h"
 
 #include "ir/tir_slot.h"
@@ -34,6 +35,12 @@ multiple_of(const TirKernel *k, ValId v, uint64_t most, unsigned depth)
 		while (n < most && !((uint64_t)p->imm.i & n))
 			n *= 2;
 		return n;
+	case OP_BLOCKARG: /* a loop's index, whose place is behind the loop */
+		if (p->imm.i != 0 || tir_inst(k, v - 1)->op != OP_FOR)
+			return 1;
+		a = multiple_of(k, tir_arg(k, v - 1, 0), most, depth - 1);
+		b = multiple_of(k, tir_arg(k, v - 1, 2), most, depth - 1);
+		return a < b ? a : b;
 	case OP_SCALAR:
 		n = k->scalar.at[p->imm.i].multiple;
 		return n == 0 ? 1 : n < most ? n : most;
@@ -77,17 +84,17 @@ cleanup_split_multiple(TirKernel *to, const TirInst *p, const ValId *arg, Cleanu
 	if ((p->op != OP_IDIV && p->op != OP_IMOD) || !by || by->imm.i <= 1 || by->imm.i > 1 << 16 ||
 	    (by->imm.i & (by->imm.i - 1)) || dtype_info[p->type.dtype].bits < 32)
 		return false;
-	uint64_t d = (uint64_t)by->imm.i;
+	uint64_t d = (uint64_t)by->imm.i, step = d; /* that divides all terms */
 	Terms t = {.whole = true};
 	add_terms(to, arg[0], &t, MOST_DEPTH);
 	for (unsigned n = 0; n < t.n; n++)
-		t.whole = t.whole && multiple_of(to, t.term[n], d, MOST_DEPTH) == d;
-	if (!t.whole || t.n == 0)
+		step = multiple_of(to, t.term[n], step, MOST_DEPTH);
+	*rest = (int64_t)(t.rest & (step - 1));
+	if (!t.whole || t.n == 0 || (step < d && (p->op == OP_IMOD || *rest == 0)))
 		return false;
 	TirInst sum = {.op = OP_ADD, .type = p->type, .narg = 2};
 	TirInst constant = {.op = OP_CONST, .type = p->type,
-	                    .imm.i = slot_wrap((DType)p->type.dtype, (int64_t)(t.rest & ~(d - 1)))};
-	*rest = (int64_t)(t.rest & (d - 1));
+	                    .imm.i = slot_wrap((DType)p->type.dtype, (int64_t)(t.rest & ~(step - 1)))};
 	*rounded = t.term[0];
 	for (unsigned n = 1; n < t.n; n++)
 		*rounded = emit(user, to, &sum, (ValId[]){*rounded, t.term[n]});

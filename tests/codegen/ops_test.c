@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "ir/tir_lanes.h"
+#include "ir/tir_slot.h"
 #include "tests/codegen/rig.h"
 #include "tests/codegen/values.h"
 
@@ -173,6 +174,32 @@ operations(void **state)
 	each_case(all_operations, "ops", 0, 4);
 }
 
+/* Integers by numbers that the kernel names, for powers of two have no division. */
+static void
+all_divisors(Rig *r, const void *arg)
+{
+	const Case *c = arg;
+	Build b = open_loop(r, c->lanes);
+	ValId x = input(&b, c->t);
+	const int64_t by[] = {1, 2, 3, 64, -1, -4, (int64_t)(UINT64_C(1) << (dtype_info[c->t].bits - 1))};
+	for (unsigned n = 0; n < sizeof by / sizeof *by; n++) {
+		ValId divisor = tir_int(r->k, c->t, slot_wrap(c->t, by[n]));
+		output(&b, tir_binary(r->k, OP_IDIV, x, divisor));
+		output(&b, tir_binary(r->k, OP_IMOD, x, divisor));
+	}
+	tir_end_for(r->k, NULL, 0);
+	check_kernel(r, c->lanes);
+}
+
+static void
+divisors(void **state)
+{
+	(void)state;
+	for (int t = 1; t < DT_C64; t++)
+		if (dtype_is_int((DType)t) && lane_function(OP_IDIV, (DType)t))
+			rig_run("divisors", all_divisors, &(Case){(DType)t, 0});
+}
+
 /* --- casts, bitcasts, select --- */
 
 static bool
@@ -326,6 +353,7 @@ main(int argc, char **argv)
 	int failed = 0;
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(operations),
+		cmocka_unit_test(divisors),
 		cmocka_unit_test(casts),
 		cmocka_unit_test(lane_operations),
 		cmocka_unit_test(constants),

@@ -154,6 +154,33 @@ splits_multiples(void **state)
 	        "  %17:i64 = + %13, %15\n  %18:i64 = + %16, %17\n  %19:f32 = cast %18\n  %20 = store %8, %19, %3\n}\n");
 }
 
+/* By 8, of a loop's index from 16 on by 4, less 4: 1 and 3 beyond have its quotient, and 6 beyond that of 4 beyond; one from 1 on is
+ * no multiple, and remainders stay. */
+static void
+splits_steps(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	becomes(f,
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3:i64 = const 16\n  %4:i64 = const 4\n  %5:i64 = const 8\n"
+	        "  %6:i64 = const 3\n  %7:i64 = const 6\n  %8 = buffer 1\n  %9:f32 = view %8, %1, %2\n"
+	        "  %10 = for %3, %1, %4 {\n    %11:i64 = blockarg 0\n    %12:i64 = - %11, %4\n    %13:i64 = + %12, %2\n    %14:i64 = + %12, %6\n"
+	        "    %15:i64 = + %12, %7\n    %16:i64 = div %13, %5\n    %17:i64 = div %14, %5\n    %18:i64 = div %15, %5\n    %19:i64 = mod %13, %5\n"
+	        "    %20:i64 = + %16, %17\n    %21:i64 = + %18, %19\n    %22:i64 = + %20, %21\n    %23:f32 = cast %22\n    %24 = store %9, %23, %11\n"
+	        "    %25 = yield\n  }\n"
+	        "  %26 = for %2, %1, %4 {\n    %27:i64 = blockarg 0\n    %28:i64 = + %27, %2\n    %29:i64 = div %28, %5\n    %30:f32 = cast %29\n"
+	        "    %31 = store %9, %30, %27\n    %32 = yield\n  }\n}\n",
+	        HEAD
+	        "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3:i64 = const 16\n  %4:i64 = const 4\n  %5:i64 = const 8\n"
+	        "  %6 = buffer 1\n  %7:f32 = view %6, %1, %2\n"
+	        "  %8 = for %3, %1, %4 {\n    %9:i64 = blockarg 0\n    %10:i64 = - %9, %4\n    %11:i64 = + %10, %2\n    %12:i64 = div %10, %5\n"
+	        "    %13:i64 = + %10, %4\n    %14:i64 = div %13, %5\n    %15:i64 = mod %11, %5\n    %16:i64 = + %12, %12\n    %17:i64 = + %14, %15\n"
+	        "    %18:i64 = + %16, %17\n    %19:f32 = cast %18\n    %20 = store %7, %19, %9\n    %21 = yield\n  }\n"
+	        "  %22 = for %2, %1, %4 {\n    %23:i64 = blockarg 0\n    %24:i64 = + %23, %2\n    %25:i64 = div %24, %5\n    %26:f32 = cast %25\n"
+	        "    %27 = store %7, %26, %23\n    %28 = yield\n  }\n}\n");
+}
+
 /* Of four carried values the second is the first, as is what a branch makes of either; the third never changes, the fourth
  * only begins like the first. */
 static void
@@ -209,7 +236,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(hoists), TEST(hoists_twice), TEST(computes_constants), TEST(faults_once), TEST(shares), TEST(drops),
-		TEST(splits_multiples), TEST(carries_once), TEST(waits),
+		TEST(splits_multiples), TEST(splits_steps), TEST(carries_once), TEST(waits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
