@@ -33,6 +33,7 @@ typedef struct {
 	BlockTurns turns;             /* which rows, or strips of columns, each task has, one after another */
 	ValId block_lo, block_hi;     /* the values of the blocked axis of the task */
 	ValId tile[ROWS_MAX_TILES];   /* the shared memory of Rows.tile, or the scratch memory of its squares */
+	ValId tile_rows[ROWS_MAX_TILES]; /* the same by a row's place and a column, where words of rows are written */
 	ValId base;                   /* with lanes by row: the first of the strip's vectors at work */
 	ValId row, vector;            /* where tasks post: the row, and which of its vectors in the order of the scan */
 	ValId post[ROWS_MAX_MEMBERS]; /* views of what they post */

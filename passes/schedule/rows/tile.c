@@ -13,7 +13,9 @@
  * A large tile is four warps', with V elements that fill 8 bytes, so that fewer accesses have as much on its way. Lanes are
  * rows of columns (ir/tir.h), several rows of the tile at once. A row's length is odd as well; of words of 4 bytes a thread
  * has two side by side, so of 32 threads two would meet in each bank: each 32 words of a row, and 32 words' number of rows,
- * are followed by a word that is nobody's.
+ * are followed by a word that is nobody's. Elements that are less than a word are written a word at once, so that a row's
+ * length is an odd number of words. Of a column a thread takes V rows, which would be an even number of words for the next
+ * thread; so rows are in V classes by what V leaves of their number, and the next thread's are the next ones of each class.
  *
  * What comes once, each element of it, goes past the first level's cache, of which tiles leave too little for the lines that
  * all warps have on their way.
@@ -221,15 +223,34 @@ gaps_before(const RowBuild *b, unsigned k, unsigned at)
 	return every ? at / every * gap : 0;
 }
 
+/* The elements of a word, where tile k's rows are in classes and written by words; 1: they are not. */
 static unsigned
-pitch_of(const RowBuild *b, unsigned k)
+pair_of(const RowBuild *b, unsigned k)
 {
-	return (side(b) + gaps_before(b, k, side(b) - 1)) | 1;
+	unsigned bytes = bytes_of(b->l->g, b->r->tile[k]), v = b->kernel->plan.group;
+	return b->kernel->plan.columns && bytes < WORD && v * bytes > WORD && rows_together(b) % v == 0 ? WORD / bytes : 1;
 }
 
 static unsigned
+pitch_of(const RowBuild *b, unsigned k)
+{
+	unsigned pair = pair_of(b, k);
+	return ((side(b) + gaps_before(b, k, side(b) - 1)) / pair | 1) * pair;
+}
+
+/* Elements from a class of rows to the next one, with a word that is nobody's. */
+static unsigned
+class_elements(const RowBuild *b, unsigned k)
+{
+	return (side(b) / b->kernel->plan.group - BUG(tile_classes_overlap)) * pitch_of(b, k) + pair_of(b, k);
+}
+
+/* What is in pairs begins behind a word: by that a store sees how many elements lie side by side from where. */
+static unsigned
 tile_elements(const RowBuild *b, unsigned k)
 {
+	if (pair_of(b, k) > 1)
+		return pair_of(b, k) + b->kernel->plan.group * class_elements(b, k);
 	return side(b) * pitch_of(b, k) + gaps_before(b, k, side(b) - 1);
 }
 
@@ -268,6 +289,11 @@ lane_placed(RowBuild *b, unsigned k, unsigned pitch)
 	if (!b->kernel->plan.columns)
 		return placed(b, k, iota, pitch);
 	ValId first = tir_binary(to, OP_IMOD, group_place(b), rows_int(b, side(b))), more = tir_binary(to, OP_SUB, iota, group_place(b));
+	if (pair_of(b, k) > 1) {
+		ValId next = tir_binary(to, OP_MUL, tir_binary(to, OP_IDIV, first, rows_int(b, b->kernel->plan.group)), rows_int(b, pitch));
+		ValId class = tir_binary(to, OP_MUL, more, rows_int(b, class_elements(b, k)));
+		return tir_binary(to, OP_ADD, tir_binary(to, OP_ADD, next, class), rows_int(b, pair_of(b, k)));
+	}
 	return tir_binary(to, OP_ADD, placed(b, k, first, pitch), tir_binary(to, OP_MUL, more, rows_int(b, pitch)));
 }
 
@@ -297,6 +323,8 @@ rows_declare_tiles(RowBuild *b)
 		ValId extent = rows_int(b, all), one = rows_int(b, 1);
 		l->tir->buffer.at[buffer].shared = all;
 		b->tile[k] = tir_view(l->tir, buffer, 1, &extent, &one);
+		if (pair_of(b, k) > 1)
+			b->tile_rows[k] = tir_view(l->tir, buffer, 2, (ValId[]){extent, rows_int(b, side(b) + pair_of(b, k))}, (ValId[]){one, one});
 	}
 }
 
@@ -386,6 +414,33 @@ past_the_cache(RowBuild *b, ValId v, bool once)
 	return v;
 }
 
+/* Where each lane's row of tile k begins among the first rows, if those are in classes, behind the gaps before its column. */
+static ValId
+class_place(RowBuild *b, const Tile *t, unsigned k)
+{
+	TirKernel *to = b->l->tir;
+	ValId v = rows_int(b, b->kernel->plan.group), column = tir_binary(to, OP_IMOD, group_place(b), rows_int(b, side(b))), skipped = gaps(b, k, column);
+	ValId class = tir_binary(to, OP_MUL, tir_binary(to, OP_IMOD, t->lane_row, v), rows_int(b, class_elements(b, k)));
+	ValId place = tir_binary(to, OP_ADD, class, tir_binary(to, OP_MUL, tir_binary(to, OP_IDIV, t->lane_row, v), rows_int(b, pitch_of(b, k))));
+	return skipped ? tir_binary(to, OP_ADD, place, skipped) : place;
+}
+
+/* The value of vector u, whose first row is `from` for the first vector, put where it is looked for. */
+static void
+put_rows(RowBuild *b, const Tile *t, unsigned k, unsigned u, ValId from, ValId place, ValId value, ValId exists)
+{
+	TirKernel *to = b->l->tir;
+	unsigned pair = pair_of(b, k), pitch = pitch_of(b, k), v = b->kernel->plan.group;
+	if (pair == 1) {
+		ValId index = tir_binary(to, OP_ADD, row_place(b, k, from, u, t->loads, pitch), place);
+		tir_store(to, b->tile[k], value, &index, exists, 0);
+		return;
+	}
+	ValId row = tir_binary(to, OP_MUL, tir_binary(to, OP_IDIV, from, rows_int(b, v)), rows_int(b, pitch));
+	ValId later = tir_binary(to, OP_ADD, row, rows_int(b, (int64_t)u * (rows_together(b) / v) * pitch));
+	tir_store(to, b->tile_rows[k], value, (ValId[]){tir_binary(to, OP_ADD, later, place), rows_int(b, pair)}, exists, TIR_LANES_ALONG(1));
+}
+
 /* Some rows of tile k, from `row` on: loaded, then put where they are looked for, from `place` on for the first row. */
 static void
 fill_rows(RowBuild *b, const Tile *t, unsigned k, ValId row, ValId mask, ValId place)
@@ -402,10 +457,8 @@ fill_rows(RowBuild *b, const Tile *t, unsigned k, ValId row, ValId mask, ValId p
 		value[u] = past_the_cache(b, point_value(l, b->r->tile[k], false).re, once);
 		point_release(l, mark);
 	}
-	for (unsigned u = 0; u < t->loads; u++) {
-		ValId index = tir_binary(to, OP_ADD, row_place(b, k, from, u, t->loads, pitch_of(b, k)), place);
-		tir_store(to, b->tile[k], value[u], &index, exists[u], 0);
-	}
+	for (unsigned u = 0; u < t->loads; u++)
+		put_rows(b, t, k, u, from, place, value[u], exists[u]);
 }
 
 static void
@@ -418,8 +471,8 @@ fill_tiles(RowBuild *b, const Tile *t)
 	l->axis[block] = b->block_lo;
 	ValId mask = column_mask(b, t, b->block_lo, b->block_hi);
 	for (unsigned k = 0; k < b->r->ntile; k++) {
-		ValId place = lane_placed(b, k, 1);
-		if (t->lane_row)
+		ValId place = pair_of(b, k) > 1 ? class_place(b, t, k) : lane_placed(b, k, 1);
+		if (t->lane_row && pair_of(b, k) == 1)
 			place = tir_binary(to, OP_ADD, place, tir_binary(to, OP_MUL, t->lane_row, rows_int(b, pitch_of(b, k))));
 		ValId row = tir_for(to, t->begin, t->end, rows_int(b, (int64_t)t->loads * rows_together(b)), NULL, 0);
 		fill_rows(b, t, k, row, mask, place);
