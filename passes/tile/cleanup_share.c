@@ -131,6 +131,22 @@ emit_shared(void *user, TirKernel *to, const TirInst *p, const ValId *arg)
 	return value_of(user, to, p, arg);
 }
 
+/* --- limits --- */
+
+/* The operation that this selection is, of a number and a constant that it is cut off at; OP_NONE: it is none. A NaN is no less and
+ * stays where the number is what comes otherwise; zeros are told apart by MIN and MAX alone. Only a GPU has both in one instruction. */
+static Op
+limit_of(const TirKernel *to, const TirInst *p, const ValId *arg)
+{
+	if (to->form != TIR_SPREAD || p->op != OP_SELECT || p->type.dtype != DT_F32 || p->type.lanes || tir_inst(to, arg[0])->op != OP_LT)
+		return OP_NONE;
+	const TirInst *limit = tir_inst(to, BUG(limit_for_nan) && tir_inst(to, arg[1])->op != OP_CONST ? arg[2] : arg[1]);
+	if (limit->op != OP_CONST || limit->imm.f == 0 || is_nan_const(limit))
+		return OP_NONE;
+	ValId a = tir_arg(to, arg[0], 0), b = tir_arg(to, arg[0], 1);
+	return arg[1] == a && arg[2] == b ? OP_MIN : arg[1] == b && arg[2] == a ? OP_MAX : OP_NONE;
+}
+
 static ValId
 share(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *arg)
 {
@@ -143,6 +159,11 @@ share(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *ar
 	if (p->op == OP_SELECT && tir_inst(to, arg[0])->op == OP_CONST) {
 		s->changed = true;
 		return arg[tir_inst(to, arg[0])->imm.i ? 1 : 2];
+	}
+	Op limit = limit_of(to, p, arg);
+	if (limit != OP_NONE) {
+		s->changed = true;
+		return value_of(s, to, &(TirInst){.op = limit, .type = p->type, .narg = 2}, (ValId[]){arg[1], arg[2]});
 	}
 	TirInst number = {.op = OP_CONST, .type = p->type};
 	ValId rounded;

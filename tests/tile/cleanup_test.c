@@ -181,6 +181,26 @@ splits_steps(void **state)
 	        "    %27 = store %7, %26, %23\n    %28 = yield\n  }\n}\n");
 }
 
+/* Of a thread of a block: x cut off at 4 above and at -4 below is MIN and MAX. Not what a NaN would become the limit of, nor at zero. */
+static void
+cuts_off(void **state)
+{
+	Fixture *f = *state;
+	GUARD(f);
+	const char *head = "kernel k threads 128 by 1\nbuffer 0 x : f32\nbuffer 1 y : f32 written\nscalar 0 n : i64\n{\n"
+	                   "  %1:i64 = scalar 0\n  %2:i64 = const 1\n  %3 = buffer 0\n  %4:f32 = view %3, %1, %2\n  %5 = buffer 1\n"
+	                   "  %6:f32 = view %5, %1, %2\n  %7:f32 = const 4\n  %8:f32 = const -4\n  %9:f32 = const 0\n  %10:f32 = load %4, %1\n";
+	becomes(f,
+	        arena_text(&f->arena, "%s"
+	        "  %%11:bool = < %%7, %%10\n  %%12:f32 = select %%11, %%7, %%10\n  %%13:bool = < %%12, %%8\n  %%14:f32 = select %%13, %%8, %%12\n"
+	        "  %%15 = store %%6, %%14, %%1\n  %%16:bool = < %%10, %%7\n  %%17:f32 = select %%16, %%10, %%7\n  %%18 = store %%6, %%17, %%1\n"
+	        "  %%19:bool = < %%10, %%9\n  %%20:f32 = select %%19, %%9, %%10\n  %%21 = store %%6, %%20, %%1\n}\n", head),
+	        arena_text(&f->arena, "%s"
+	        "  %%11:f32 = min %%7, %%10\n  %%12:f32 = max %%8, %%11\n"
+	        "  %%13 = store %%6, %%12, %%1\n  %%14:bool = < %%10, %%7\n  %%15:f32 = select %%14, %%10, %%7\n  %%16 = store %%6, %%15, %%1\n"
+	        "  %%17:bool = < %%10, %%9\n  %%18:f32 = select %%17, %%9, %%10\n  %%19 = store %%6, %%18, %%1\n}\n", head));
+}
+
 /* Of four carried values the second is the first, as is what a branch makes of either; the third never changes, the fourth
  * only begins like the first. */
 static void
@@ -236,7 +256,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(hoists), TEST(hoists_twice), TEST(computes_constants), TEST(faults_once), TEST(shares), TEST(drops),
-		TEST(splits_multiples), TEST(splits_steps), TEST(carries_once), TEST(waits),
+		TEST(splits_multiples), TEST(splits_steps), TEST(cuts_off), TEST(carries_once), TEST(waits),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
