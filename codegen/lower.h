@@ -57,7 +57,7 @@ typedef struct {
 	LowerStep step[LOWER_MOST_STEPS]; /* of a GPU's thread (nvptx_steps.c) */
 	unsigned nstep;
 	enum { LOWER_UNKNOWN, LOWER_STEPS, LOWER_NO_STEPS } steps;
-	unsigned nquotient;       /* of the kernel (nvptx_quotients.c); 0: nobody has asked */
+	unsigned nquotient;       /* slow ways of the kernel (nvptx_quotients.c); 0: nobody has asked */
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
 		unsigned n, bytes, align;
 		uint32_t buffer;
