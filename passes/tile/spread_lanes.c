@@ -79,13 +79,10 @@ gather_warps(Spread *s, ValId v)
 	if (s->whole[v].n)
 		return s->whole[v];
 	DType t = (DType)tir_inst(s->from, v)->type.dtype;
-	Regs all = spread_regs(s, s->warps / s->blocks);
-	unsigned buffer = spread_exchange(s, t, all.n);
+	unsigned n = s->warps / s->blocks, buffer = spread_exchange(s, t, n);
 	ValId first = tir_binary(s->to, OP_EQ, thread_mod(s, TIR_WARP), spread_int(s, 0));
 	spread_put(s, buffer, 0, warp_of(s, spread_thread(s)), s->map[v].reg[0], first);
-	for (unsigned r = 0; r < all.n; r++)
-		all.reg[r] = spread_get(s, buffer, 0, spread_int(s, r));
-	return s->whole[v] = all;
+	return s->whole[v] = spread_get_row(s, buffer, spread_int(s, 0), n);
 }
 
 /* All lanes of a vector with one lane a block, in every thread: a block has a thread for each block that hands over
