@@ -4,7 +4,7 @@
  * little of it across branches, all lanes of many values have registers at once. So what only computes waits until a
  * store, a loop or another region wants it, and a group of lanes is done with before the next one is begun. What a
  * region inside might want is lowered before it, so that it dominates all its uses. Where something is folded
- * everything is done with where it comes: what waited would have registers for all terms. */
+ * everything is done with where it comes: what waited would have registers for all terms; but for what is packed to be stored. */
 #include "codegen/lower.h"
 
 static bool
@@ -50,12 +50,22 @@ lower_now(Lower *l, const TirRegion *r, ValId v)
 		l->val[v] = lower_value(l, v);
 }
 
+/* Two conversions are one instruction where they stand in one block with what joins them. LLVM takes them behind the condition of a
+ * store only from right in front of it. */
+static bool
+is_packed(const Lower *l, ValId v)
+{
+	const TirInst *x = lower_inst(l, v);
+	bool half = dtype_is_float((DType)x->type.dtype) && dtype_info[x->type.dtype].bits == 16;
+	return half && (x->op == OP_JOIN || (x->op == OP_CAST && !x->type.lanes));
+}
+
 bool
 lower_waits(Lower *l, const TirRegion *r, uint32_t at, bool waits)
 {
 	ValId v = r->inst.at[at];
 	const TirInst *x = lower_inst(l, v);
-	if (!waits && only_computes(l, v))
+	if (!waits && only_computes(l, v) && !is_packed(l, v))
 		lower_now(l, r, v);
 	if (only_computes(l, v))
 		return true;
