@@ -71,12 +71,12 @@ floor_divide(Lower *l, const Pair *p, Val by_zero, Val *quotient, Val *remainder
 	*remainder = r;
 }
 
-/* The logarithm of a divisor that is a power of two, one number; -1: it is none. */
+/* The logarithm of a divisor that is a power of two, of signed numbers; -1: it is none. Unsigned ones LLVM shifts by itself. */
 static int
 log_of(const Pair *p)
 {
 	uint64_t by = LLVMIsAConstantInt(p->b) ? LLVMConstIntGetZExtValue(p->b) : 0;
-	bool power = by && !(by & (by - 1)) && !(p->is_signed && by >> (p->bits - 1));
+	bool power = p->is_signed && by && !(by & (by - 1)) && !(by >> (p->bits - 1));
 	return power ? __builtin_ctzll(by) : -1;
 }
 
@@ -87,7 +87,7 @@ divide_by_power(Lower *l, const Pair *p, unsigned log, bool want_quotient)
 	Val by = lower_int(l, p->type, log), rest = lower_int(l, p->type, (UINT64_C(1) << log) - 1);
 	if (!want_quotient)
 		return LLVMBuildAnd(l->b, p->a, rest, "");
-	return p->is_signed && !BUG(quotient_unsigned) ? LLVMBuildAShr(l->b, p->a, by, "") : LLVMBuildLShr(l->b, p->a, by, "");
+	return BUG(quotient_unsigned) ? LLVMBuildLShr(l->b, p->a, by, "") : LLVMBuildAShr(l->b, p->a, by, "");
 }
 
 static Val
