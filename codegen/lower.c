@@ -96,12 +96,15 @@ lower_region(Lower *l, uint32_t region, const Val *block_arg, Val *out)
 	const TirRegion *r = &l->k->region.at[region];
 	const Val *outer = l->block_arg;
 	bool waits = l->target->arch == ARCH_NVPTX && lower_may_wait(l, r);
+	if (l->target->arch == ARCH_NVPTX && !waits)
+		lower_hold_region(l, r);
 	for (uint32_t i = 0; i < r->inst.n; i++) {
 		ValId v = r->inst.at[i];
 		const TirInst *x = lower_inst(l, v);
 		l->block_arg = block_arg;
 		if (l->val[v] || (l->target->arch == ARCH_NVPTX && lower_waits(l, r, i, waits)))
 			continue;
+		lower_hold(l, v);
 		if (!lower_stream_passes(l, v))
 			lower_stream_flush(l);
 		if (x->op == OP_YIELD) {

@@ -57,6 +57,7 @@ typedef struct {
 	LowerStep step[LOWER_MOST_STEPS]; /* of a GPU's thread (nvptx_steps.c) */
 	unsigned nstep;
 	enum { LOWER_UNKNOWN, LOWER_STEPS, LOWER_NO_STEPS } steps;
+	ValId *held_at, *held_next; /* by branch: the last of what is held before it; by value: the next one (nvptx_hold.c) */
 	unsigned nquotient;       /* slow ways of the kernel (nvptx_quotients.c); 0: nobody has asked */
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
 		unsigned n, bytes, align;
@@ -187,6 +188,11 @@ bool lower_waits(Lower *l, const TirRegion *r, uint32_t at, bool waits);
 void lower_now(Lower *l, const TirRegion *r, ValId v);
 /* Whether v has a value, or waits, and all that it wants does too, and that is at most so much work. */
 bool lower_only_waits(const Lower *l, ValId v, unsigned *work);
+/* Whether v touches nothing, and waits where there is no order. */
+bool lower_only_computes(const Lower *l, ValId v);
+/* nvptx_hold.c: for a region where nothing waits; before instruction v of it */
+void lower_hold_region(Lower *l, const TirRegion *r);
+void lower_hold(Lower *l, ValId v);
 /* nvptx_posts.c: whether the at-th instruction waits for a word that another task posts; then that, with others of the region */
 bool lower_posted(Lower *l, const TirRegion *r, uint32_t at);
 /* nvptx_divide.c: whether IDIV or IMOD v divides what no data tells; it, and the other of the two for nothing */

@@ -7,8 +7,8 @@
  * everything is done with where it comes: what waited would have registers for all terms; but for what is packed to be stored. */
 #include "codegen/lower.h"
 
-static bool
-only_computes(const Lower *l, ValId v)
+bool
+lower_only_computes(const Lower *l, ValId v)
 {
 	Op op = (Op)lower_inst(l, v)->op;
 	return op_info[op].cls == CLASS_MAP || op == OP_CONST || op == OP_LANE;
@@ -30,7 +30,7 @@ lower_only_waits(const Lower *l, ValId v, unsigned *work)
 {
 	if (l->val[v])
 		return true;
-	if (!*work || !only_computes(l, v) || lower_is_quotient(l, v))
+	if (!*work || !lower_only_computes(l, v) || lower_is_quotient(l, v))
 		return false;
 	--*work;
 	for (unsigned n = 0; n < lower_inst(l, v)->narg; n++)
@@ -42,7 +42,7 @@ lower_only_waits(const Lower *l, ValId v, unsigned *work)
 void
 lower_now(Lower *l, const TirRegion *r, ValId v)
 {
-	if (l->val[v] || !only_computes(l, v))
+	if (l->val[v] || !lower_only_computes(l, v))
 		return;
 	for (unsigned n = 0; n < lower_inst(l, v)->narg; n++)
 		lower_now(l, r, lower_arg_id(l, v, n));
@@ -65,9 +65,11 @@ lower_waits(Lower *l, const TirRegion *r, uint32_t at, bool waits)
 {
 	ValId v = r->inst.at[at];
 	const TirInst *x = lower_inst(l, v);
-	if (!waits && only_computes(l, v) && !is_packed(l, v))
+	if (!waits && lower_only_computes(l, v) && !is_packed(l, v)) {
+		lower_hold(l, v);
 		lower_now(l, r, v);
-	if (only_computes(l, v))
+	}
+	if (lower_only_computes(l, v))
 		return true;
 	for (uint32_t k = 0; x->nregion && k < at; k++)
 		lower_now(l, r, r->inst.at[k]);
