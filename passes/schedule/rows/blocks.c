@@ -463,6 +463,21 @@ take_long_rows(BlockShapes *out, unsigned n)
 	}
 }
 
+/* Not those of these forms that take longer rows than any launch has: what parts of a fold are joined by is a short row. */
+static void
+drop_longer(BlockShapes *out, Graph *g, const Rows *r)
+{
+	unsigned n = 0;
+	bool all = false;
+	for (unsigned k = 0; k < out->n; k++) {
+		const BlockShape s = out->at[k];
+		if (!(all && (s.held || s.once)) && (!s.long_sums || block_lengths_reach(g, r, LONG_SUM_TERMS)))
+			out->at[n++] = s;
+		all |= s.held && !s.filled && !block_lengths_reach(g, r, (int64_t)s.lanes + 1);
+	}
+	out->n = n;
+}
+
 /* Whether all that is folded of a row, and nothing else is done with it, can be folded as it goes by. */
 static bool
 goes_by_once(Graph *g, Arena *scratch, const Rows *r, const bool *faulty)
@@ -614,6 +629,8 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	if (long_sums_gain(g, r))
 		take_long_rows(&out, out.n);
 	add(&out, threads, 1, each)->resident = (uint16_t)(loops ? 1 : columns);
+	if (loops && known)
+		drop_longer(&out, g, r);
 	return out;
 }
 

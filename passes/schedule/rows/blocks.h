@@ -61,6 +61,8 @@ ExprId block_turn_tasks(Graph *g, const BlockTurns *t, ExprId rows);
 enum { BUSY_WARPS = 16 }; /* of a multiprocessor: as many as keep it busy */
 /* Whether every lane loop runs from 0 to what is known at launch. */
 bool block_lengths_known(const Graph *g, Arena *scratch, const Rows *r);
+/* Whether rows of lanes may be as long as n. */
+bool block_lengths_reach(Graph *g, const Rows *r, int64_t n);
 /* Whether e is a multiple of n; where that is for a launch to say, *cond asks it too. */
 bool block_is_multiple(Graph *g, Arena *scratch, ExprId e, unsigned n, ExprId *cond);
 /* The same of all ends of vectors. */

@@ -71,6 +71,25 @@ longest_row(Graph *g, const Rows *r)
 	return longest;
 }
 
+/* No launch has a larger one. */
+static int64_t
+most(const Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	if (p->op == OP_CONST)
+		return p->imm.i;
+	if (p->op != OP_MIN && p->op != OP_MAX)
+		return INT64_MAX;
+	int64_t a = most(g, expr_arg(g, e, 0)), b = most(g, expr_arg(g, e, 1));
+	return (a < b) == (p->op == OP_MIN) ? a : b;
+}
+
+bool
+block_lengths_reach(Graph *g, const Rows *r, int64_t n)
+{
+	return n <= most(g, longest_row(g, r));
+}
+
 /* Whether a scan is done by a warp a row: rows are many, or each is one vector. */
 static ExprId
 suits_warps(Graph *g, Arena *scratch, const Rows *r, ExprId lanes)
