@@ -16,26 +16,39 @@
 
 typedef struct {
 	const Graph *g;
-	bool any;
-} Functions;
+	TensorId sum;
+	bool casts, any;
+} More;
 
 static void
-note_function(void *user, ExprId e)
+note_more(void *user, ExprId e)
 {
-	Functions *f = user;
-	f->any |= (op_info[expr_get(f->g, e)->op].flags & F_MATH) != 0;
+	More *m = user;
+	const Expr *p = expr_get(m->g, e);
+	m->any |= (op_info[p->op].flags & F_MATH) || (m->casts && p->op == OP_READ && p->ref != m->sum);
 }
 
-/* Whether a score is a transcendental of its sum: then what all slots are computed with has no registers beside what they
- * hold. */
+/* Whether a score is a transcendental of its sum, or, where factors are cast, made of other elements too: then what all slots are
+ * computed with, or where these are, has no registers beside what they hold. */
 static bool
 scores_take_more(const Graph *g, Arena *scratch, const Stream *s)
 {
-	Functions f = {.g = g};
-	for (unsigned k = 0; k < s->nscore; k++)
+	More m = {.g = g, .casts = s->factors};
+	for (unsigned k = 0; k < s->nscore; k++) {
+		m.sum = s->score[k].source;
 		if (s->score[k].node.finish)
-			expr_walk(g, scratch, s->score[k].node.finish, note_function, &f);
-	return f.any;
+			expr_walk(g, scratch, s->score[k].node.finish, note_more, &m);
+	}
+	return m.any;
+}
+
+static bool
+has_columns(const Stream *s)
+{
+	bool any = false;
+	for (unsigned k = 0; k < s->pass->nacc; k++)
+		any |= s->acc[k].wide;
+	return any;
 }
 
 bool
@@ -45,7 +58,8 @@ stream_threads_size(const Graph *g, Arena *scratch, const Stream *s, KernelPlan 
 	p->lanes = 0;
 	p->threads = ST_THREADS;
 	p->group = 1;
-	p->resident = s->factors || stream_is_parts(g, s) ? 2 : 0; /* casts take registers, and so do addresses of states */
+	/* casts take registers, and so do addresses of states; where there are no columns the assembler spills to have four blocks */
+	p->resident = s->factors || stream_is_parts(g, s) || !has_columns(s) ? 2 : 0;
 	p->tile_rows = ST_THREAD_ROWS;
 	p->tile_columns = ST_THREAD_COLUMNS;
 	p->block_rows = ST_ROWS;
