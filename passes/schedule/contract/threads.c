@@ -78,6 +78,27 @@ is_element(const Graph *g, ExprId factor)
 	return (e->op == OP_CAST ? expr_get(g, expr_arg(g, factor, 0)) : e)->op == OP_READ;
 }
 
+typedef struct {
+	const Graph *g;
+	bool any;
+} Functions;
+
+static void
+note_function(void *user, ExprId e)
+{
+	Functions *f = user;
+	f->any |= (op_info[expr_get(f->g, e)->op].flags & F_MATH) != 0;
+}
+
+static bool
+has_functions(const Graph *g, Arena *scratch, const Factors *f)
+{
+	Functions any = {g, false};
+	expr_walk(g, scratch, f->row, note_function, &any);
+	expr_walk(g, scratch, f->column, note_function, &any);
+	return any.any;
+}
+
 unsigned
 contract_threads_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, bool matrices,
                       KernelPlan *p)
@@ -92,13 +113,15 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
 	panel_find(g, scratch, node, &f, &a, false, &rows);
 	panel_find(g, scratch, node, &f, &a, true, &columns);
 	bool both = rows.group > 1 && columns.group > 1, groups = !matrices && (rows.group > 1 || columns.group > 1);
+	bool functions = !f.pair && has_functions(g, scratch, &f);
 	bool wide = dtype_info[reduction_type(g, node)].bits > 32, elements = is_element(g, f.row) && is_element(g, f.column);
 	elements = elements && (!f.pair || (node->monoid == MON_SUM && pair_cost(g, scratch, &f, node->body) <= FEW_COST));
 	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
 		ThreadsTile tile = threads_tile(n);
 		if ((tile.groups && !groups) || (tile.large && wide) || (a.n && !tile.absent) || !threads_tile_exists(g, o, n, both, f.pair))
 			continue;
-		unsigned group = rows.group > columns.group ? rows.group : columns.group, resident = a.n ? tile.absent : elements ? tile.resident : tile.computed;
+		unsigned group = rows.group > columns.group ? rows.group : columns.group, computed = tile.functions && functions ? tile.functions : tile.computed;
+		unsigned resident = a.n ? tile.absent : elements ? tile.resident : computed;
 		resident = f.pair && !resident ? 1 : resident; /* where nothing is said, assemblers may spill to have more */
 		p[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = QUAD, .unroll = 1, .threads = tile.threads,
 		                          .group = (uint16_t)(tile.groups ? group : 1), .cluster = tile.cluster,
