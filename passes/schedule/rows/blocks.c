@@ -463,7 +463,8 @@ take_long_rows(BlockShapes *out, unsigned n)
 	}
 }
 
-/* Not those of these forms that take longer rows than any launch has: what parts of a fold are joined by is a short row. */
+/* Not those of these forms that take longer rows than any launch has: what parts of a fold are joined by is a short row. Behind one
+ * that holds all of them only what asks for no groups is ever asked for. */
 static void
 drop_longer(BlockShapes *out, Graph *g, const Rows *r)
 {
@@ -471,7 +472,8 @@ drop_longer(BlockShapes *out, Graph *g, const Rows *r)
 	bool all = false;
 	for (unsigned k = 0; k < out->n; k++) {
 		const BlockShape s = out->at[k];
-		if (!(all && (s.held || s.once)) && (!s.long_sums || block_lengths_reach(g, r, LONG_SUM_TERMS)))
+		bool behind = all && (s.held || s.once || s.group > 1);
+		if (!behind && (!s.long_sums || block_lengths_reach(g, r, LONG_SUM_TERMS)))
 			out->at[n++] = s;
 		all |= s.held && !s.filled && !block_lengths_reach(g, r, (int64_t)s.lanes + 1);
 	}
