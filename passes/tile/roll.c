@@ -24,7 +24,7 @@ enum {
 	MOST_TURNS = 16,
 	MOST_TRIES = 8,      /* at rows none of whose values is wanted outside */
 	LEAST_SAVED = 96,    /* operations */
-	LEAST_OF_WORD = 7,   /* operations for each register that is handed on, or operation that is done more often */
+	LEAST_OF_WORD = 8,   /* operations for each register that is handed on, or operation that is done more often */
 	ASIDE = 12,          /* operations that one with a slow way counts for */
 	MOST_WORDS = 40,     /* that all turns have of their own: of more an assembler kept some in memory, without need */
 	BLOCK_REGISTERS = 1 << 16 /* of a multiprocessor; half of a thread's share is theirs */
@@ -238,12 +238,10 @@ bar_wanted(Roll *r)
 
 /* --- whether it is worth it --- */
 
-/* An element of 16 bits is taken out of its word by one operation. */
 static unsigned
-work_of(const TirKernel *k, const TirInst *p)
+work_of(const TirInst *p)
 {
-	if (p->op == OP_LANE || p->op == OP_BITCAST || p->op == OP_SPLAT || p->op == OP_JOIN ||
-	    (p->op == OP_CAST && p->type.dtype == DT_U32 && tir_inst(k, k->arg.at[p->arg])->type.dtype == DT_U16))
+	if (p->op == OP_LANE || p->op == OP_BITCAST || p->op == OP_SPLAT || p->op == OP_JOIN)
 		return 0;
 	return op_info[p->op].flags & F_ASIDE && !p->imm.i ? ASIDE : 1;
 }
@@ -264,9 +262,9 @@ saved(const Roll *r)
 		const TirInst *p = tir_inst(r->k, r->value.at[i * r->turns]);
 		bool inside = r->row.at[i].inside;
 		if (inside && r->home[r->value.at[i * r->turns]] != r->region)
-			anew += work_of(r->k, p);
+			anew += work_of(p);
 		else if (inside)
-			work += work_of(r->k, p);
+			work += work_of(p);
 		else
 			words += words_of(p->type);
 	}
