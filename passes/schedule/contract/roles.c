@@ -21,6 +21,8 @@
  * error of at most (17/2 + 2) u S for 16 terms, below the n u S which the oracle allows n terms in any order, n >= 64
  * (eval_fold.c); an instruction whose terms are all beyond the end is exact. Sums of up to 8 parts are added by 7 additions
  * more, each within u S, which the n u S have room for too. */
+#include <string.h>
+
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/contract/roles_build.h"
 
@@ -31,39 +33,18 @@ enum {
 
 /* --- whether --- */
 
-/* An element with one plain index for each axis of its tensor. */
-static bool
-find_element(const Graph *g, ExprId read, unsigned own, unsigned term, RolesFactor *to)
-{
-	const Expr *p = expr_get(g, read);
-	if (p->op != OP_READ || p->access || p->narg < 2 || p->narg > 5)
-		return false;
-	uint32_t seen = 0;
-	*to = (RolesFactor){.tensor = p->ref, .dtype = (DType)p->dtype, .naxis = p->narg};
-	for (unsigned n = 0; n < p->narg; n++) {
-		const Expr *sub = expr_get(g, expr_arg(g, read, n));
-		if (sub->op != OP_AXIS || seen >> sub->ref & 1)
-			return false;
-		to->axis[n] = (uint8_t)sub->ref;
-		seen |= 1u << sub->ref;
-	}
-	unsigned last = to->axis[p->narg - 1];
-	to->turned = last == own;
-	return (seen >> own & 1) && (seen >> term & 1) && (last == own || last == term);
-}
-
 /* e as a bf16 or f16 element that is widened. */
 bool
-roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to)
+roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, BoxFactor *to)
 {
-	return contract_narrow_type(g, e) != DT_NONE && find_element(g, expr_arg(g, e, 0), own, term, to);
+	return contract_narrow_type(g, e) != DT_NONE && box_find(g, expr_arg(g, e, 0), own, term, to);
 }
 
 /* e as an element of f32, which a map of its thirds has an axis more for. */
 static bool
-has_thirds(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to)
+has_thirds(const Graph *g, ExprId e, unsigned own, unsigned term, BoxFactor *to)
 {
-	if (expr_get(g, e)->dtype != DT_F32 || !find_element(g, e, own, term, to) || to->naxis > 4)
+	if (expr_get(g, e)->dtype != DT_F32 || !box_find(g, e, own, term, to) || to->naxis > 4)
 		return false;
 	to->dtype = DT_BF16;
 	return true;
@@ -228,7 +209,7 @@ count_tasks(Roles *r, Kernel *kernel, const PassOptions *o)
 	}
 }
 
-const RolesFactor *
+const BoxFactor *
 roles_part(const Roles *r, unsigned p, unsigned *own)
 {
 	unsigned rows = 1 + (r->of.columns ? 0 : r->of.beside), k = p < rows ? p : p - rows;
@@ -252,46 +233,20 @@ roles_divide_terms(Roles *r)
 
 /* --- factors --- */
 
-/* The tensor's axes in the order of the view: those of a batch, then the two of a box, the last one last. */
-static void
-axes_in_order(const Roles *r, const RolesFactor *e, unsigned own, uint8_t *order)
-{
-	unsigned n = 0, other = e->turned ? r->of.term_axis : own;
-	for (unsigned a = 0; a + 1 < e->naxis; a++)
-		if (e->axis[a] != other)
-			order[n++] = (uint8_t)a;
-	for (unsigned a = 0; a + 1 < e->naxis; a++)
-		if (e->axis[a] == other)
-			order[n++] = (uint8_t)a;
-	order[n] = (uint8_t)(e->naxis - 1);
-}
-
 ValId
-roles_view(Roles *r, const RolesFactor *e, unsigned own)
+roles_view(Roles *r, const BoxFactor *e, unsigned own)
 {
-	Point *l = &r->l;
-	uint8_t order[TG_MAX_RANK];
-	ValId extent[TG_MAX_RANK], stride[TG_MAX_RANK];
-	axes_in_order(r, e, own, order);
-	for (unsigned n = 0; n < e->naxis; n++) {
-		extent[n] = point_launch_expr(l, roles_extent(r, e->axis[order[n]]));
-		stride[n] = point_tensor(l, e->tensor)->stride[order[n]];
-	}
-	ValId buffer = tir_arg(l->tir, point_tensor(l, e->tensor)->data, 0);
-	return tir_view(l->tir, (unsigned)tir_inst(l->tir, buffer)->imm.i, e->naxis, extent, stride);
+	return box_view(&r->l, e, own, r->of.term_axis);
 }
 
 void
-roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId own0, ValId term, ValId third, ValId fill)
+roles_copy(Roles *r, unsigned part, const BoxFactor *e, unsigned own, ValId own0, ValId term, ValId third, ValId fill)
 {
-	uint8_t order[TG_MAX_RANK];
-	ValId at[TG_MAX_RANK];
-	axes_in_order(r, e, own, order);
-	for (unsigned n = 0; n < e->naxis; n++) {
-		unsigned axis = e->axis[order[n]];
-		at[n] = axis == own ? own0 : axis == r->of.term_axis ? term : r->coord[axis];
-	}
-	tir_copy_third(r->l.tir, TIR_COPY(0, part), r->view[part], fill, at, third);
+	ValId at[TG_MAX_AXES];
+	memcpy(at, r->coord, sizeof at);
+	at[own] = own0;
+	at[r->of.term_axis] = term;
+	box_copy(&r->l, TIR_COPY(0, part), r->view[part], e, own, r->of.term_axis, at, third, fill);
 }
 
 /* --- tiles --- */
@@ -354,7 +309,7 @@ roles_load_step(Roles *r, ValId step, ValId fill, const ValId *third)
 	tir_emit(r->l.tir, OP_ACQUIRE, (TirType){0}, 0, &fill, 1);
 	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
 		unsigned own;
-		const RolesFactor *e = roles_part(r, p, &own);
+		const BoxFactor *e = roles_part(r, p, &own);
 		bool rows = own == r->of.row_axis;
 		roles_copy(r, p, e, own, rows ? r->row0 : r->column0, term, third[!rows], fill);
 	}
@@ -472,7 +427,7 @@ slots(const Roles *r, const TirChannel *c)
 
 /* The tile's rows or columns; rows that are turned come 64 at a time. */
 static uint16_t
-rows_of_part(const Roles *r, const RolesFactor *e, unsigned own)
+rows_of_part(const Roles *r, const BoxFactor *e, unsigned own)
 {
 	if (own != r->of.row_axis)
 		return r->tile.columns;
@@ -494,7 +449,7 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	TirChannel c = {.nparts = (uint16_t)(2 + r->of.beside)};
 	for (unsigned p = 0; p < c.nparts; p++) {
 		unsigned own;
-		const RolesFactor *e = roles_part(r, p, &own);
+		const BoxFactor *e = roles_part(r, p, &own);
 		bool joint = r->tile.joint && own == r->of.column_axis;
 		c.part[p] = (TirPart){.dtype = e->dtype, .rows = rows_of_part(r, e, own), .terms = TIR_PART_TERMS, .turned = e->turned, .joint = joint};
 	}
@@ -505,7 +460,7 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 		point_launch_expr(l, roles_extent(r, a));
 	for (unsigned p = 0; p < c.nparts; p++) {
 		unsigned own;
-		const RolesFactor *e = roles_part(r, p, &own);
+		const BoxFactor *e = roles_part(r, p, &own);
 		r->view[p] = roles_view(r, e, own);
 	}
 	r->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);

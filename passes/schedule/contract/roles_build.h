@@ -2,6 +2,7 @@
 #ifndef TEXO_PASSES_SCHEDULE_CONTRACT_ROLES_BUILD_H
 #define TEXO_PASSES_SCHEDULE_CONTRACT_ROLES_BUILD_H
 
+#include "passes/schedule/contract/boxes.h"
 #include "passes/schedule/contract/contract.h"
 #include "passes/schedule/contract/members.h"
 #include "passes/schedule/contract/roles.h"
@@ -9,23 +10,14 @@
 #include "passes/schedule/contract/window_rows.h"
 #include "passes/schedule/convert_emit.h"
 
-/* A factor: an element of a tensor. */
-typedef struct {
-	TensorId tensor;
-	DType dtype;
-	unsigned naxis;
-	uint8_t axis[TG_MAX_RANK]; /* of the node, by the tensor's axes */
-	bool turned;               /* memory runs along its own axis, not along the terms */
-} RolesFactor;
-
 /* Sums that share one factor: each of those beside the first has another one of its own, for rows or for columns. */
 typedef struct {
-	RolesFactor row, column;
+	BoxFactor row, column;
 	unsigned row_axis, column_axis, term_axis;
 	unsigned beside;
 	bool columns;
 	unsigned thirds; /* factors are f32, of which so many thirds are multiplied (roles_thirds.c); 0: they are not */
-	RolesFactor own[MEMBERS_MOST_SUMS - 1];
+	BoxFactor own[MEMBERS_MOST_SUMS - 1];
 } RolesProduct;
 
 /* What a block has of the output at a time: one tile that its groups share, or with `turns` each group one of its own.
@@ -114,11 +106,11 @@ void roles_find_sizes(Roles *r);
 /* The plan of this tile for these nodes. */
 KernelPlan roles_plan(const RolesTile *tile, const TensorId *node, unsigned n);
 /* e as a bf16 or f16 element that is widened, with one plain index for each axis of its tensor. */
-bool roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, RolesFactor *to);
+bool roles_element(const Graph *g, ExprId e, unsigned own, unsigned term, BoxFactor *to);
 /* A factor as far as the node reads it: what a copy takes beyond is 0. */
-ValId roles_view(Roles *r, const RolesFactor *e, unsigned own);
+ValId roles_view(Roles *r, const BoxFactor *e, unsigned own);
 /* Of the fill, from index own0 and this term on, at coord. third: 0, or which of its elements'. */
-void roles_copy(Roles *r, unsigned part, const RolesFactor *e, unsigned own, ValId own0, ValId term, ValId third, ValId fill);
+void roles_copy(Roles *r, unsigned part, const BoxFactor *e, unsigned own, ValId own0, ValId term, ValId third, ValId fill);
 /* All of a fill, of this step of the terms; third[0] and [1]: the same of rows' and columns' factors. */
 void roles_load_step(Roles *r, ValId step, ValId fill, const ValId *third);
 /* Where cond holds, the fill before this one may be others'. */
@@ -211,7 +203,7 @@ const ConvertPlan *roles_to_rows(const Roles *r);
 unsigned roles_panel(const RolesTile *t, bool packed);
 unsigned roles_across(const RolesTile *t, bool packed);
 /* Part p of a slot: its factor, and that one's axis. Those of rows come first. */
-const RolesFactor *roles_part(const Roles *r, unsigned p, unsigned *own);
+const BoxFactor *roles_part(const Roles *r, unsigned p, unsigned *own);
 /* Stages one of the panels from `first` on, n of them: which one is known as the code runs; which registers it has is not. */
 void roles_stage_one_of(Roles *r, ValId lane, ValId row, ValId panel, unsigned first, unsigned n);
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 static bool
-same_factor(const RolesFactor *a, const RolesFactor *b)
+same_factor(const BoxFactor *a, const BoxFactor *b)
 {
 	return a->tensor == b->tensor && a->naxis == b->naxis && memcmp(a->axis, b->axis, a->naxis) == 0;
 }

@@ -167,7 +167,7 @@ roles_are_finite(Roles *r)
 
 /* Over dims: the bytes of the thirds of a factor. */
 static ExprId
-bytes_of(Roles *r, const RolesFactor *e)
+bytes_of(Roles *r, const BoxFactor *e)
 {
 	ExprId all = expr_int(r->l.g, DT_I64, TIR_THIRDS * 2);
 	for (unsigned n = 0; n < e->naxis; n++)

@@ -163,7 +163,7 @@ beyond(Graph *g, unsigned size, ExprId end)
 
 /* Over dims: 1 where the factor's rows, in memory without gaps, are taken as they are and do not all begin with sectors, else 0. */
 static ExprId
-is_off(Roles *r, const RolesFactor *e)
+is_off(Roles *r, const BoxFactor *e)
 {
 	Graph *g = r->l.g;
 	ExprId one = expr_int(g, DT_I64, 1), least = expr_int(g, DT_I64, LEAST_BYTES / 2), inner = roles_extent(r, e->axis[e->naxis - 1]);
@@ -180,7 +180,7 @@ bring_off(Roles *r, const RolesTile *t, ExprId step)
 	ExprId all = expr_int(g, DT_I64, 0), any = all;
 	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
 		unsigned own;
-		const RolesFactor *e = roles_part(r, p, &own);
+		const BoxFactor *e = roles_part(r, p, &own);
 		int64_t rows = own == r->of.row_axis ? t->rows : t->columns / (t->joint ? t->joint : 1);
 		ExprId off = is_off(r, e), more = expr_binary(g, OP_MUL, off, expr_int(g, DT_I64, rows * (BRING_OFF - BRING)));
 		any = expr_binary(g, OP_MAX, any, off);
@@ -297,7 +297,7 @@ copying(Roles *r)
 	ExprId all = expr_int(g, DT_I64, 0);
 	for (unsigned p = 0; p < 2 + r->of.beside; p++) {
 		unsigned own;
-		const RolesFactor *e = roles_part(r, p, &own);
+		const BoxFactor *e = roles_part(r, p, &own);
 		ExprId count = r->of.thirds ? expr_int(g, DT_I64, 1) : is_off(r, e);
 		for (unsigned n = 0; n < e->naxis; n++)
 			count = expr_binary(g, OP_MUL, count, roles_extent(r, e->axis[n]));
