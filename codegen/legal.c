@@ -86,7 +86,7 @@ dot_refusal(const TirKernel *k, ValId v, const Target *t)
 static bool
 on_gpu_vectors(Op op)
 {
-	return op == OP_LOAD || op == OP_JOIN || op == OP_BITCAST || op == OP_BLOCKARG || op == OP_RESULT || op == OP_SPLAT || op == OP_WARP_MMA || op == OP_LOAD_MATRIX || op == OP_HELD;
+	return op == OP_LOAD || op == OP_JOIN || op == OP_BITCAST || op == OP_BLOCKARG || op == OP_RESULT || op == OP_SPLAT || op == OP_WARP_MMA || op == OP_LOAD_MATRIX || op == OP_HELD || op == OP_TAKE;
 }
 
 /* Whether x rounds f32 to f16, bf16 or an 8-bit float, or widens f16 or f8e4m3 to it. */

@@ -348,7 +348,7 @@ lower_value(Lower *l, ValId v)
 	case OP_MMA: lower_mma(l, v); return NULL;
 	case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: lower_registers(l, v); return NULL;
 	case OP_TURN: lower_turn(l, v); return NULL;
-	case OP_PIECE: case OP_HELD: return lower_piece(l, v);
+	case OP_PIECE: case OP_HELD: case OP_TAKE: return lower_piece(l, v);
 	case OP_ROLES: lower_roles(l, v); return NULL;
 	case OP_CAST: return cast_of(l, v);
 	case OP_BITCAST: return lower_bitcast(l, lower_arg(l, v, 0), operand_dtype(l, v), x->type);

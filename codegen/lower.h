@@ -232,7 +232,9 @@ void lower_release(Lower *l, ValId v);
 void lower_mma(Lower *l, ValId v);
 void lower_registers(Lower *l, ValId v); /* PRODUCT, KEEP, PUT, SETTLE */
 void lower_turn(Lower *l, ValId v);
-Val lower_piece(Lower *l, ValId v); /* PIECE, HELD */
+/* So many elements of 4 bits that lie side by side: `all` is their bits, in words or, of fewer than 8, in less than one. */
+Val lower_nibbles(Lower *l, DType t, Val all, unsigned lanes);
+Val lower_piece(Lower *l, ValId v); /* PIECE, HELD, TAKE */
 void lower_role_barrier(Lower *l, int64_t kind); /* imm of a BARRIER in a role */
 /* lower.c: a region without block arguments or values */
 void lower_role(Lower *l, uint32_t region);

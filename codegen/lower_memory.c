@@ -505,25 +505,30 @@ byte_of(Lower *l, const MemAccess *x, Val *shift)
 	return byte;
 }
 
-/* A GPU's thread has several that are side by side, at a multiple of their size, by one access: in words, or in less. */
-static Val
-load_nibble_group(Lower *l, const MemAccess *x)
+Val
+lower_nibbles(Lower *l, DType t, Val all, unsigned lanes)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i8 = LLVMInt8TypeInContext(l->ctx);
-	unsigned bits = x->lanes * 4, words = bits > 32 ? bits / 32 : 1;
-	bool is_signed = dtype_info[x->dtype].kind == KIND_INT;
-	LLVMTypeRef type = bits > 32 ? LLVMVectorType(i32, words) : LLVMIntTypeInContext(l->ctx, bits);
-	Val byte = LLVMBuildAShr(l->b, x->offset, lower_int(l, lower_i64(l), 1), "");
-	Val all = load_whole(l, x, type, address(l, DT_U8, x->base, byte), bits / 8), lane = LLVMGetPoison(LLVMVectorType(i8, x->lanes));
-	Val word = NULL;
-	for (unsigned k = 0; k < x->lanes; k++) {
+	bool is_signed = dtype_info[t].kind == KIND_INT;
+	Val lane = LLVMGetPoison(LLVMVectorType(i8, lanes)), word = NULL;
+	for (unsigned k = 0; k < lanes; k++) {
 		if (k % 8 == 0)
-			word = bits > 32 ? LLVMBuildExtractElement(l->b, all, lower_int(l, i32, k / 8), "") : LLVMBuildZExt(l->b, all, i32, "");
+			word = lanes > 8 ? LLVMBuildExtractElement(l->b, all, lower_int(l, i32, k / 8), "") : LLVMBuildZExt(l->b, all, i32, "");
 		Val up = LLVMBuildShl(l->b, word, lower_int(l, i32, 28 - 4 * (k % 8)), ""), down = lower_int(l, i32, 28);
 		Val held = is_signed ? LLVMBuildAShr(l->b, up, down, "") : LLVMBuildLShr(l->b, up, down, "");
 		lane = LLVMBuildInsertElement(l->b, lane, LLVMBuildTrunc(l->b, held, i8, ""), lower_int(l, i32, k), "");
 	}
 	return lane;
+}
+
+/* A GPU's thread has several that are side by side, at a multiple of their size, by one access: in words, or in less. */
+static Val
+load_nibble_group(Lower *l, const MemAccess *x)
+{
+	unsigned bits = x->lanes * 4;
+	LLVMTypeRef type = bits > 32 ? LLVMVectorType(LLVMInt32TypeInContext(l->ctx), bits / 32) : LLVMIntTypeInContext(l->ctx, bits);
+	Val byte = LLVMBuildAShr(l->b, x->offset, lower_int(l, lower_i64(l), 1), "");
+	return lower_nibbles(l, (DType)x->dtype, load_whole(l, x, type, address(l, DT_U8, x->base, byte), bits / 8), x->lanes);
 }
 
 static Val

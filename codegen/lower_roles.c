@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "codegen/lower.h"
+#include "ir/bugs.h"
 #include "ir/fragment.h"
 #include "ir/text.h"
 
@@ -205,10 +206,17 @@ close_if(Lower *l, LLVMBasicBlockRef after)
 	LLVMPositionBuilderAtEnd(l->b, after);
 }
 
+/* Whether threads read what the channel has, each for itself. */
+static bool
+is_read(const Lower *l, unsigned channel)
+{
+	return tir_is_held(l->k, channel) && !BUG(slot_not_read);
+}
+
 static unsigned
 releases(const Lower *l, unsigned channel)
 {
-	return tir_releases(&l->k->channel.at[channel], l->roles->shares, tir_blocks(l->k), tir_is_held(l->k, channel));
+	return tir_releases(&l->k->channel.at[channel], l->roles->shares, tir_blocks(l->k), is_read(l, channel));
 }
 
 /* Of those that have parts in common: threads of a warp may come one by one. */
@@ -368,7 +376,7 @@ lower_wait(Lower *l, ValId v)
 static Val
 speaks(Lower *l, unsigned channel)
 {
-	if (!tir_is_held(l->k, channel))
+	if (!is_read(l, channel))
 		return l->roles->first;
 	lower_assembly(l, NULL, "bar.warp.sync -1;", "", NULL, 0);
 	Val lane = LLVMBuildAnd(l->b, l->roles->thread, number(l, TIR_WARP - 1), "");
@@ -403,7 +411,7 @@ map_of(Lower *l, ValId copy)
 static unsigned
 span(const TirPart *p)
 {
-	return tir_part_along(p) * (dtype_info[p->dtype].bits / 8u);
+	return tir_part_along(p) * dtype_info[p->dtype].bits / 8u;
 }
 
 /* to: of all blocks, where they have the part in common. */
@@ -438,6 +446,8 @@ lower_copy(Lower *l, ValId v)
 	Val to = at_slot(l, c, n, base, tir_slot_bytes(c));
 	for (unsigned k = 0; k < rank; k++)
 		at[k] = LLVMBuildTrunc(l->b, lower_arg(l, v, 1 + rank - k), i32(l), "");
+	if (dtype_info[p->dtype].bits < 16) /* its map has as many as fill 16 bits for one element; boxes may begin before the first */
+		at[0] = (BUG(box_far_behind) ? LLVMBuildLShr : LLVMBuildAShr)(l->b, at[0], number(l, dtype_info[p->dtype].bits == 8 ? 1 : 2), "");
 	if (tir_copies_thirds(l->k, v)) /* which are its map's outermost axis */
 		at[rank] = LLVMBuildTrunc(l->b, lower_arg(l, v, 2 + rank), i32(l), "");
 	unsigned axes = rank + tir_copies_thirds(l->k, v);
@@ -646,10 +656,52 @@ lower_held(Lower *l, ValId v)
 	return LLVMBuildBitCast(l->b, all, lower_type(l, lower_inst(l, v)->type), "");
 }
 
+/* A row without its part that is a constant multiple of the swizzle's rows, so that those that lie so far apart have one address. */
+static Val
+row_of_pattern(Lower *l, ValId row, uint64_t *apart)
+{
+	const TirInst *p = lower_inst(l, row);
+	*apart = 0;
+	for (unsigned n = 0; p->op == OP_ADD && n < 2; n++) {
+		const TirInst *c = lower_inst(l, tir_arg(l->k, row, n));
+		if (c->op == OP_CONST && c->imm.i >= 0 && c->imm.i % (SPAN / UNIT) == 0) {
+			*apart = (uint64_t)c->imm.i;
+			return LLVMBuildTrunc(l->b, lower_arg(l, row, 1 - n), i32(l), "");
+		}
+	}
+	return NULL;
+}
+
+/* Bytes of a row from this term on, where the swizzle has them. */
+static Val
+lower_take(Lower *l, ValId v)
+{
+	const TirChannel *c = channel_of(l, v);
+	unsigned part = TIR_PART_OF(lower_inst(l, v)->imm.i), bits = dtype_info[c->part[part].dtype].bits, lanes = lower_inst(l, v)->type.lanes;
+	unsigned words = lanes * bits / 32;
+	uint64_t apart;
+	Val row = row_of_pattern(l, tir_arg(l->k, v, 1), &apart), term = LLVMBuildTrunc(l->b, lower_arg(l, v, 2), i32(l), "");
+	row = row ? row : LLVMBuildTrunc(l->b, lower_arg(l, v, 1), i32(l), "");
+	Val byte = LLVMBuildLShr(l->b, LLVMBuildMul(l->b, term, number(l, bits), ""), number(l, 3), "");
+	Val moved = LLVMBuildMul(l->b, LLVMBuildAnd(l->b, row, number(l, BUG(take_unswizzled) ? 0 : SPAN / UNIT - 1), ""), number(l, UNIT), "");
+	Val at = LLVMBuildMul(l->b, row, number(l, SPAN), ""), inside = LLVMBuildAnd(l->b, byte, number(l, SPAN - 1), "");
+	at = LLVMBuildAdd(l->b, at, LLVMBuildXor(l->b, inside, moved, ""), "");
+	if (tir_parts_alike(c, part) > 1)
+		at = LLVMBuildAdd(l->b, at, LLVMBuildMul(l->b, LLVMBuildUDiv(l->b, byte, number(l, SPAN), ""), number(l, tir_part_bytes(&c->part[part])), ""), "");
+	at = LLVMBuildAdd(l->b, at, at_slot(l, c, lower_arg(l, v, 0), slots_at(l->k, TIR_CHANNEL_OF(lower_inst(l, v)->imm.i)), tir_slot_bytes(c)), "");
+	Val p = LLVMBuildIntToPtr(l->b, at, LLVMPointerTypeInContext(l->ctx, SHARED), ""), on = number(l, part_at(c, part) + apart * SPAN);
+	p = LLVMBuildInBoundsGEP2(l->b, LLVMInt8TypeInContext(l->ctx), p, &on, 1, "");
+	Val all = LLVMBuildLoad2(l->b, words > 1 ? LLVMVectorType(i32(l), words) : i32(l), p, "");
+	LLVMSetAlignment(all, 4 * words);
+	return bits == 4 ? lower_nibbles(l, c->part[part].dtype, all, lanes) : LLVMBuildBitCast(l->b, all, lower_type(l, lower_inst(l, v)->type), "");
+}
+
 Val
 lower_piece(Lower *l, ValId v)
 {
 	int64_t imm = lower_inst(l, v)->imm.i;
+	if (lower_inst(l, v)->op == OP_TAKE)
+		return lower_take(l, v);
 	if (lower_inst(l, v)->op == OP_HELD)
 		return lower_held(l, v);
 	const char *code = arena_text(l->arena, "mov.f32 $0, %s%d;", bank_name((unsigned)(imm >> 16)), (int)(imm & 0xffff));

@@ -54,12 +54,11 @@ lane_put(Val all, Val number)
 	return LLVMIsAInsertElementInst(all) ? LLVMGetOperand(all, 1) : NULL;
 }
 
-/* Whether x, of 16 bits, is such a number: 4 bits of a word that were moved to its top and back. */
+/* Whether `wide`, an f32, is such a number: 4 bits of a word that were moved to its top and back. */
 static bool
-is_nibble(Lower *l, Val x, Nibble *n)
+is_nibble(Val wide, Nibble *n)
 {
-	Val wide = before_rounding(l, x);
-	bool number = wide && (LLVMIsASIToFPInst(wide) || LLVMIsAUIToFPInst(wide));
+	bool number = LLVMIsASIToFPInst(wide) || LLVMIsAUIToFPInst(wide);
 	Val lane = number ? LLVMGetOperand(wide, 0) : NULL;
 	if (lane && LLVMIsAExtractElementInst(lane))
 		lane = lane_put(LLVMGetOperand(lane, 0), LLVMGetOperand(lane, 1));
@@ -73,6 +72,25 @@ is_nibble(Lower *l, Val x, Nibble *n)
 	n->word = LLVMGetOperand(up, 0);
 	n->at = 28 - LLVMConstIntGetZExtValue(LLVMGetOperand(up, 1));
 	return n->is_signed == (LLVMIsASIToFPInst(wide) != NULL);
+}
+
+/* What is taken from `wide`, a difference: a whole number of 8 bits, of f32; or NULL. */
+static Val
+taken_from(Lower *l, Val wide)
+{
+	bool less = LLVMIsABinaryOperator(wide) && LLVMGetInstructionOpcode(wide) == LLVMFSub;
+	Val b = less ? LLVMGetOperand(wide, 1) : NULL;
+	bool number = b && (LLVMIsASIToFPInst(b) || LLVMIsAUIToFPInst(b));
+	return number && LLVMTypeOf(LLVMGetOperand(b, 0)) == LLVMInt8TypeInContext(l->ctx) ? b : NULL;
+}
+
+/* x's 16 bits, twice. */
+static Val
+both_halves(Lower *l, Val x, LLVMTypeRef half)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	Val one = LLVMBuildInsertElement(l->b, LLVMGetPoison(LLVMVectorType(half, 2)), x, LLVMConstInt(i32, 0, 0), "");
+	return LLVMBuildInsertElement(l->b, one, x, LLVMConstInt(i32, 1, 0), "");
 }
 
 /* (x & mask) ^ onto: one instruction, of which the assembler makes two where both are constants. */
@@ -90,23 +108,39 @@ masked_onto(Lower *l, Val x, uint32_t mask, uint32_t onto)
 }
 
 /* Two of a word that are half of it apart, as the last bits of a number whose unit they are, from which that number is taken:
- * no conversion takes as little. Signed ones count from -8. NULL for others. */
+ * no conversion takes as little. Signed ones count from -8. */
 static Val
-from_nibbles(Lower *l, DType t, Val low, Val high)
+widened(Lower *l, DType t, const Nibble *n)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), half = t == DT_BF16 ? LLVMBFloatTypeInContext(l->ctx) : LLVMHalfTypeInContext(l->ctx);
-	Nibble a, b;
-	if (!is_nibble(l, low, &a) || !is_nibble(l, high, &b) || a.word != b.word || b.at != a.at + 16 || a.is_signed != b.is_signed)
-		return NULL;
-	uint64_t unit = t == DT_BF16 ? 0x4300 : 0x6400, one = t == DT_BF16 ? 0x3f80 : 0x3c00, base = unit | (a.is_signed ? 8 : 0); /* 128, 1024 */
-	Val bits = a.at ? LLVMBuildLShr(l->b, a.word, LLVMConstInt(i32, a.at, 0), "") : a.word;
+	uint64_t unit = t == DT_BF16 ? 0x4300 : 0x6400, one = t == DT_BF16 ? 0x3f80 : 0x3c00, base = unit | (n->is_signed ? 8 : 0); /* 128, 1024 */
+	Val bits = n->at ? LLVMBuildLShr(l->b, n->word, LLVMConstInt(i32, n->at, 0), "") : n->word;
 	bits = masked_onto(l, bits, 0x000f000f, (uint32_t)(base << 16 | base));
 	uint64_t less = base | 0x8000;
 	Val arg[3] = {bits, LLVMConstInt(i32, one << 16 | one, 0), LLVMConstInt(i32, less << 16 | less, 0)};
-	for (unsigned n = 0; n < 3; n++)
-		arg[n] = LLVMBuildBitCast(l->b, arg[n], LLVMVectorType(half, 2), "");
-	Val two = lower_call(l, t == DT_BF16 ? "llvm.nvvm.fma.rn.bf16x2" : "llvm.nvvm.fma.rn.f16x2", NULL, 0, arg, 3);
-	return LLVMBuildBitCast(l->b, two, i32, "");
+	for (unsigned k = 0; k < 3; k++)
+		arg[k] = LLVMBuildBitCast(l->b, arg[k], LLVMVectorType(half, 2), "");
+	return lower_call(l, t == DT_BF16 ? "llvm.nvvm.fma.rn.bf16x2" : "llvm.nvvm.fma.rn.f16x2", NULL, 0, arg, 3);
+}
+
+/* Such numbers, or those less one that they have in common: of 8 bits at most, so that what is rounded is the same. NULL for others. */
+static Val
+from_nibbles(Lower *l, DType t, Val low, Val high)
+{
+	LLVMTypeRef half = t == DT_BF16 ? LLVMBFloatTypeInContext(l->ctx) : LLVMHalfTypeInContext(l->ctx);
+	Val wide[2] = {before_rounding(l, low), before_rounding(l, high)}, less = wide[0] ? taken_from(l, wide[0]) : NULL;
+	Nibble n[2];
+	if (!wide[0] || !wide[1] || (less && taken_from(l, wide[1]) != less))
+		return NULL;
+	for (unsigned k = 0; k < 2; k++)
+		if (!is_nibble(less ? LLVMGetOperand(wide[k], 0) : wide[k], &n[k]))
+			return NULL;
+	if (n[0].word != n[1].word || n[1].at != n[0].at + 16 || n[0].is_signed != n[1].is_signed)
+		return NULL;
+	Val two = widened(l, t, &n[0]);
+	if (less)
+		two = LLVMBuildFSub(l->b, two, both_halves(l, LLVMBuildFPTrunc(l->b, less, half, ""), half), "");
+	return LLVMBuildBitCast(l->b, two, LLVMInt32TypeInContext(l->ctx), "");
 }
 
 /* Two elements of 16 bits, the first one low. */

@@ -9,7 +9,8 @@
  *
  * A channel is a ring of slots in the block's shared memory, which the loading role fills and each multiplying group
  * reads, one slot after the other: fill n, n = 0, 1, …, lies in slot n mod slots. A slot has parts, each the piece of a
- * factor: `rows` x `terms` elements, which in memory run along the terms or, where it is turned, along the rows.
+ * factor: `rows` x `terms` elements, which in memory run along the terms or, where it is turned, along the rows. What products
+ * multiply has 16 bits; what threads TAKE may have 8 or 4, and then as many more terms: a row has 128 bytes.
  *
  * Groups share every fill: each has its part of the first factor's rows, and releases what all read. Or they take turns
  * (TIR_ROLES_TURNS, two groups): a fill is one group's, which has all its rows and alone releases it; while one multiplies,
@@ -32,7 +33,8 @@
  *   ACQUIRE  n; imm = channel. Waits until all groups have released what slot n mod slots had. In turn: n = 0, 1, …
  *   COPY     view, n, index[0..rank) (i64 scalars); imm = TIR_COPY(channel, part). Begins to copy a box of the view, from
  *            these indices on, to the part: its last two axes are the part's rows and terms or, turned, its terms and
- *            rows, and run through; elements outside of the view are 0. Each part of a fill once, after its ACQUIRE.
+ *            rows, and run through; elements outside of the view are 0. Where they have fewer
+ *            than 16 bits, the last index is a multiple of as many as fill 16. Each part of a fill once, after its ACQUIRE.
  *            The view's extents and strides are constants or scalars, the last stride is 1, and nobody writes to it.
  *            COPY view, n, index[0..rank), count[0..rank), step[0..rank): a box of count[a] indices of axis a, each step[a] from
  *            the one before, to a part that is not turned: its terms are those of the last axis, count as many and step 1, its
@@ -70,6 +72,9 @@
  *            thread would have of an accumulator with what fill n has, whose parts, of one shape and not turned, are its
  *            columns side by side. Of the rows a group has its share, as of a first factor's. Who releases the fill has
  *            what it has read
+ *   TAKE     n, row, term (i64 scalars, of each thread its own); imm = TIR_COPY(channel, part) -> a vector of 4, 8 or 16 bytes of
+ *            the part's type: elements of this row of fill n that lie side by side from this term on, a multiple of as many, whose terms
+ *            go on with those of parts of the same shape behind it. The part is not turned. Who releases the fill has what it has read
  *   BARRIER  in the first role, with imm = TIR_GROUP_BARRIER: the threads of the group; with TIR_WARP_BARRIER: those of each of
  *            its warps alone; with imm = 1: those of all
  *            multiplying groups of the cluster, when all loading roles have ended. A role ends with one if it has
@@ -81,7 +86,7 @@
 
 enum {
 	TIR_GROUP = 128,        /* threads, four warps */
-	TIR_MAX_PARTS = 4,
+	TIR_MAX_PARTS = 5,
 	TIR_MAX_SLOTS = 8,
 	TIR_PART_TERMS = 64,    /* 128 bytes: as far as a swizzle reaches */
 	TIR_MMA_ROWS = 64,      /* of one instruction */
@@ -216,14 +221,25 @@ tir_releases(const TirChannel *c, unsigned shares, unsigned blocks, bool by_warp
 static inline unsigned
 tir_part_along(const TirPart *p)
 {
-	return p->turned && p->rows % TIR_PART_TERMS ? TIR_PART_TERMS / 2 : TIR_PART_TERMS;
+	return (p->turned && p->rows % TIR_PART_TERMS ? TIR_PART_TERMS / 2u : TIR_PART_TERMS) * 16u / dtype_info[p->dtype].bits;
+}
+
+/* How many parts there are from this one on, of one shape. */
+static inline unsigned
+tir_parts_alike(const TirChannel *c, unsigned from)
+{
+	unsigned n = 1;
+	for (const TirPart *p = &c->part[from]; from + n < c->nparts && c->part[from + n].dtype == p->dtype && c->part[from + n].rows == p->rows &&
+	                                        c->part[from + n].turned == p->turned;)
+		n++;
+	return n;
 }
 
 /* Bytes of a part, and of a slot. */
 static inline unsigned
 tir_part_bytes(const TirPart *p)
 {
-	return (unsigned)p->rows * p->terms * (dtype_info[p->dtype].bits / 8u);
+	return (unsigned)p->rows * p->terms * dtype_info[p->dtype].bits / 8u;
 }
 static inline unsigned
 tir_slot_bytes(const TirChannel *c)

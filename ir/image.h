@@ -144,7 +144,8 @@ typedef struct {
 } ImageKernel;
 
 /* For CUDA: what a kernel copies boxes of, for the driver to make a CUtensorMap of: the innermost axis first, whose stride is
- * 1; swizzled by the bytes of the box along it, 128 or 64, with zeros outside. A number below 0 is the kernel's scalar -1 - number. */
+ * 1; swizzled by the bytes of the box along it, 128 or 64, with zeros outside. Of elements of 8 or 4 bits the driver's map has one for as
+ * many as fill 16 bits; all numbers here are the elements'. A number below 0 is the kernel's scalar -1 - number. */
 typedef struct {
 	uint32_t buffer, dtype, rank;
 	uint32_t thirds;                  /* 1: the buffer's elements are f32, and the map is of a copy, whose last axis more is which of their

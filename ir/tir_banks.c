@@ -53,7 +53,7 @@ bool
 tir_is_held(const TirKernel *k, unsigned channel)
 {
 	for (ValId v = 1; v < k->inst.n; v++)
-		if (tir_inst(k, v)->op == OP_HELD && TIR_CHANNEL_OF(tir_inst(k, v)->imm.i) == channel)
+		if ((tir_inst(k, v)->op == OP_HELD || tir_inst(k, v)->op == OP_TAKE) && TIR_CHANNEL_OF(tir_inst(k, v)->imm.i) == channel)
 			return true;
 	return false;
 }

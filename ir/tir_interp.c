@@ -322,7 +322,7 @@ run_steps(Interp *x)
 			run_moves(x, s);
 			s = first + s->target - 1;
 			break;
-		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_PRODUCT: case STEP_KEEP: case STEP_PUT: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE: case STEP_HELD: case STEP_ROLES:
+		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_PRODUCT: case STEP_KEEP: case STEP_PUT: case STEP_SETTLE: case STEP_TURN: case STEP_PIECE: case STEP_HELD: case STEP_TAKE: case STEP_ROLES:
 		case STEP_SHUFFLE: case STEP_WARP_MMA: case STEP_LOAD_MATRIX: case STEP_STORE_MATRIX: case STEP_ASYNC_COPY: case STEP_ASYNC_WAIT: case STEP_BARRIER: ok = violation(x, s, "without threads"); break;
 		case STEP_END: return true;
 		}

@@ -41,6 +41,7 @@ typedef enum {
 	STEP_TURN,
 	STEP_PIECE,
 	STEP_HELD,
+	STEP_TAKE,
 	STEP_ROLES,   /* the multiplying role follows; the other one from `target` */
 	STEP_FAULT,
 	STEP_FOR,     /* src lo, hi, step; dst the index; moves of the initial values */

@@ -380,6 +380,7 @@ decode_role(Decode *d, ValId v)
 	case OP_TURN: add_value(d, STEP_TURN, v); break;
 	case OP_PIECE: add_value(d, STEP_PIECE, v); break;
 	case OP_HELD: add_value(d, STEP_HELD, v); break;
+	case OP_TAKE: add_value(d, STEP_TAKE, v); break;
 	case OP_COPY: add_box(d, v); break;
 	default: open_roles(d, v); break;
 	}
@@ -443,7 +444,7 @@ decode_inst(Decode *d, ValId v, const WalkFrame *f)
 	case OP_DOT:
 		add_dot(d, v);
 		return;
-	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_TURN: case OP_PIECE: case OP_HELD: case OP_ROLES:
+	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_TURN: case OP_PIECE: case OP_HELD: case OP_TAKE: case OP_ROLES:
 		decode_role(d, v);
 		return;
 	case OP_FAULT:

@@ -155,7 +155,7 @@ print_imm(Text *out, const TirInst *p)
 		text_printf(out, " %u by %u rest %u%s%s", r.groups, r.registers, r.rest, r.turns ? " turns" : r.order ? " order" : "", r.anew ? " anew" : "");
 		return;
 	}
-	case OP_COPY:
+	case OP_COPY: case OP_TAKE:
 		text_printf(out, " %u part %u", TIR_CHANNEL_OF(p->imm.i), TIR_PART_OF(p->imm.i));
 		return;
 	case OP_MMA:

@@ -355,7 +355,7 @@ read_parts(Reader *r, Op op, int64_t *imm)
 {
 	uint64_t n[3] = {0}, most = op == OP_ROLES ? UINT16_MAX : UINT8_MAX;
 	const char *between[3] = {"", op == OP_ROLES ? "by" : "part", op == OP_ROLES ? "rest" : "by"};
-	for (unsigned k = 0; k < (op == OP_COPY ? 2u : 3u); k++)
+	for (unsigned k = 0; k < (op == OP_COPY || op == OP_TAKE ? 2u : 3u); k++)
 		if ((k && !(take_this_word(r, between[k]) || fail(r, "the number of a part was expected"))) ||
 		    !read_unsigned(r, most, &n[k]))
 			return false;
@@ -387,7 +387,7 @@ read_imm(Reader *r, Op op, TirType type, int64_t *imm)
 		*imm = take_this_word(r, "rolled") ? TIR_ROLLED : 0;
 		return true;
 	}
-	if (op == OP_ROLES || op == OP_COPY || op == OP_MMA)
+	if (op == OP_ROLES || op == OP_COPY || op == OP_TAKE || op == OP_MMA)
 		return read_parts(r, op, imm);
 	if (op_info[op].flags & F_NARROW) {
 		TirType t = {0};

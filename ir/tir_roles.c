@@ -168,6 +168,13 @@ box_offsets(const Roles *r, const Strand *d, const StepAccess *a, const TirPart 
 	}
 }
 
+/* What a ring has of an element, exactly. */
+static float
+number_of(DType t, uint64_t slot)
+{
+	return (float)(dtype_info[t].kind == KIND_FLOAT ? slot_decode(t, slot) : slot_decode(DT_F64, slot_cast(DT_F64, t, slot)));
+}
+
 /* The element of the view that far from the first indices; 0 outside. */
 static bool
 box_element(Roles *r, const Strand *d, const Step *s, const int64_t *offset, float *to)
@@ -186,7 +193,7 @@ box_element(Roles *r, const Strand *d, const Step *s, const int64_t *offset, flo
 	}
 	if (where < 0 || where >= m->bytes * 8 / dtype_info[a->dtype].bits)
 		return threads_violation(x, s, "the box lies outside of the buffer");
-	*to = (float)slot_decode((DType)a->dtype, slot_load((DType)a->dtype, m->data, where));
+	*to = number_of((DType)a->dtype, slot_load((DType)a->dtype, m->data, where));
 	if (s->src[1])
 		*to = tir_third(*to, (unsigned)value(r, d, s->src[1]));
 	return true;
@@ -226,6 +233,8 @@ run_box(Roles *r, Strand *d, const Step *s)
 	const StepAccess *a = &r->x->program->access.at[s->access];
 	if (!box_fits(r, d, a, p))
 		return threads_violation(r->x, s, "the box is not what its part has");
+	if (value(r, d, a->axis[a->rank - 1].index) % (16 / dtype_info[p->dtype].bits))
+		return threads_violation(r->x, s, "the box begins within 16 bits");
 	if (s->src[1] && (value(r, d, s->src[1]) < 0 || value(r, d, s->src[1]) >= TIR_THIRDS))
 		return threads_violation(r->x, s, "an element has no such third");
 	ring->copied |= 1u << number;
@@ -484,6 +493,27 @@ run_held(Roles *r, Strand *d, const Step *s)
 	return true;
 }
 
+/* Of each thread its own. */
+static bool
+run_take(Roles *r, Strand *d, const Step *s)
+{
+	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s)), number = TIR_PART_OF(imm_of(r, s)), lanes = tir_inst(r->x->k, s->inst)->type.lanes;
+	const Ring *ring = ring_of(r, d, channel);
+	const TirPart *p = &ring->c->part[number];
+	int64_t n = value(r, d, s->src[0]), terms = (int64_t)tir_parts_alike(ring->c, number) * p->terms;
+	if (!holds(d, channel, n))
+		return threads_violation(r->x, s, arena_text(r->x->scratch, "of fill %" PRId64 ", which the group does not have", n));
+	for (unsigned t = d->from; t < d->to; t++) {
+		int64_t row = (int64_t)at(r->x, s->src[1])[t], term = (int64_t)at(r->x, s->src[2])[t];
+		if (row < 0 || row >= p->rows || term < 0 || term >= terms || term % lanes)
+			return threads_violation(r->x, s, arena_text(r->x->scratch, "row %" PRId64 ", term %" PRId64 " of %u by %" PRId64, row, term, p->rows, terms));
+		const float *from = ring->part[n % ring->c->slots][number + term / p->terms] + row * p->terms + term % p->terms;
+		for (unsigned i = 0; i < lanes; i++)
+			at(r->x, s->dst + i)[t] = slot_cast(p->dtype, DT_F64, slot_encode(DT_F64, (double)from[i]));
+	}
+	return true;
+}
+
 /* --- control: what the threads of a strand have in common --- */
 
 static bool
@@ -592,6 +622,8 @@ run_step(Roles *r, Strand *d, const Step *s)
 	case STEP_TURN: return run_turn(r, d, s);
 	case STEP_PIECE: case STEP_PUT: return run_piece(r, d, s, d->active);
 	case STEP_HELD: return run_held(r, d, s);
+	case STEP_TAKE: return run_take(r, d, s);
+	case STEP_WARP_MMA: threads_warp_mma(r->x, s); return true;
 	case STEP_BARRIER: run_barrier(r, d, s); return true;
 	case STEP_IF: return run_branch(r, d, s);
 	case STEP_FOR: case STEP_HEAD: case STEP_NEXT: return run_loop(r, d, s);

@@ -477,7 +477,7 @@ threads_run(Block *x, const Step *from, const Step *to, const bool *active)
 			ok = roles_run(x, s, next);
 			break;
 		case STEP_PIECE: case STEP_PUT: ok = roles_piece(x, s, active); break;
-		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_PRODUCT: case STEP_KEEP: case STEP_SETTLE: case STEP_TURN: case STEP_HELD:
+		case STEP_ACQUIRE: case STEP_BOX: case STEP_WAIT: case STEP_RELEASE: case STEP_MMA: case STEP_PRODUCT: case STEP_KEEP: case STEP_SETTLE: case STEP_TURN: case STEP_HELD: case STEP_TAKE:
 			ok = threads_violation(x, s, "not all threads of the group take the same way here");
 			break;
 		case STEP_HALF: case STEP_WEAVE: case STEP_PICK: case STEP_ANY: case STEP_DOT: case STEP_HEAD: case STEP_NEXT: case STEP_JUMP: case STEP_END:

@@ -748,8 +748,8 @@ check_inst(Verify *x, const Walk *w)
 	case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_TURN: case OP_ROLES:
 		NEED(tir_inst(x->k, v)->type.dtype == DT_NONE && tir_inst(x->k, v)->type.lanes == 0, "has a type");
 		return true; /* the rest: tir_verify_roles */
-	case OP_PIECE: case OP_HELD:
-		NEED(tir_inst(x->k, v)->op == OP_HELD || same_type(tir_inst(x->k, v)->type, tir_scalar(DT_F32)), "is no f32");
+	case OP_PIECE: case OP_HELD: case OP_TAKE:
+		NEED(tir_inst(x->k, v)->op != OP_PIECE || same_type(tir_inst(x->k, v)->type, tir_scalar(DT_F32)), "is no f32");
 		return true;
 	case OP_FAULT:
 		return check_fault(x, v);

@@ -31,12 +31,19 @@ fail(Check *x, ValId v, const char *fmt, ...)
 
 /* --- the header --- */
 
+static bool
+is_multiplied(const TirPart *p)
+{
+	return p->dtype == DT_BF16 || p->dtype == DT_F16;
+}
+
 /* Where it is common, blocks bring whole rows of the swizzle's pattern, of 8. */
 static bool
 part_fits(const TirKernel *k, const TirPart *p)
 {
 	unsigned divided = p->turned ? p->terms : p->rows;
-	return (p->dtype == DT_BF16 || p->dtype == DT_F16) && p->terms == TIR_PART_TERMS && p->rows && p->rows % 8 == 0 &&
+	unsigned bits = dtype_info[p->dtype].bits;
+	return bits >= 4 && bits <= 16 && p->dtype != DT_BOOL && (!p->turned || is_multiplied(p)) && p->terms == TIR_PART_TERMS * 16 / bits && p->rows && p->rows % 8 == 0 &&
 	       p->rows <= TIR_MAX_PART_ROWS && (!p->turned || p->rows % tir_part_along(p) == 0) &&
 	       (!p->joint || (k->cluster && divided % (8 * k->cluster) == 0));
 }
@@ -54,7 +61,7 @@ check_channels(Check *x)
 			return fail(x, 0, "channel %u has nothing in common where another has", i);
 		for (unsigned n = 0; n < c->nparts; n++)
 			if (!part_fits(x->k, &c->part[n]))
-				return fail(x, 0, "part %u of channel %u is none that products take", n, i);
+				return fail(x, 0, "part %u of channel %u is none that copies bring", n, i);
 	}
 	return true;
 }
@@ -209,6 +216,7 @@ check_product(Check *x, ValId v)
 	NEED(p.kept || p.a < c->nparts, "there are %u parts", c->nparts);
 	NEED(p.b < other->nparts, "there are %u parts", other->nparts);
 	const TirPart *b = &other->part[p.b];
+	NEED(is_multiplied(b), "of what is not multiplied");
 	NEED(p.kept || c->part[p.a].dtype == b->dtype, "of two types");
 	NEED((p.kept ? p.na == 1 : has_parts(c, p.a, p.na)) && has_parts(other, p.b, p.nb), "of parts that are no factor together");
 	NEED(p.nterms == 1 || (p.na == 1 && p.nb == 1 && (p.kept || has_parts(c, p.a, p.nterms)) && has_parts(other, p.b, p.nterms)),
@@ -237,6 +245,7 @@ check_held(Check *x, ValId v)
 	const TirInst *p = tir_inst(x->k, v);
 	const TirChannel *c = &x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)];
 	unsigned share = c->part[0].rows / x->roles.shares, all = share / TIR_MMA_ROWS * (c->nparts * TIR_PART_TERMS / 2);
+	NEED(is_multiplied(&c->part[0]), "of parts that are not multiplied");
 	NEED(has_parts(c, 0, c->nparts) && !c->part[0].turned, "of parts that do not lie side by side");
 	NEED(share * x->roles.shares == c->part[0].rows && share % TIR_MMA_ROWS == 0, "%u rows are not shared by %u groups", c->part[0].rows,
 	     x->roles.shares);
@@ -245,12 +254,26 @@ check_held(Check *x, ValId v)
 	return true;
 }
 
+static bool
+check_take(Check *x, ValId v)
+{
+	const TirInst *p = tir_inst(x->k, v);
+	const TirChannel *c = &x->k->channel.at[TIR_CHANNEL_OF(p->imm.i)];
+	NEED(TIR_PART_OF(p->imm.i) < c->nparts, "there are %u parts", c->nparts);
+	const TirPart *part = &c->part[TIR_PART_OF(p->imm.i)];
+	unsigned bits = p->type.lanes * dtype_info[part->dtype].bits;
+	NEED(!part->turned, "of a part that is turned");
+	NEED(p->type.dtype == part->dtype && (bits == 32 || bits == 64 || bits == 128), "is no vector of 4, 8 or 16 bytes of the part's type");
+	NEED(is_number(operand(x, v, 1)) && is_number(operand(x, v, 2)), "takes a row and a term");
+	return true;
+}
+
 /* Those of one role alone: 1 the multiplying one, 2 the loading one. */
 static unsigned
 role_of(Op op)
 {
 	switch ((int)op) {
-	case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_PIECE: case OP_HELD: return 1;
+	case OP_TURN: case OP_WAIT: case OP_RELEASE: case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_PIECE: case OP_HELD: case OP_TAKE: return 1;
 	case OP_ACQUIRE: case OP_COPY: return 2;
 	default: return 0;
 	}
@@ -274,7 +297,7 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	if (p->op == OP_BARRIER || p->op == OP_SHUFFLE || p->op == OP_WARP_MMA) {
 		bool all = p->imm.i == 1 && !tir_has_joint(x->k);
 		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && (all || p->imm.i == TIR_WARP_BARRIER)));
-		NEED(p->op == OP_SHUFFLE ? x->role < 2 : group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
+		NEED(p->op != OP_BARRIER ? x->role < 2 : group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
 	}
 	NEED(x->role != 2 || (p->op != OP_STORE && !is_wait(x, v)), "in the loading role");
 	NEED(x->role || !x->k->channel.n || (p->op != OP_LOAD && p->op != OP_STORE && p->op != OP_FETCH), "reaches memory before the roles");
@@ -310,8 +333,8 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	if (p->op == OP_COPY)
 		return check_copy(x, v);
 	NEED(is_number(operand(x, v, 0)), "operand 0 is no i64 scalar");
-	if (p->op == OP_HELD)
-		return check_held(x, v);
+	if (p->op == OP_HELD || p->op == OP_TAKE)
+		return p->op == OP_HELD ? check_held(x, v) : check_take(x, v);
 	NEED(p->op != OP_RELEASE || is_condition(operand(x, v, 1)), "operand 1 is no bool scalar");
 	return true;
 }

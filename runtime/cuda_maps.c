@@ -7,7 +7,7 @@
 /* CUtensorMapDataType, Swizzle and L2promotion: how much comes into the cache with what is read: a line. With two, memory gives 4.15
  * TB/s of what it gives 4.5 of otherwise (an H200, boxes of 64 by 64 elements, each read once), and nothing is gained where
  * the cache has what is read. */
-enum { TYPE_F16 = 6, TYPE_BF16 = 9, SWIZZLE_64 = 2, SWIZZLE_128 = 3, PROMOTE_128 = 2 };
+enum { TYPE_U16 = 1, SWIZZLE_64 = 2, SWIZZLE_128 = 3, PROMOTE_128 = 2 };
 enum { WIDE_BOX = 64 }; /* elements along the last axis: 128 bytes */
 
 static const ImageMap *
@@ -35,7 +35,7 @@ cuda_maps_suit(texo_kernel *k, const ImageKernel *kernel, int64_t pitch, bool *c
 
 /* at: where the rows of r are, or with `copied` their copy. */
 static texo_status
-make(texo_kernel *k, const ImageMap *m, const MapRows *r, bool copied, void *at, void *to)
+make(texo_kernel *k, const MapRows *r, bool copied, void *at, void *to)
 {
 	Cuda *c = k->program->rt->cuda;
 	uint64_t extent[IMAGE_MAP_RANK], stride[IMAGE_MAP_RANK], dense = (uint64_t)r->pitch;
@@ -56,8 +56,7 @@ make(texo_kernel *k, const ImageMap *m, const MapRows *r, bool copied, void *at,
 		stride[rank++ - 1] = dense;
 	}
 	int swizzle = box[0] < WIDE_BOX ? SWIZZLE_64 : SWIZZLE_128;
-	int type = element_of(m->dtype)->dl.code == kDLBfloat ? TYPE_BF16 : TYPE_F16;
-	return cuda_result(c, c->driver.tensor_map(to, type, rank, at, extent, stride, box, step, 0, swizzle, PROMOTE_128, 0),
+	return cuda_result(c, c->driver.tensor_map(to, TYPE_U16, rank, at, extent, stride, box, step, 0, swizzle, PROMOTE_128, 0),
 	                   "make a tensor map");
 }
 
@@ -90,7 +89,7 @@ cuda_maps_make(texo_kernel *k, const ImageKernel *kernel, int64_t pitch, uint8_t
 			at = copy;
 			copy += rows[n].room;
 		}
-		s = make(k, m, &rows[n], copied, at, k->cuda->map + (size_t)n * CUDA_MAP_BYTES);
+		s = make(k, &rows[n], copied, at, k->cuda->map + (size_t)n * CUDA_MAP_BYTES);
 	}
 	return s || !copies ? s : cuda_boxes_copy(k, boxes, copies, stream);
 }

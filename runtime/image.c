@@ -201,7 +201,7 @@ static bool
 map_ok(const ImageKernel *k, const ImageMap *m)
 {
 	if (m->buffer >= k->nbuffer || m->rank < 2 || m->rank > IMAGE_MAP_RANK || !element_of(m->dtype) ||
-	    element_of(m->dtype)->bits != 16 || element_of(m->dtype)->is_int || m->thirds > 1 || m->rank + m->thirds > IMAGE_MAP_RANK)
+	    element_of(m->dtype)->bits < 4 || element_of(m->dtype)->bits > 16 || m->thirds > 1 || m->rank + m->thirds > IMAGE_MAP_RANK)
 		return false;
 	if (m->thirds && element_of(m->dtype)->dl.code != kDLBfloat)
 		return false;

@@ -3,9 +3,10 @@
  * with a line of the cache, in memory that lies behind the kernel's scratch. What kernels have the thirds of is always a copy, of
  * all rows' first thirds, then the second ones, then the last. What memory a launch needs for that follows from
  * extents and strides alone: there is some for rows that may begin at an odd place because something lies between them. */
+#include "ir/bugs.h"
 #include "runtime/inside.h"
 
-enum { BYTES = 2, WHOLE_BYTES = 4 }; /* of an element of a map: image.c lets no others be; of what has thirds */
+enum { BYTES = 2, WHOLE_BYTES = 4 }; /* of an element of a map, which is several of a tensor's where those have fewer; of what has thirds */
 enum { MOST_BOX = 256, MOST_STEP = 8 };
 
 /* A map may have twice as many; but a copy's place along it is a number of 32 bits with a sign, and what kernels compute of it is one
@@ -19,20 +20,27 @@ number(const texo_kernel *k, int64_t v)
 	return v < 0 ? (int64_t)k->frame.scalar[-1 - v] : v;
 }
 
-/* Where there is one index alone, the stride is of no account. */
+/* Where there is one index alone, the stride is of no account. Of elements of 8 or 4 bits, those that fill one of the map's lie side
+ * by side, and neither a row ends nor another begins within one. */
 static bool
 take_axis(const texo_kernel *k, const ImageMap *m, uint32_t a, MapRows *to)
 {
 	int64_t extent = number(k, m->extent[a]), stride = number(k, m->stride[a]), bytes = m->thirds ? WHOLE_BYTES : BYTES;
-	if (extent < 1 || extent > MOST_EXTENT || stride < 0 || stride >= MOST_STRIDE / 8)
+	int64_t bits = m->thirds ? 16 : element_of(m->dtype)->bits, each = 16 / (bits < 8 && BUG(map_of_bytes) ? 8 : bits);
+	int64_t of_extent = a ? 1 : each, of_stride = a ? each : 1;
+	if (extent < 1 || extent > MOST_EXTENT || stride < 0 || stride >= MOST_STRIDE / 8 || extent % of_extent)
 		return false;
-	to->box[a] = number(k, m->box[a]);
+	if (extent > 1 && (a ? stride % of_stride != 0 : stride != 1))
+		return false;
+	extent /= of_extent;
+	stride /= of_stride;
+	to->box[a] = number(k, m->box[a]) / of_extent;
 	to->step[a] = number(k, m->step[a]);
 	if (to->step[a] < 1 || to->step[a] > MOST_STEP || to->box[a] < 1 || to->box[a] > MOST_BOX / to->step[a])
 		return false;
 	to->extent[a] = extent;
 	to->stride[a] = extent > 1 ? stride * bytes : a ? MAP_LEAST_PITCH : bytes;
-	return a ? to->stride[a] > 0 : to->stride[a] == bytes;
+	return to->stride[a] > 0;
 }
 
 /* Whether all rows do, at multiples of so many bytes from the first. */

@@ -220,7 +220,7 @@ spread_inst(Spread *s, ValId v, ValId owner)
 	case OP_BUFFER: case OP_VIEW: return one_register(s, flattened(s, v));
 	case OP_DOT: case OP_THREAD: case OP_RANK: case OP_SHUFFLE: case OP_WARP_MMA: case OP_LOAD_MATRIX: case OP_STORE_MATRIX: case OP_ASYNC_COPY: case OP_ASYNC_WAIT: case OP_BARRIER:
 	case OP_TASK_STEP: case OP_ACQUIRE: case OP_COPY: case OP_WAIT: case OP_RELEASE:
-	case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_TURN: case OP_PIECE: case OP_HELD: case OP_ROLES:
+	case OP_MMA: case OP_PRODUCT: case OP_KEEP: case OP_PUT: case OP_SETTLE: case OP_TURN: case OP_PIECE: case OP_HELD: case OP_TAKE: case OP_ROLES:
 		bug(s->arena, "spread: '%s' in a kernel of blocks", op_info[p->op].text);
 	default: return by_register(s, v);
 	}

@@ -110,9 +110,11 @@ UNITS = {
     "codegen": (("codegen/control_test",), ("codegen/ops_test", "host")),
     "codegen/nvptx_steps": (("codegen/steps_test",),),
     "codegen/nvptx_exact": (("codegen/quotients_test",),),
+    "codegen/lower_roles": (("codegen/take_ptx_test",),),
     "codegen/lower_memory": (("codegen/memory_test", "host"),),
     "codegen/lower_stream": (("codegen/memory_test", "host"),),
     "runtime": (("runtime/launch_test",), ("runtime/threads_test",)),
+    "runtime/map_rows": (("runtime/map_rows_test",),),
     "driver/cache": (("cache/entry_test",), ("cache/store_test", 10)),
 }
 

@@ -68,7 +68,7 @@ rig_program(Rig *r, int64_t ntask)
 	Program *p = ARENA_NEW(&r->arena, Program);
 	Graph *g = p->graph = r->graph = graph_new(&r->arena, r->names);
 	g->name = r->k->name;
-	Kernel k = {.tir = r->k, .ntask = expr_int(g, DT_I64, ntask), .serial = true};
+	Kernel k = {.tir = r->k, .ntask = expr_int(g, DT_I64, ntask), .serial = !r->k->channel.n};
 	k.plan.tmpl = TMPL_NEST;
 	for (uint32_t b = 0; b < r->k->buffer.n && !r->k->buffer.at[b].shared; b++) /* shared ones come last */
 		add_buffer(r, &k, &r->k->buffer.at[b]);
@@ -107,7 +107,8 @@ rig_assemble(Rig *r, const char *sm, const char *ptxas, int64_t ntask)
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f || fputs(r->out.assembly, f) < 0 || fclose(f) != 0)
 		fail_msg("%s can't be written", path);
-	const char *command = arena_text(&r->arena, "'%s' -arch=%s --warning-as-error -o /dev/null %s", ptxas, sm, path);
+	const char *spills = r->k->channel.n ? "--warn-on-spills" : ""; /* roles say how many registers they have */
+	const char *command = arena_text(&r->arena, "'%s' -arch=%s --warning-as-error %s -o /dev/null %s", ptxas, sm, spills, path);
 	if (system(command) != 0)
 		fail_msg("%s\n%s", command, r->out.assembly);
 	remove(path);

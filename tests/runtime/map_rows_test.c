@@ -1,6 +1,7 @@
 /* map_rows_test.c: of which tensors there can be a tensor map, of which there is one of a copy, and how large that is. */
 #include "tests/runtime/refused.h"
 
+#include "ir/dtype.h"
 #include "runtime/inside.h"
 
 enum { LARGEST = 1 << 30, SCALARS = 2 };
@@ -17,7 +18,7 @@ static uint64_t scalar[SCALARS];
 static ImageMap
 map_of(const Rows *r)
 {
-	ImageMap m = {.rank = r->rank};
+	ImageMap m = {.rank = r->rank, .dtype = DT_BF16};
 	for (uint32_t a = 0; a < r->rank; a++) {
 		m.extent[a] = r->extent[a];
 		m.stride[a] = a ? r->stride[a] : 1;
@@ -111,6 +112,66 @@ thirds_are_copies(void **state)
 	}
 }
 
+/* Elements of 8 and 4 bits are 2 and 4 of each of the map's; which has none where a row ends within one, or begins. */
+static void
+units_of_narrow_elements(void **state)
+{
+	static const struct {
+		DType t;
+		Rows rows;
+		bool there, direct, wanted;
+		int64_t extent, stride, room, piece; /* of a row, in the map's elements; bytes from one to the next, and of the copy; pieces of a row */
+	} row[] = {
+		{DT_I8, {2, {128, 3}, {0, 128}, 0}, true, true, true, 64, 128, 0, 0},
+		{DT_I8, {2, {126, 3}, {0, 128}, 0}, true, true, true, 63, 128, 0, 0},
+		{DT_I8, {2, {127, 3}, {0, 128}, 16}, false, false, false, 0, 0, 0, 0},
+		{DT_I8, {2, {126, 3}, {0, 127}, 16}, false, false, false, 0, 0, 0, 0},
+		{DT_F8E4M3, {2, {126, 3}, {0, 126}, 0}, false, false, false, 0, 0, 0, 0}, /* rows of 126 bytes, and nobody copies */
+		{DT_F8E4M3, {2, {126, 3}, {0, 126}, 16}, true, false, false, 63, 126, 3 * 128, 8},
+		{DT_F8E4M3, {2, {130, 3}, {0, 130}, 16}, true, false, false, 65, 130, 3 * 256, 9},
+		{DT_U8, {2, {144, 3}, {0, 144}, 128}, true, true, false, 72, 144, 3 * 256, 9}, /* no whole lines */
+		{DT_U8, {2, {112, 3}, {0, 144}, 16}, true, true, true, 56, 144, 3 * 128, 7}, /* a slice: the first may begin anywhere */
+		{DT_U8, {2, {2, 3}, {0, 16}, 0}, true, true, true, 1, 16, 0, 0},
+		{DT_I4, {2, {256, 3}, {0, 256}, 0}, true, true, true, 64, 128, 0, 0},
+		{DT_I4, {2, {252, 3}, {0, 256}, 0}, true, true, true, 63, 128, 0, 0},
+		{DT_I4, {2, {254, 3}, {0, 256}, 16}, false, false, false, 0, 0, 0, 0},
+		{DT_I4, {2, {253, 3}, {0, 256}, 16}, false, false, false, 0, 0, 0, 0},
+		{DT_I4, {2, {252, 3}, {0, 254}, 16}, false, false, false, 0, 0, 0, 0},
+		{DT_I4, {2, {252, 1}, {0, 254}, 0}, true, true, true, 63, 16, 0, 0}, /* of one row no stride counts */
+		{DT_U4, {2, {252, 3}, {0, 252}, 0}, false, false, false, 0, 0, 0, 0},
+		{DT_U4, {2, {252, 3}, {0, 252}, 16}, true, false, false, 63, 126, 3 * 128, 8},
+		{DT_U4, {2, {288, 3}, {0, 288}, 128}, true, true, false, 72, 144, 3 * 256, 9},
+		{DT_F4E2M1, {3, {28, 3, 5}, {0, 28, 84}, 16}, true, false, false, 7, 14, 15 * 128, 1},
+		{DT_F4E2M1, {3, {32, 3, 5}, {0, 32, 98}, 16}, false, false, false, 0, 0, 0, 0},
+		{DT_F4E2M1, {2, {4, 3}, {0, 32}, 0}, true, true, true, 1, 16, 0, 0},
+		/* as far as a map's rows are from one another, in elements of any type */
+		{DT_I4, {2, {32, 3}, {0, (INT64_C(1) << 37) - 32}, 0}, true, true, true, 8, (INT64_C(1) << 36) - 16, 0, 0},
+		{DT_I4, {2, {32, 3}, {0, INT64_C(1) << 37}, 0}, false, false, false, 0, 0, 0, 0},
+	};
+	texo_kernel k = kernel_of();
+	(void)state;
+	for (unsigned n = 0; n < sizeof row / sizeof *row; n++) {
+		MapRows r;
+		ImageMap m = map_of(&row[n].rows);
+		m.dtype = row[n].t;
+		m.box[0] = 1024 / element_of(row[n].t)->bits;
+		if (map_rows(&k, &m, row[n].rows.pitch, &r) != row[n].there)
+			fail_msg("row %u: %d", n, row[n].there);
+		if (!row[n].there)
+			continue;
+		assert_int_equal(r.direct, row[n].direct);
+		assert_int_equal(r.wanted, row[n].wanted);
+		assert_int_equal(r.extent[0], row[n].extent);
+		assert_int_equal(r.stride[0], 2);
+		assert_int_equal(r.stride[1], row[n].stride);
+		assert_int_equal(r.box[0], 64);
+		assert_int_equal(r.box[1], 1);
+		assert_int_equal(r.extent[1], row[n].rows.extent[1]);
+		assert_int_equal(r.room, row[n].room);
+		assert_true(!row[n].room || r.pieces == row[n].piece);
+	}
+}
+
 /* A first axis that does not lie side by side has none; a number below 0 is one of the kernel's scalars. */
 static void
 numbers_of_the_launch(void **state)
@@ -120,6 +181,10 @@ numbers_of_the_launch(void **state)
 	MapRows r;
 	(void)state;
 	m.stride[0] = 2;
+	assert_false(map_rows(&k, &m, 0, &r));
+	m.dtype = DT_I4; /* nor where all of it is one of the map's */
+	m.extent[0] = m.box[0] = 4;
+	m.stride[1] = 32;
 	assert_false(map_rows(&k, &m, 0, &r));
 	m.stride[0] = -1;
 	m.extent[1] = -2;
@@ -178,7 +243,7 @@ room_for_all(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_as_large_as_needed), cmocka_unit_test(thirds_are_copies), cmocka_unit_test(numbers_of_the_launch),
-	                                   cmocka_unit_test(boxes), cmocka_unit_test(room_for_all)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_as_large_as_needed), cmocka_unit_test(thirds_are_copies), cmocka_unit_test(units_of_narrow_elements),
+	                                   cmocka_unit_test(numbers_of_the_launch), cmocka_unit_test(boxes), cmocka_unit_test(room_for_all)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,9 +254,9 @@ static const struct {
 	const char *what, *by, *error;
 } refused[] = {
 	{"slots 2", "slots 0", "channel 0 has 0 slots"},
-	{"64 by 64 part", "64 by 32 part", "part 0 of channel 0 is none that products take"},
-	{"bf16 16 by 64", "bf16 16 by 64 turned", "part 1 of channel 0 is none that products take"},
-	{"bf16 16 by 64", "bf16 16 by 64 joint", "part 1 of channel 0 is none that products take"}, /* no cluster has it */
+	{"64 by 64 part", "64 by 32 part", "part 0 of channel 0 is none that copies bring"},
+	{"bf16 16 by 64", "bf16 16 by 64 turned", "part 1 of channel 0 is none that copies bring"},
+	{"bf16 16 by 64", "bf16 16 by 64 joint", "part 1 of channel 0 is none that copies bring"}, /* no cluster has it */
 	{"buffer 1 b : bf16", "buffer 1 b : f16", "%8 view: has not the buffer's type"},
 	{"bf16 16 by 64", "f16 16 by 64", "%39 mma: of two types"},
 	{"threads 256", "threads 384", "%30 roles: 1 groups and one that loads are not 384 threads"},
@@ -340,8 +340,8 @@ static const struct {
 	bool turns;
 	const char *what, *by, *error;
 } refused_joint[] = {
-	{false, "16 by 64 joint", "24 by 64 joint", "part 1 of channel 0 is none that products take"},
-	{false, "cluster 2", "cluster 3", "part 1 of channel 0 is none that products take"},
+	{false, "16 by 64 joint", "24 by 64 joint", "part 1 of channel 0 is none that copies bring"},
+	{false, "cluster 2", "cluster 3", "part 1 of channel 0 is none that copies bring"},
 	{false, "joint\n", "joint\nchannel 1 slots 1 part bf16 64 by 64\n", "channel 1 has nothing in common where another has"},
 	{false, "%92 = settle 0", "%92 = barrier 1", "%92 barrier: is met by other threads than those of its role"},
 	{true, " joint", "", "%60 roles: 2 groups take no turns"},

@@ -1,5 +1,5 @@
-/* tir_warp_test.c: WARP_MMA: where its operands' elements are, as fragments.def says; in text, verified and run; and what
- * is wrong with it when one thing is changed. */
+/* tir_warp_test.c: WARP_MMA: where its operands' elements are, as fragments.def says; in text, verified and run, by warps of a
+ * block and of groups that multiply; and what is wrong with it when one thing is changed. */
 #include "ir/fragment.h"
 #include "ir/tir_slot.h"
 #include "ir/warp_mma.h"
@@ -56,10 +56,11 @@ elements_are_where_fragments_say(void **state)
 
 /* --- a product --- */
 
-enum { WARPS = 2 };
+enum { GROUPS = 2, GROUP_WARPS = TIR_GROUP / TIR_WARP, WARPS = GROUPS * GROUP_WARPS };
 
-/* What is changed: nothing; the factors' type; how many they are; one factor's type; the sums'; the lanes of what comes out; who meets it. */
-typedef enum { NOTHING, I32_FACTORS, FEW_FACTORS, MIXED, BF16_SUMS, TWO_LANES, UNDER_BRANCH } Change;
+/* What is changed: nothing; the factors' type; how many they are; one factor's type; the sums'; the lanes of what comes out; who meets
+ * it; the role that does. */
+typedef enum { NOTHING, I32_FACTORS, FEW_FACTORS, MIXED, BF16_SUMS, TWO_LANES, UNDER_BRANCH, WHILE_LOADING } Change;
 
 static ValId
 number(TirKernel *k, int64_t v)
@@ -82,16 +83,16 @@ place(TirKernel *k, unsigned first, ValId share)
 	return tir_binary(k, OP_ADD, number(k, first), share);
 }
 
-/* out[w, i, j] = c[w, i, j] + sum[t] a[w, i, t] b[w, t, j], by warp w. */
+/* out[w, i, j] = c[w, i, j] + sum[t] a[w, i, t] b[w, t, j], by warp w; groups: that multiply, of a kernel of roles; 0: it has none. */
 static TirKernel *
-product(Fixture *f, DType t, Change change)
+product_by(Fixture *f, DType t, Change change, unsigned groups)
 {
 	TirKernel *k = fixture_kernel(f);
 	DType a_type = change == I32_FACTORS ? DT_I32 : t, b_type = change == I32_FACTORS || change == MIXED ? DT_I32 : t;
 	unsigned word = 32u / dtype_info[t].bits, terms = WARP_MMA_TERM_WORDS * word, n = 0;
 	DType c_type = change == BF16_SUMS ? DT_BF16 : DT_F32;
 	k->form = TIR_SPREAD;
-	k->threads = WARPS * TIR_WARP;
+	k->threads = groups ? (groups + 1) * TIR_GROUP : WARPS * TIR_WARP;
 	k->group = 1;
 	tir_add_buffer(k, name_cstr(f->names, "a"), a_type, false);
 	tir_add_buffer(k, name_cstr(f->names, "b"), b_type, false);
@@ -103,6 +104,12 @@ product(Fixture *f, DType t, Change change)
 	ValId warp = tir_binary(k, OP_IDIV, thread, number(k, TIR_WARP)), lane = tir_binary(k, OP_IMOD, thread, number(k, TIR_WARP));
 	ValId row = tir_binary(k, OP_IDIV, lane, four), quad = tir_binary(k, OP_IMOD, lane, four);
 	ValId in_word = tir_binary(k, OP_MUL, quad, number(k, word)), pair = tir_binary(k, OP_MUL, quad, number(k, 2));
+	if (groups) {
+		tir_add_channel(k, &(TirChannel){.slots = 1, .nparts = 1, .part = {{.dtype = DT_BF16, .rows = 64, .terms = TIR_PART_TERMS}}});
+		tir_open_roles(k, TIR_ROLES(groups, 240, 24));
+		if (change == WHILE_LOADING)
+			tir_other_role(k);
+	}
 	ValId arg[WARP_MMA_OPERANDS];
 	for (unsigned e = 0; e < WARP_MMA_A_WORDS * word; e++)
 		arg[n++] = tir_load(k, a, (ValId[]){warp, place(k, warp_mma_a_row(e, 0, word), row), place(k, warp_mma_a_term(e, 0, word), in_word)}, 0, 0, 0);
@@ -119,7 +126,17 @@ product(Fixture *f, DType t, Change change)
 		tir_else(k, NULL, 0);
 		tir_end_if(k, NULL, 0);
 	}
+	if (groups && change != WHILE_LOADING)
+		tir_other_role(k);
+	if (groups)
+		tir_end_roles(k);
 	return k;
+}
+
+static TirKernel *
+product(Fixture *f, DType t, Change change)
+{
+	return product_by(f, t, change, 0);
 }
 
 /* Of 16 bits, or of f32, which are half as many. */
@@ -143,6 +160,7 @@ run(Fixture *f, const TirKernel *k, Data *d, const char **error)
 	return tir_interpret(k, &f->arena, &r, error);
 }
 
+/* By the warps of a block, or of both groups of one. */
 static void
 products_are_right(void **state)
 {
@@ -151,10 +169,11 @@ products_are_right(void **state)
 	static Data d;
 	const char *error = "";
 	static const DType types[] = {DT_BF16, DT_F16, DT_F32};
-	for (unsigned type = 0; type < sizeof types / sizeof *types; type++) {
-		DType t = types[type];
+	for (unsigned type = 0; type < 2 * sizeof types / sizeof *types; type++) {
+		DType t = types[type / 2];
 		unsigned terms = t == DT_F32 ? 8 : 16;
-		TirKernel *k = product(f, t, NOTHING);
+		TirKernel *k = product_by(f, t, NOTHING, type % 2 * GROUPS);
+		memset(d.out, 0, sizeof d.out);
 		fixture_round_trip(f, k);
 		for (unsigned n = 0; n < WARPS * WARP_MMA_ROWS * terms; n++)
 			slot_store(t, d.a, n, slot_encode(t, whole(n)));
@@ -213,6 +232,9 @@ what_is_wrong_is_refused(void **state)
 		if (!strstr(error, why[c]))
 			fail_msg("%s", error);
 	}
+	const char *error = "";
+	assert_false(tir_verify(product_by(f, DT_BF16, WHILE_LOADING, 1), &f->arena, &error));
+	assert_non_null(strstr(error, "warp_mma: is met by other threads than those of its role"));
 }
 
 /* All threads of a warp have to meet it: that some do not is known as it runs. */
@@ -223,10 +245,12 @@ branches_are_found(void **state)
 	GUARD(f);
 	static Data d;
 	const char *error = "";
-	TirKernel *k = product(f, DT_BF16, UNDER_BRANCH);
-	fixture_verify(f, k);
-	assert_false(run(f, k, &d, &error));
-	assert_non_null(strstr(error, "not all threads meet it"));
+	for (unsigned groups = 0; groups <= GROUPS; groups++) {
+		TirKernel *k = product_by(f, DT_BF16, UNDER_BRANCH, groups);
+		fixture_verify(f, k);
+		assert_false(run(f, k, &d, &error));
+		assert_non_null(strstr(error, "not all threads meet it"));
+	}
 }
 
 int
