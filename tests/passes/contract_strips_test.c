@@ -12,7 +12,8 @@
 
 #define BIN(op, a, b) expr_binary(c->g, OP_##op, a, b)
 
-typedef enum { PLAIN, EPILOGUE, WIDENED, WEIGHTS, GROUPS, SCALED_ROWS, SHORTER } Form;
+/* LESS: GROUPS, of weights less a zero point of the group; APART: the same, whose factors stand one after another in the term. */
+typedef enum { PLAIN, EPILOGUE, WIDENED, WEIGHTS, GROUPS, LESS, APART, SCALED_ROWS, SHORTER } Form;
 
 enum { UNLESS_ROLES = 2 };
 
@@ -29,6 +30,7 @@ typedef struct {
 
 static const Product *now;
 static int64_t processors; /* 0: as many as usual */
+static int64_t group_terms = 64; /* that have a scale in common */
 
 static ExprId
 extent(Case *c, char letter)
@@ -70,22 +72,33 @@ narrowed(Case *c, ExprId e)
 	return expr_cast(c->g, DT_F32, expr_cast(c->g, now->in, e));
 }
 
-/* With WEIGHTS and GROUPS times the scale of the row and of 64 of its terms; rounded, or as it is. */
+/* With WEIGHTS, GROUPS and the like times the scale of the row and of a group of its terms, which stands in *scale if it is apart;
+ * rounded, or as it is. */
 static ExprId
-weights_of(Case *c)
+weights_of(Case *c, ExprId *scale)
 {
 	if (now->form == WIDENED)
 		return narrowed(c, element(c, operand(c, now->weights, "q", now->quantised), now->weights));
-	if (now->form != WEIGHTS && now->form != GROUPS)
+	if (now->form < WEIGHTS || now->form > APART)
 		return element(c, operand(c, now->weights, "w", now->in), now->weights);
 	TensorId q = operand(c, now->weights, "q", now->quantised);
-	const char own = 'n';
-	ExprId groups = case_int(c, (now->size['k' - 'a'] + 63) / 64);
-	case_range(c, q, dtype_info[now->quantised].kind == KIND_UINT ? 0 : -8, 8);
-	TensorId s = case_input(c, TENSOR_INPUT, "s", now->in, 2, (ExprId[]){extent(c, own), groups});
-	ExprId sub[2] = {index_of(c, own), BIN(IDIV, index_of(c, 'k'), case_int(c, 64))};
-	ExprId scaled = BIN(MUL, element(c, q, now->weights), expr_cast(c->g, DT_F32, expr_read(c->g, s, sub, 2, 0)));
-	return now->form == GROUPS ? scaled : narrowed(c, scaled);
+	ExprId count[2] = {extent(c, 'n'), case_int(c, (now->size['k' - 'a'] + group_terms - 1) / group_terms)};
+	ExprId sub[2] = {index_of(c, 'n'), BIN(IDIV, index_of(c, 'k'), case_int(c, group_terms))}, weight = element(c, q, now->weights);
+	int64_t least = dtype_info[now->quantised].kind == KIND_UINT ? 0 : -8;
+	case_range(c, q, least, 8);
+	TensorId s = case_input(c, TENSOR_INPUT, "s", now->in, 2, count);
+	if (now->form == LESS || now->form == APART) {
+		TensorId zero = case_input(c, TENSOR_INPUT, "zero", DT_I8, 2, count);
+		case_range(c, zero, least, 8);
+		weight = BIN(SUB, weight, expr_cast(c->g, DT_F32, expr_read(c->g, zero, sub, 2, 0)));
+	}
+	ExprId of_group = expr_cast(c->g, DT_F32, expr_read(c->g, s, sub, 2, 0));
+	if (now->form == APART) {
+		*scale = of_group;
+		return weight;
+	}
+	ExprId scaled = BIN(MUL, weight, of_group);
+	return now->form == WEIGHTS ? narrowed(c, scaled) : scaled;
 }
 
 static ExprId
@@ -102,12 +115,12 @@ few_of(Case *c)
 static void
 build_product(Case *c)
 {
-	ExprId e[TG_MAX_RANK], few = few_of(c), weights = weights_of(c);
+	ExprId e[TG_MAX_RANK], few = few_of(c), scale = 0, weights = weights_of(c, &scale);
 	unsigned rank = 0;
 	c->processors = processors;
 	for (; now->out[rank]; rank++)
 		e[rank] = extent(c, now->out[rank]);
-	Node n = case_node(rank, BIN(MUL, few, weights));
+	Node n = case_node(rank, scale ? BIN(MUL, BIN(MUL, few, weights), scale) : BIN(MUL, few, weights));
 	ExprId end = extent(c, 'k');
 	case_reduce(&n, MON_SUM, case_int(c, 0), now->form == SHORTER ? BIN(SUB, end, case_int(c, 16)) : end);
 	ExprId acc = expr_make(c->g, OP_ACC, DT_F32, 0, 0, NULL, 0);
@@ -207,23 +220,41 @@ many_strips_have_two_blocks(void **state)
 	}
 }
 
-/* Of 4 bits that are widened, in as many threads as of 16; of those with scales, which take more registers, in fewer. */
+/* Weights of 4 bits by blocks of 384 threads, of whatever number of rows: the blocks of a cluster with parts of the terms, one
+ * with all, and one of more columns, by how many strips there are for a processor. */
 static void
-nibbles_have_many_threads(void **state)
+weights_come_through_a_ring(void **state)
 {
 	static const struct {
 		Product product;
-		unsigned threads;
+		int64_t processors;
+		unsigned cluster, columns;
+		int64_t group;
 	} of[] = {
-		{{"nk", "mk", "mn", SIZES(16, 65, 1040), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 512},
-		{{"nk", "mk", "mn", SIZES(16, 65, 512), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false}, 256},
+		{{"nk", "mk", "mn", SIZES(16, 65, 1088), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 132, 4, 128, 64},
+		{{"nk", "mk", "mn", SIZES(3, 130, 160), DT_F16, DT_U4, DT_F16, WIDENED, false, true, false}, 132, 4, 128, 64},
+		{{"nk", "mk", "mn", SIZES(5, 65, 576), DT_BF16, DT_I4, DT_BF16, GROUPS, false, true, true}, 3, 2, 128, 64},
+		{{"nk", "mk", "mn", SIZES(16, 140, 544), DT_BF16, DT_U4, DT_F32, LESS, false, true, true}, 3, 0, 128, 32},
+		{{"nk", "mk", "mn", SIZES(9, 390, 288), DT_BF16, DT_I4, DT_F32, APART, false, true, false}, 3, 0, 256, 32},
+		{{"nk", "mk", "mn", SIZES(16, 65, 512), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false}, 132, 4, 128, 64},
+		/* more rows than a task has */
+		{{"nk", "mk", "mn", SIZES(17, 65, 320), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 132, 4, 128, 64},
+		{{"nk", "mk", "mn", SIZES(70, 65, 288), DT_F16, DT_U4, DT_F32, APART, false, true, true}, 3, 0, 128, 32},
+		{{"nk", "mk", "mn", SIZES(40, 390, 160), DT_BF16, DT_U4, DT_BF16, LESS, false, true, false}, 3, 0, 128, 128},
+		{{"nk", "mk", "mn", SIZES(33, 260, 256), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, false}, 2, 0, 256, 64},
+		{{"nk", "mk", "nm", SIZES(50, 65, 288), DT_BF16, DT_I4, DT_F32, GROUPS, true, true, true}, 132, 4, 128, 32},
+		{{"bnk", "bmk", "bmn", BATCH(2, 20, 66, 160), DT_BF16, DT_I4, DT_F32, GROUPS, false, true, true}, 3, 0, 128, 32},
 	};
 	(void)state;
 	for (unsigned n = 0; n < sizeof of / sizeof *of; n++) {
 		now = &of[n].product;
+		processors = of[n].processors;
+		group_terms = of[n].group;
 		CaseRun r = case_try_roles(build_product, now->split, 0);
-		assert_true(r.strips);
-		assert_int_equal(r.threads, of[n].threads);
+		processors = 0;
+		group_terms = 64;
+		if (!r.strips || r.threads != 384 || r.cluster != of[n].cluster || r.block_columns != of[n].columns)
+			fail_msg("product %u: strips %d, %u threads, clusters of %u, %u columns: %s", n, r.strips, r.threads, r.cluster, r.block_columns, r.remarks);
 	}
 }
 
@@ -246,7 +277,7 @@ main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(products_are_right, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(many_strips_have_two_blocks, case_setup, case_teardown),
-		cmocka_unit_test_setup_teardown(nibbles_have_many_threads, case_setup, case_teardown),
+		cmocka_unit_test_setup_teardown(weights_come_through_a_ring, case_setup, case_teardown),
 		cmocka_unit_test_setup_teardown(many_products_without_roles_are_right, case_setup, case_teardown),
 	};
 	case_choose(argc, argv);

@@ -423,6 +423,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->once = p->kernel.at[0].plan.once > 0;
 	out->posts = got.posts;
 	out->threads = got.threads;
+	out->block_columns = got.ran ? got.ran->plan.block_columns : 0;
 	out->columns = got.ran ? got.ran->plan.columns : 0;
 	out->cluster = got.ran ? got.ran->plan.cluster : 0;
 	out->at_once = got.ran ? got.ran->plan.resident * got.ran->plan.threads : 0;
@@ -439,7 +440,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	bool tiles = got.ran && interp_is_tiles(got.ran);
 	out->tile = tiles ? got.ran->plan.tile_rows : 0;
 	out->group = tiles ? got.ran->plan.group : 0;
-	out->strips = tiles && got.ran->plan.pairs && got.ran->plan.lanes;
+	out->strips = got.ran && got.ran->plan.tmpl == TMPL_CONTRACT && got.ran->plan.threads && got.ran->plan.pairs && got.ran->plan.lanes;
 	out->warps = tiles && got.ran->plan.pairs && !got.ran->plan.lanes && !got.ran->plan.halo;
 	out->halo = tiles && got.ran->plan.halo;
 	out->ahead = fetched_views(p->kernel.at[0].tir);

@@ -82,8 +82,9 @@ contract_ranges_are_fixed(const Graph *g, Arena *scratch, const Node *n)
 	return n->nred > 0;
 }
 
+/* Whether the node is a sum that tiles take, but for its factors. */
 static RemarkId
-find_factors(const Graph *g, Arena *scratch, const bool *faulty, const Node *n, Factors *f)
+is_sum(const Graph *g, Arena *scratch, const bool *faulty, const Node *n)
 {
 	const Expr *body = expr_get(g, n->body);
 	DType type = (DType)body->dtype;
@@ -95,6 +96,15 @@ find_factors(const Graph *g, Arena *scratch, const bool *faulty, const Node *n, 
 		return REMARK_contract_range;
 	if (expr_can_fault(g, scratch, faulty, n->body))
 		return REMARK_contract_checked;
+	return REMARK_NONE;
+}
+
+static RemarkId
+find_factors(const Graph *g, Arena *scratch, const bool *faulty, const Node *n, Factors *f)
+{
+	RemarkId why = is_sum(g, scratch, faulty, n);
+	if (why)
+		return why;
 	ExprId a = expr_arg(g, n->body, 0), b = expr_arg(g, n->body, 1);
 	uint32_t par = ((uint32_t)1 << n->npar) - 1;
 	uint32_t ina = expr_axes(g, scratch, a) & par, inb = expr_axes(g, scratch, b) & par;
@@ -132,15 +142,27 @@ is_single(uint32_t axes)
 	return axes && !(axes & (axes - 1));
 }
 
+/* Whether terms go along one axis, from 0 on, and are summed in f32. */
+static bool
+has_plain_terms(const Graph *g, const Node *n)
+{
+	const Expr *lo = expr_get(g, n->axis[n->npar].lo);
+	return n->nred == 1 && lo->op == OP_CONST && lo->imm.i == 0 && reduction_type(g, n) == DT_F32;
+}
+
 bool
 contract_is_plain(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f)
 {
-	const Node *n = tensor_node(g, t);
 	RemarkId why;
-	if (!contract_factors(g, scratch, faulty, t, f, &why) || n->nred != 1 || !is_single(f->row_axes) || !is_single(f->column_axes))
-		return false;
-	const Expr *lo = expr_get(g, n->axis[n->npar].lo);
-	return lo->op == OP_CONST && lo->imm.i == 0 && reduction_type(g, n) == DT_F32;
+	return contract_factors(g, scratch, faulty, t, f, &why) && is_single(f->row_axes) && is_single(f->column_axes) &&
+	       has_plain_terms(g, tensor_node(g, t));
+}
+
+bool
+contract_is_plain_sum(const Graph *g, Arena *scratch, const bool *faulty, TensorId t)
+{
+	const Node *n = tensor_node(g, t);
+	return expr_is_true(g, n->guard) && !is_sum(g, scratch, faulty, n) && has_plain_terms(g, n);
 }
 
 DType

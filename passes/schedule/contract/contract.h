@@ -63,6 +63,8 @@ bool contract_all_factors(const Graph *g, Arena *scratch, const bool *faulty, Te
 
 /* As contract_factors, for one axis each of rows, columns and terms, these from 0 on, summed in f32. */
 bool contract_is_plain(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Factors *f);
+/* The same of the sum, whatever its factors are. */
+bool contract_is_plain_sum(const Graph *g, Arena *scratch, const bool *faulty, TensorId t);
 /* The type of x in the factor f32(x), if it is one that matrix instructions multiply: 16 bits; else DT_NONE. */
 DType contract_narrow_type(const Graph *g, ExprId e);
 /* The same or, in fast mode, of a factor of f32 its own: then they round it (tf32). */

@@ -85,16 +85,25 @@ strip_factor_has_nibbles(const Graph *g, const StripFactor *f)
 	return false;
 }
 
+/* f, or what it widens to f32 from type t. */
+static ExprId
+before_widening(const Graph *g, ExprId f, DType t)
+{
+	const Expr *p = expr_get(g, f);
+	bool widens = p->op == OP_CAST && p->dtype == DT_F32 && expr_get(g, expr_arg(g, f, 0))->dtype == t;
+	return widens ? expr_arg(g, f, 0) : f;
+}
+
 void
 strip_factor_declare(Strips *s, StripFactor *f)
 {
 	Graph *g = s->l.g;
-	const Expr value = *expr_get(g, f->value);
-	ExprId rounded = f->value;
+	ExprId rounded = before_widening(g, f->value, f->dtype);
+	const Expr value = *expr_get(g, rounded);
 	if (value.dtype != f->dtype)
-		rounded = expr_cast(g, f->dtype, f->value);
+		rounded = expr_cast(g, f->dtype, rounded);
 	else if (value.op == OP_CAST) /* one that rounds, if it is free */
-		rounded = expr_cast(g, f->dtype, expr_arg(g, f->value, 0));
+		rounded = expr_cast(g, f->dtype, expr_arg(g, rounded, 0));
 	f->made = early_reads_replace(g, s->l.scratch, rounded, &f->reads);
 	point_declare(&s->l, f->made);
 }
@@ -106,7 +115,7 @@ strip_factor_enter(Strips *s, StripFactor *f, ValId first, ExprId count)
 {
 	ValId all = point_launch_expr(&s->l, count), eight = strips_int(s, STRIPS_ROWS);
 	ValId last = strips_op(s, OP_SUB, all, f->along_terms ? strips_int(s, 1) : eight);
-	ValId own = strips_op(s, OP_ADD, first, f->along_terms ? s->lane_row : strips_op(s, OP_MUL, s->lane_row, eight));
+	ValId own = strips_op(s, OP_ADD, first, f->along_terms ? (f == &s->side[0] ? s->long_row : s->lane_row) : strips_op(s, OP_MUL, s->lane_row, eight));
 	ValId group = strips_op(s, OP_MIN, own, last);
 	for (unsigned r = 0; r < f->rows; r++)
 		f->own[r] = f->along_terms ? strips_op(s, OP_MIN, strips_op(s, OP_ADD, own, strips_int(s, 8 * r)), last)
@@ -128,12 +137,41 @@ read_along(Strips *s, StripFactor *f, unsigned r, unsigned row, ValId from, unsi
 {
 	Point *l = &s->l;
 	unsigned axis = f->along_terms ? s->term_axis : f->own_axis;
+	ValId one[STRIPS_MOST_TERMS], all = 0;
 	enter_element(s, f, row, from, term);
-	ValId one[STRIPS_MOST_TERMS], all = early_group(l, f->reads.at[r].read, n, axis, one);
+	if (s->ring) {
+		all = strips_ring_elements(s, f, row, term, n);
+		for (unsigned k = 0; k < n; k++)
+			one[k] = tir_emit(l->tir, OP_LANE, tir_scalar((DType)expr_get(l->g, f->reads.at[r].read)->dtype), k, &all, 1);
+	} else
+		all = early_group(l, f->reads.at[r].read, n, axis, one);
 	if (f->once && tir_inst(l->tir, all)->op == OP_LOAD)
 		l->tir->inst.at[all].imm.i |= TIR_STREAM;
 	for (unsigned k = 0; k < n; k++)
 		f->raw[r][f->along_terms ? row * s->terms + term + k : (row + k) * s->terms + term] = one[k];
+}
+
+/* The rows' values that are the same for all terms of a lane's chunk. */
+void
+strip_factor_read_once(Strips *s, StripFactor *f, ValId from, ValId once[][STRIPS_ROWS])
+{
+	for (unsigned r = 0; r < f->reads.n; r++)
+		for (unsigned row = 0; f->reads.at[r].how != EARLY_GROUP && row < f->rows; row++) {
+			enter_element(s, f, row, from, 0);
+			once[r][row] = early_value(&s->l, f->reads.at[r].read, true);
+		}
+}
+
+void
+strip_factor_take(Strips *s, StripFactor *f, ValId from, ValId once[][STRIPS_ROWS])
+{
+	for (unsigned r = 0; r < f->reads.n; r++)
+		for (unsigned row = 0; row < f->rows; row++) {
+			if (f->reads.at[r].how == EARLY_GROUP)
+				read_along(s, f, r, row, from, 0, s->terms);
+			for (unsigned k = 0; f->reads.at[r].how != EARLY_GROUP && k < s->terms; k++)
+				f->raw[r][row * s->terms + k] = once[r][row];
+		}
 }
 
 /* Group n: a row's terms, or a term's rows. */
@@ -165,6 +203,13 @@ strip_factor_read(Strips *s, StripFactor *f, ValId term)
 	for (unsigned r = 0; r < f->reads.n; r++)
 		for (unsigned n = 0; n < (f->along_terms ? f->rows : s->terms); n++)
 			read_group(s, f, r, n, term);
+}
+
+void
+strip_factor_read_word(Strips *s, StripFactor *f, unsigned n, ValId term)
+{
+	for (unsigned row = 0; row < f->rows; row++)
+		read_along(s, f, 0, row, term, 8 * n, 8);
 }
 
 ValId

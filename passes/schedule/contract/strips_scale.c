@@ -1,9 +1,10 @@
 /* strips_scale.c: weights of few bits, by scales that groups of terms have in common (strips.c).
  *
- *     sum[k](x[m, k] * (q[n, k] * s[n, k div 64]))
+ *     sum[k](x[m, k] * ((q[n, k] - z[n, k div 64]) * s[n, k div 64]))
  *
  * The terms of a group are summed without their scale: q is a whole number of 8 bits, or another type whose every number is
- * one of the 16 bits that are multiplied, so each product is exact, as in a contraction of two such factors. The sums are
+ * one of the 16 bits that are multiplied, or a difference of such whole numbers that is, so each product is exact, as in a contraction
+ * of two such factors. The sums are
  * multiplied by the scale, and added to those of the groups before, by fma. So a weight is converted and nothing else,
  * and a scale is applied once for each of its groups' sums. */
 #include "passes/schedule/contract/strips.h"
@@ -11,24 +12,43 @@
 #include "ir/bugs.h"
 #include "ir/warp_mma.h"
 
-enum { MAX_FACTORS = STRIPS_SCALES + 1 };
+enum {
+	MOST_WHOLE = 256 /* below which bf16 has all whole numbers, and f16 */
+};
 
-/* Whether e is the same for all terms of a group of STRIPS_GROUP, the first of which is a multiple of it. */
+/* Whether e is the same for all terms of a group of so many, the first of which is a multiple of it. */
 static bool
-is_same_in_group(const Graph *g, Arena *scratch, ExprId e, unsigned axis)
+is_same_in_group(const Graph *g, Arena *scratch, ExprId e, unsigned axis, unsigned group)
 {
 	if (!(expr_axes(g, scratch, e) >> axis & 1))
 		return true;
 	const Expr *p = expr_get(g, e);
 	if (p->op == OP_IDIV) {
 		const Expr *of = expr_get(g, expr_arg(g, e, 0)), *by = expr_get(g, expr_arg(g, e, 1));
-		return of->op == OP_AXIS && by->op == OP_CONST && by->imm.i > 0 && by->imm.i % STRIPS_GROUP == 0;
+		return of->op == OP_AXIS && by->op == OP_CONST && by->imm.i > 0 && by->imm.i % group == 0;
 	}
 	if (p->op == OP_AXIS)
 		return false;
 	for (unsigned k = 0; k < p->narg; k++)
-		if (!is_same_in_group(g, scratch, expr_arg(g, e, k), axis))
+		if (!is_same_in_group(g, scratch, expr_arg(g, e, k), axis, group))
 			return false;
+	return true;
+}
+
+/* Whether e is f32(q), q a whole number of few bits: between which it is. */
+static bool
+is_whole(const Graph *g, ExprId e, int *lo, int *hi)
+{
+	const Expr *p = expr_get(g, e);
+	if (p->op != OP_CAST || p->dtype != DT_F32)
+		return false;
+	DType from = (DType)expr_get(g, expr_arg(g, e, 0))->dtype;
+	unsigned bits = dtype_info[from].bits;
+	if (!dtype_is_int(from) || bits > 8)
+		return false;
+	bool is_signed = dtype_info[from].kind == KIND_INT;
+	*lo = is_signed ? -(1 << (bits - 1)) : 0;
+	*hi = (1 << (bits - is_signed)) - 1;
 	return true;
 }
 
@@ -37,33 +57,32 @@ static bool
 is_exact(const Graph *g, ExprId e, DType t)
 {
 	const Expr *p = expr_get(g, e);
+	int lo[2], hi[2];
+	if (p->op == OP_SUB && is_whole(g, expr_arg(g, e, 0), &lo[0], &hi[0]) && is_whole(g, expr_arg(g, e, 1), &lo[1], &hi[1]))
+		return lo[0] - hi[1] >= -MOST_WHOLE && hi[0] - lo[1] <= MOST_WHOLE;
 	if (p->op != OP_CAST || p->dtype != DT_F32)
 		return false;
 	DType from = (DType)expr_get(g, expr_arg(g, e, 0))->dtype;
 	return from == t || (dtype_is_int(from) && dtype_info[from].bits <= 8) || from == DT_F8E4M3 || from == DT_F8E5M2 || from == DT_F4E2M1;
 }
 
-static bool
-list_factors(const Graph *g, ExprId e, ExprId *at, unsigned *n)
+bool
+strip_factors_list(const Graph *g, ExprId e, ExprId *at, unsigned *n)
 {
 	if (expr_get(g, e)->op == OP_MUL)
-		return list_factors(g, expr_arg(g, e, 0), at, n) && list_factors(g, expr_arg(g, e, 1), at, n);
-	if (*n == MAX_FACTORS)
+		return strip_factors_list(g, expr_arg(g, e, 0), at, n) && strip_factors_list(g, expr_arg(g, e, 1), at, n);
+	if (*n == STRIPS_FACTORS)
 		return false;
 	at[(*n)++] = e;
 	return true;
 }
 
-bool
-strip_scales_find(const Graph *g, Arena *scratch, ExprId factor, unsigned term_axis, DType t, StripScales *out)
+static bool
+part_factors(const Graph *g, Arena *scratch, const ExprId *at, unsigned n, unsigned term_axis, unsigned group, DType t, StripScales *out)
 {
-	ExprId at[MAX_FACTORS];
-	unsigned n = 0;
-	*out = (StripScales){0};
-	if (!list_factors(g, factor, at, &n))
-		return false;
+	*out = (StripScales){.group = group};
 	for (unsigned k = 0; k < n; k++) {
-		bool same = is_same_in_group(g, scratch, at[k], term_axis);
+		bool same = is_same_in_group(g, scratch, at[k], term_axis, group);
 		if (same && out->n < STRIPS_SCALES)
 			out->at[out->n++] = at[k];
 		else if (same || out->exact || !is_exact(g, at[k], t))
@@ -72,6 +91,15 @@ strip_scales_find(const Graph *g, Arena *scratch, ExprId factor, unsigned term_a
 			out->exact = at[k];
 	}
 	return out->exact && out->n;
+}
+
+bool
+strip_scales_find(const Graph *g, Arena *scratch, const ExprId *at, unsigned n, unsigned term_axis, DType t, StripScales *out)
+{
+	for (unsigned group = STRIPS_GROUP; group >= STRIPS_RING_GROUP; group /= 2)
+		if (part_factors(g, scratch, at, n, term_axis, group, t, out))
+			return true;
+	return false;
 }
 
 void
@@ -94,8 +122,8 @@ void
 strip_scales_add(Strips *s, const ValId *scale, const ValId *sums, ValId there, ValId *acc)
 {
 	TirKernel *k = s->l.tir;
-	for (unsigned n = 0; n < s->tiles * s->few_tiles * WARP_MMA_C; n++) {
-		unsigned row = n / (s->few_tiles * WARP_MMA_C) * 2 + n / 2 % 2;
+	for (unsigned n = 0; n < s->few_tiles * WARP_MMA_C; n++) {
+		unsigned row = n / 2 % 2;
 		ValId sum = tir_fma(k, BUG(strip_scales_alike) ? scale[0] : scale[row], sums[n], acc[n]);
 		acc[n] = there ? tir_select(k, there, sum, acc[n]) : sum;
 	}
