@@ -221,7 +221,7 @@ many_strips_have_two_blocks(void **state)
 }
 
 /* Weights of 4 bits by blocks of 384 threads, of whatever number of rows: the blocks of a cluster with parts of the terms, one
- * with all, and one of more columns, by how many strips there are for a processor. */
+ * with all, and one of more columns if they are all that is read of the long side, by how many strips there are for a processor. */
 static void
 weights_come_through_a_ring(void **state)
 {
@@ -235,8 +235,9 @@ weights_come_through_a_ring(void **state)
 		{{"nk", "mk", "mn", SIZES(3, 130, 160), DT_F16, DT_U4, DT_F16, WIDENED, false, true, false}, 132, 4, 128, 64},
 		{{"nk", "mk", "mn", SIZES(5, 65, 576), DT_BF16, DT_I4, DT_BF16, GROUPS, false, true, true}, 3, 2, 128, 64},
 		{{"nk", "mk", "mn", SIZES(16, 140, 544), DT_BF16, DT_U4, DT_F32, LESS, false, true, true}, 3, 0, 128, 32},
-		{{"nk", "mk", "mn", SIZES(9, 390, 288), DT_BF16, DT_I4, DT_F32, APART, false, true, false}, 3, 0, 256, 32},
+		{{"nk", "mk", "mn", SIZES(9, 390, 288), DT_BF16, DT_I4, DT_F32, APART, false, true, false}, 3, 0, 128, 32},
 		{{"nk", "mk", "mn", SIZES(16, 65, 512), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false}, 132, 4, 128, 64},
+		{{"nk", "mk", "mn", SIZES(9, 390, 288), DT_F16, DT_I4, DT_F32, WIDENED, false, true, false}, 3, 0, 256, 64},
 		/* more rows than a task has */
 		{{"nk", "mk", "mn", SIZES(17, 65, 320), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 132, 4, 128, 64},
 		{{"nk", "mk", "mn", SIZES(70, 65, 288), DT_F16, DT_U4, DT_F32, APART, false, true, true}, 3, 0, 128, 32},

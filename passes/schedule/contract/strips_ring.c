@@ -11,8 +11,9 @@
  *
  * A block's groups have a part of the strip's rows each, whose warps share those of a group along the rows and along the terms of a
  * fill. Chunks are as in strips.c, as long as terms have scales in common. What lies beyond the ends is 0 to the
- * copies. More rows than a task has are other tasks', beside each other, so that they find the weights in the cache. Where there are fewer strips than processors the blocks of a cluster have a strip, and each a part of its terms; their
- * sums meet when all is multiplied (strips_finish.c). */
+ * copies. More rows than a task has are other tasks', beside each other, so that they find the weights in the cache. Where there are
+ * fewer strips than processors the blocks of a cluster have a strip, and each a part of its terms; their sums meet when all is
+ * multiplied (strips_finish.c). */
 #include <string.h>
 
 #include "passes/schedule/contract/raster.h"
@@ -52,13 +53,13 @@ typedef struct {
 static const Shape shape[] = {{NARROW, 4, 30}, {NARROW, 2, 66}, {NARROW, 1, 132}, {WIDE, 1, 132}};
 enum { SHAPES = sizeof shape / sizeof *shape, H200 = 132 };
 
-/* How many of them there are for a plan of so many of the few: with more than FEW, what stands beside the weights takes the registers
- * of a wide block's indices. */
+/* How many of them there are. What stands beside the weights takes the registers of a wide block's indices, and as much time (an H200,
+ * 16 rows of 8192 terms by 65536 columns: with zero points, in groups of 32, 297 us in wide ones and 224 in the others, with a
+ * scale for 128 terms 110 and 111). */
 static unsigned
-shapes(const StripProduct *p, unsigned few)
+shapes(const StripProduct *p)
 {
-	bool beside = p->scales.n || p->side[0].reads.n > 1;
-	return beside && few > FEW ? SHAPES - 1 : SHAPES;
+	return p->scales.n || p->side[0].reads.n > 1 ? SHAPES - 1 : SHAPES;
 }
 
 /* --- whether --- */
@@ -98,7 +99,7 @@ strips_ring_take(TensorId t, const StripProduct *p, KernelPlan *plan)
 {
 	unsigned n = 0, terms = p->scales.n && p->scales.group < 4 * LANE_TERMS ? p->scales.group / 4 : LANE_TERMS;
 	for (unsigned few = FEW; few <= MORE; few *= 2)
-		for (unsigned k = 0; k < shapes(p, few); k++) {
+		for (unsigned k = 0; k < shapes(p); k++) {
 			/* a warp has no more of a fill than its share of the terms */
 			unsigned depth = GROUPS * GROUP_WARPS * STRIP / shape[k].rows, share = TIR_PART_TERMS * 16 / BITS / depth / 4;
 			unsigned most = (p->scales.n ? SCALED_VALUES : LANE_VALUES) / few;
@@ -130,7 +131,7 @@ count_tasks(Strips *s, Kernel *kernel, const StripProduct *p)
 {
 	Graph *g = s->l.g;
 	const Shape *of = shape_of(s->plan);
-	bool last = of == &shape[shapes(p, s->plan->block_rows) - 1];
+	bool last = of == &shape[shapes(p) - 1];
 	ExprId strips = strips_count(s), suits = strips_suit(s), one = expr_int(g, DT_I64, 1);
 	if (s->plan->block_rows == FEW) {
 		ExprId more = expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, s->nfew, expr_int(g, DT_I64, FEW)), expr_int(g, DT_I64, 0));
@@ -199,25 +200,22 @@ read_beside(Strips *s, ValId at, Beside *to)
 	strip_factor_read_once(s, &s->side[0], to->from, to->once);
 }
 
-/* The warp's chunks of a fill, whose terms begin at `first`. What a chunk takes beside is asked for before the fill is waited for,
- * or before the chunk before it is multiplied, where registers suffice. */
+/* The warp's chunks of a fill, whose terms begin at `first`; what the first one takes beside is asked for before the fill is waited
+ * for. */
 static void
 add_fill(Strips *s, ValId first, ValId *acc)
 {
 	StripRing *r = s->ring;
-	unsigned share = r->terms / s->depth, chunk = 4 * s->terms, n = share / chunk, ahead = s->plan->block_rows == FEW;
+	unsigned share = r->terms / s->depth, chunk = 4 * s->terms;
 	ValId own = strips_op(s, OP_MUL, s->down, strips_int(s, share)), quad = strips_op(s, OP_MUL, s->quad, strips_int(s, s->terms));
-	ValId at = strips_op(s, OP_ADD, first, own);
-	Beside beside[2]; /* of this chunk, and of the next */
-	read_beside(s, at, &beside[0]);
-	tir_emit(s->l.tir, OP_WAIT, (TirType){0}, 0, &r->fill, 1);
-	for (unsigned c = 0; c < n; c++) {
-		Beside *now = &beside[c % 2];
-		if (c + ahead < n && c + ahead > 0)
-			read_beside(s, strips_op(s, OP_ADD, at, strips_int(s, (c + ahead) * chunk)), &beside[(c + ahead) % 2]);
-		r->chunk = strips_op(s, OP_ADD, strips_op(s, OP_ADD, own, strips_int(s, c * chunk)), quad);
-		strip_factor_take(s, &s->side[0], now->from, now->once);
-		strips_multiply(s, now->from, 0, now->scale, 0, acc);
+	for (unsigned at = 0; at < share; at += chunk) {
+		Beside beside;
+		read_beside(s, strips_op(s, OP_ADD, first, strips_op(s, OP_ADD, own, strips_int(s, at))), &beside);
+		if (!at)
+			tir_emit(s->l.tir, OP_WAIT, (TirType){0}, 0, &r->fill, 1);
+		r->chunk = strips_op(s, OP_ADD, strips_op(s, OP_ADD, own, strips_int(s, at)), quad);
+		strip_factor_take(s, &s->side[0], beside.from, beside.once);
+		strips_multiply(s, beside.from, 0, beside.scale, 0, acc);
 	}
 	tir_emit(s->l.tir, OP_RELEASE, (TirType){0}, 0, (ValId[]){r->fill, tir_int(s->l.tir, DT_BOOL, 1)}, 2);
 }
