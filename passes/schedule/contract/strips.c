@@ -256,8 +256,8 @@ is_more(Graph *g, ExprId e, ExprId than)
 	return expr_binary(g, OP_MIN, more, expr_int(g, DT_I64, 1));
 }
 
-static ExprId
-is_multiple(Graph *g, ExprId e, int64_t of)
+ExprId
+strips_are_multiple(Graph *g, ExprId e, int64_t of)
 {
 	ExprId one = expr_int(g, DT_I64, 1), rest = expr_binary(g, OP_IMOD, e, expr_int(g, DT_I64, of));
 	return expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, one, rest));
@@ -314,16 +314,16 @@ static void
 count_tasks(Strips *s, Kernel *kernel, bool roles)
 {
 	Graph *g = s->l.g;
-	ExprId strips = strips_count(s), worth = expr_binary(g, OP_MUL, strips_suit(s), is_multiple(g, s->nterm, s->terms));
+	ExprId strips = strips_count(s), worth = expr_binary(g, OP_MUL, strips_suit(s), strips_are_multiple(g, s->nterm, s->terms));
 	if (roles) {
 		ExprId one = expr_int(g, DT_I64, 1), one_wave = expr_binary(g, OP_SUB, one, is_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
-		ExprId sectors = is_multiple(g, s->side[0].along_terms ? s->nterm : s->nlong, SECTOR);
+		ExprId sectors = strips_are_multiple(g, s->side[0].along_terms ? s->nterm : s->nlong, SECTOR);
 		if (s->plan->block_rows == FEW)
 			sectors = expr_binary(g, OP_MUL, sectors, expr_binary(g, OP_MUL, raster_reaches(g, s->nfew, FEW / 2 + 1), one_wave));
 		worth = expr_binary(g, OP_MUL, worth, expr_binary(g, OP_SUB, one, sectors));
 	}
 	if (!s->side[0].along_terms)
-		worth = expr_binary(g, OP_MUL, worth, is_multiple(g, s->nlong, STRIPS_ROWS));
+		worth = expr_binary(g, OP_MUL, worth, strips_are_multiple(g, s->nlong, STRIPS_ROWS));
 	if (s->plan->resident == TWICE)
 		worth = expr_binary(g, OP_MUL, worth, is_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
 	kernel->ntask = expr_binary(g, OP_MUL, strips, worth);

@@ -31,8 +31,8 @@ enum {
 	STRIPS_MOST_SUMS = STRIPS_ROWS / 2 * STRIPS_MOST_FEW_TILES * 4,
 	STRIPS_SCALES = 4,
 	STRIPS_FACTORS = STRIPS_SCALES + 2, /* of a term */
-	STRIPS_GROUP = 64,    /* terms that have a scale in common, at least, */
-	STRIPS_RING_GROUP = 32, /* the same of a ring */
+	STRIPS_GROUP = 64,    /* terms that have a scale in common, at least; */
+	STRIPS_RING_GROUP = 32, /* where they come through a ring */
 	STRIPS_MOST_VALUES = STRIPS_ROWS * STRIPS_MOST_TERMS
 };
 
@@ -100,11 +100,14 @@ strips_op(Strips *s, Op o, ValId a, ValId b)
 {
 	return tir_binary(s->l.tir, o, a, b);
 }
+
 /* Of a task: the strip's place and the batch's; with those of the warp's rows in it. */
 void strips_place_task(Strips *s, ValId task);
 void strips_enter_task(Strips *s, ValId task);
 /* Over dims: 1 where the sizes are some that the plan takes, else 0; how many strips there are, those of each tile of the few. */
 ExprId strips_suit(Strips *s);
+/* Over dims: 1 where e is a multiple of so many, else 0. */
+ExprId strips_are_multiple(Graph *g, ExprId e, int64_t of);
 ExprId strips_count(Strips *s);
 /* What tasks are counted by, as numbers of the launch, before any region wants one. */
 void strips_launch(Strips *s);
@@ -125,7 +128,8 @@ void strips_ring_build(Strips *s, Kernel *kernel, const StripProduct *p);
 /* Elements side by side of the factor's row, from this term of the lane's on, of the present chunk of the fill: a vector. */
 ValId strips_ring_elements(Strips *s, const StripFactor *f, unsigned row, unsigned term, unsigned n);
 
-/* Whether these factors are one that is exact in type t, and scales, at least one (strips_scale.c); which terms have in common. */
+/* --- scales (strips_scale.c) --- */
+/* Whether these factors are one that is exact in type t, and scales, at least one, which terms have in common. */
 bool strip_scales_find(const Graph *g, Arena *scratch, const ExprId *factor, unsigned n, unsigned term_axis, DType t, StripScales *out);
 /* Appends e's factors, or e itself; false: they are too many. */
 bool strip_factors_list(const Graph *g, ExprId e, ExprId *at, unsigned *n);

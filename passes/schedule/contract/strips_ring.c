@@ -125,6 +125,14 @@ shape_of(const KernelPlan *p)
 	return &shape[SHAPES - 1];
 }
 
+/* Whether the long side's factor is a finite number whatever its elements are. */
+static bool
+is_whole(const Graph *g, const StripProduct *p)
+{
+	const Expr *value = expr_get(g, p->side[0].value);
+	return p->scales.n || (value->op == OP_CAST && dtype_is_int((DType)expr_get(g, expr_arg(g, p->side[0].value, 0))->dtype));
+}
+
 /* Where the shape has no more than one cluster for each place that there is. */
 static void
 count_tasks(Strips *s, Kernel *kernel, const StripProduct *p)
@@ -137,6 +145,8 @@ count_tasks(Strips *s, Kernel *kernel, const StripProduct *p)
 		ExprId more = expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, s->nfew, expr_int(g, DT_I64, FEW)), expr_int(g, DT_I64, 0));
 		suits = expr_binary(g, OP_MUL, suits, expr_binary(g, OP_SUB, one, expr_binary(g, OP_MIN, more, one)));
 	}
+	if (!is_whole(s->l.g, p)) /* else terms beyond the last one are 0, by what the few then have */
+		suits = expr_binary(g, OP_MUL, suits, strips_are_multiple(g, s->nterm, s->ring->terms));
 	if (!last) {
 		ExprId places = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, gpu_fact(g, GPU_PROCESSORS), expr_int(g, DT_I64, of->clusters)), expr_int(g, DT_I64, H200));
 		ExprId more = expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, strips, places), expr_int(g, DT_I64, 0));
@@ -194,9 +204,12 @@ read_beside(Strips *s, ValId at, Beside *to)
 	TirKernel *k = s->l.tir;
 	ValId end = point_launch_expr(&s->l, s->nterm), zero = strips_int(s, 0);
 	ValId lane = strips_op(s, OP_ADD, at, strips_op(s, OP_MUL, s->quad, strips_int(s, s->terms)));
+	ValId some = strips_op(s, OP_LT, at, end);
 	to->from = tir_select(k, strips_op(s, OP_LT, lane, end), lane, zero);
 	if (s->scales.n)
-		strip_scales_read(s, tir_select(k, strips_op(s, OP_LT, at, end), at, zero), to->scale);
+		strip_scales_read(s, tir_select(k, some, at, zero), to->scale);
+	for (unsigned row = 0; s->scales.n && row < s->side[0].rows; row++) /* which may be infinite */
+		to->scale[row] = tir_select(k, some, to->scale[row], tir_float(k, DT_F32, 0));
 	strip_factor_read_once(s, &s->side[0], to->from, to->once);
 }
 
