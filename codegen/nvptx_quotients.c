@@ -33,7 +33,6 @@ enum {
 	SIDE = 8,       /* at most so many: those of a group of lanes */
 	REACH = 512,    /* instructions ahead in which others are looked for */
 	LIKELY = 2000,
-	MOST_WIDE = 6,  /* slow ways of a kernel, by f64 each */
 	MOST_WORK = 400 /* operations that one of them may wait for */
 };
 
@@ -112,50 +111,14 @@ quick_root(Lower *l, Val a)
 	return fma_of(l, fma_of(l, LLVMBuildFNeg(l->b, s, ""), s, a), half, s);
 }
 
-/* Of two quotients or two roots. */
-static bool
-have_one_divisor(const Lower *l, ValId v, ValId w)
-{
-	return lower_inst(l, v)->op == OP_FDIV && lower_inst(l, w)->op == OP_FDIV && lower_arg_id(l, v, 1) == lower_arg_id(l, w, 1);
-}
-
-/* The most quotients of a group that one slow way is for, in a loop. */
-static unsigned
-most_together(const Lower *l)
-{
-	unsigned group = l->k->group < SIDE ? l->k->group : SIDE;
-	return group < PAIR ? PAIR : group;
-}
-
-/* How many quotients before v are by its divisor. */
-static unsigned
-count_before(const Lower *l, ValId v)
-{
-	unsigned n = 0;
-	for (ValId w = 1; w < v; w++)
-		n += lower_is_quotient(l, w) && have_one_divisor(l, w, v);
-	return n;
-}
-
-/* The slow ways that the kernel has, of all quotients and roots. */
-static unsigned
-count_slow_ways(const Lower *l)
-{
-	unsigned n = 0, most = most_together(l);
-	bool loops = !l->k->resident && most > PAIR;
-	for (ValId v = 1; v < l->k->inst.n; v++)
-		n += lower_is_quotient(l, v) && (!loops || count_before(l, v) % most == 0);
-	return n;
-}
-
-/* Whether the slow way has f64's units and the registers beside them: a loop over groups, or one of few of a kernel without
- * roles. Zeros, which are many in some data, go the slow way too. */
+/* Whether the slow way has f64's units and the registers beside them: a loop over groups, or what is the only one of a kernel without
+ * roles. Of two a block of 64 registers a thread spilled. Zeros, which are many in some data, go the slow way too. */
 static bool
 goes_wide(Lower *l, bool turn)
 {
-	if (!l->nquotient)
-		l->nquotient = count_slow_ways(l);
-	return l->target->doubles && (turn || (l->nquotient <= MOST_WIDE && !l->roles));
+	for (ValId v = l->nquotient ? l->k->inst.n : 1; v < l->k->inst.n; v++)
+		l->nquotient += lower_is_quotient(l, v);
+	return l->target->doubles && (turn || (l->nquotient == 1 && !l->roles));
 }
 
 static Val
@@ -184,6 +147,13 @@ is_large(Val a)
 	LLVMBool loses;
 	double v = LLVMIsAConstantFP(a) ? LLVMConstRealGetDouble(a, &loses) : 0;
 	return fabs(v) >= 1 && !isinf(v);
+}
+
+/* Of two quotients or two roots. */
+static bool
+have_one_divisor(const Lower *l, ValId v, ValId w)
+{
+	return lower_inst(l, v)->op == OP_FDIV && lower_arg_id(l, v, 1) == lower_arg_id(l, w, 1);
 }
 
 /* What the magnitudes of all quotients by b must be at least, r being 1 / b. */
@@ -284,14 +254,6 @@ slow_in_turns(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 	LLVMPositionBuilderAtEnd(l->b, loop);
 }
 
-/* What f64 has of a row's length would stay in registers from row to row. */
-static Val
-slow_alone(Lower *l, Val a, Val b)
-{
-	bool wide = goes_wide(l, false);
-	return slow_value(l, a, b && wide ? not_in_advance(l, b) : b, wide);
-}
-
 /* A loop has a count as well, and hands operands on: not where so many blocks a multiprocessor leave a thread no register. */
 static void
 slow_values(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
@@ -301,7 +263,7 @@ slow_values(Lower *l, const Together *t, Val *slow, LLVMBasicBlockRef exit)
 		return;
 	}
 	for (unsigned k = 0; k < t->n; k++)
-		slow[k] = slow_alone(l, t->a[k], t->b[k]);
+		slow[k] = slow_value(l, t->a[k], t->b[k], goes_wide(l, false));
 	LLVMBuildBr(l->b, exit);
 }
 
@@ -375,7 +337,7 @@ bool
 lower_quotients(Lower *l, const TirRegion *r, ValId first)
 {
 	ValId found[SIDE];
-	unsigned n = 0, most = most_together(l);
+	unsigned n = 0, group = l->k->group < SIDE ? l->k->group : SIDE, most = group < PAIR ? PAIR : group;
 	bool turn = is_turn(l, r);
 	uint32_t at = 0;
 	while (at < r->inst.n && r->inst.at[at] != first)
