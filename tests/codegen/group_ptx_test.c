@@ -107,32 +107,14 @@ build_some(Rig *r)
 	tir_end_for(k, NULL, 0);
 }
 
-static unsigned
-count(const char *text, const char *word)
-{
-	unsigned n = 0;
-	for (; (text = strstr(text, word)); text++)
-		n++;
-	return n;
-}
-
-static void
-assemble(Rig *r)
-{
-	Program *p = rig_program(r, 8);
-	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
-	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
-		fail_msg("codegen: %s", r->out.message);
-}
-
 static void
 pairs(Rig *r, const void *arg)
 {
 	(void)arg;
 	build(r);
-	assemble(r);
-	assert_int_equal(count(r->out.assembly, "e4m3x2"), GROUP / 2);
-	assert_int_equal(count(r->out.assembly, "st.global.v2.b32"), 1);
+	rig_ptx(r, "sm_90a", 8);
+	assert_int_equal(rig_count(r->out.assembly, "e4m3x2"), GROUP / 2);
+	assert_int_equal(rig_count(r->out.assembly, "st.global.v2.b32"), 1);
 }
 
 static void
@@ -140,10 +122,10 @@ carries(Rig *r, const void *arg)
 {
 	(void)arg;
 	build_carried(r);
-	assemble(r);
-	assert_int_equal(count(r->out.assembly, "ld.global.v2.b32"), 2);
-	assert_int_equal(count(r->out.assembly, "st.global.v2.b32"), 1);
-	assert_int_equal(count(r->out.assembly, ".b16"), 0);
+	rig_ptx(r, "sm_90a", 8);
+	assert_int_equal(rig_count(r->out.assembly, "ld.global.v2.b32"), 2);
+	assert_int_equal(rig_count(r->out.assembly, "st.global.v2.b32"), 1);
+	assert_int_equal(rig_count(r->out.assembly, ".b16"), 0);
 }
 
 static void
@@ -151,10 +133,10 @@ some(Rig *r, const void *arg)
 {
 	(void)arg;
 	build_some(r);
-	assemble(r);
-	assert_int_equal(count(r->out.assembly, "st.global.b64"), 4);
-	assert_int_equal(count(r->out.assembly, "mul.lo.s64"), 3);
-	assert_int_equal(count(r->out.assembly, "add.s64"), 3 + 1); /* one leads to the next task */
+	rig_ptx(r, "sm_90a", 8);
+	assert_int_equal(rig_count(r->out.assembly, "st.global.b64"), 4);
+	assert_int_equal(rig_count(r->out.assembly, "mul.lo.s64"), 3);
+	assert_int_equal(rig_count(r->out.assembly, "add.s64"), 3 + 1); /* one leads to the next task */
 }
 
 typedef struct {
@@ -169,11 +151,11 @@ loads_once(Rig *r, const void *arg)
 {
 	const Once *x = arg;
 	build_once(r, x->t, x->shared, x->same);
-	assemble(r);
-	unsigned past = count(r->out.assembly, "ld.global.nc.L1::no_allocate") + count(r->out.assembly, "ld.global.cg");
+	rig_ptx(r, "sm_90a", 8);
+	unsigned past = rig_count(r->out.assembly, "ld.global.nc.L1::no_allocate") + rig_count(r->out.assembly, "ld.global.cg");
 	assert_int_equal(past, x->past != NULL);
-	assert_int_equal(x->past ? count(r->out.assembly, x->past) : 1, 1);
-	assert_int_equal(count(r->out.assembly, x->plain), 1); /* of halves both are one, of the address that is wanted */
+	assert_int_equal(x->past ? rig_count(r->out.assembly, x->past) : 1, 1);
+	assert_int_equal(rig_count(r->out.assembly, x->plain), 1); /* of halves both are one, of the address that is wanted */
 }
 
 static void

@@ -26,35 +26,16 @@ build(Rig *r)
 	tir_store(k, to, tir_load(k, posted, &zero, 0, 0, 0), &task, first, 0);
 }
 
-static unsigned
-count(const char *text, const char *word)
-{
-	unsigned n = 0;
-	for (; (text = strstr(text, word)); text++)
-		n++;
-	return n;
-}
-
-static const char *
-assembly(Rig *r)
-{
-	Program *p = rig_program(r, 8);
-	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
-	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
-		fail_msg("codegen: %s", r->out.message);
-	return r->out.assembly;
-}
-
 static void
 words(Rig *r, const void *arg)
 {
 	(void)arg;
 	build(r);
-	const char *text = assembly(r), *store = strstr(text, "st.relaxed.gpu.global.b64"), *look = strstr(text, "atom.global.or.b64");
+	const char *text = rig_ptx(r, "sm_90a", 8), *store = strstr(text, "st.relaxed.gpu.global.b64"), *look = strstr(text, "atom.global.or.b64");
 	if (!store || !look || look < store)
 		fail_msg("%s", text);
-	assert_int_equal(count(text, "atom"), 1); /* relaxed, of the device, where it says nothing */
-	assert_int_equal(count(text, "ld.global"), 0);
+	assert_int_equal(rig_count(text, "atom"), 1); /* relaxed, of the device, where it says nothing */
+	assert_int_equal(rig_count(text, "ld.global"), 0);
 	assert_non_null(strstr(look, "bra")); /* back to it */
 }
 
@@ -97,9 +78,9 @@ several(Rig *r, const void *arg)
 {
 	(void)arg;
 	build_several(r);
-	const char *text = assembly(r);
+	const char *text = rig_ptx(r, "sm_90a", 8);
 	stand_in_order(text, (const char *const[]){"bra", "atom", "atom", "atom", "bra", "atom", "bra", "bra", "atom", "bra", "st.global"}, 11);
-	assert_int_equal(count(text, "atom"), 5);
+	assert_int_equal(rig_count(text, "atom"), 5);
 	const char *at = strstr(text, "atom");
 	for (unsigned w = 1; w < 3; w++) {
 		const char *next = strstr(at + 1, "atom"), *branch = strstr(at, "bra");
@@ -141,12 +122,12 @@ roles(Rig *r, const void *arg)
 {
 	(void)arg;
 	build_roles(r);
-	const char *text = assembly(r);
+	const char *text = rig_ptx(r, "sm_90a", 8);
 	stand_in_order(text, (const char *const[]){"st.global", "barrier.sync", "st.release.gpu.global.b64", "atom.global.or.b64", "fence.acq_rel.gpu",
 	                                           "barrier.sync", "ld.global.b32"}, 7);
-	assert_int_equal(count(text, "atom"), 1);
-	assert_int_equal(count(text, "ld.global"), 1); /* behind the barrier, and not by the way of what nobody writes */
-	assert_int_equal(count(text, ".nc"), 0);
+	assert_int_equal(rig_count(text, "atom"), 1);
+	assert_int_equal(rig_count(text, "ld.global"), 1); /* behind the barrier, and not by the way of what nobody writes */
+	assert_int_equal(rig_count(text, ".nc"), 0);
 }
 
 static void

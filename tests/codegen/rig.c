@@ -95,22 +95,38 @@ rig_load(Rig *r, const char *cpu, int64_t ntask)
 		fail_msg("load: %s", texo_last_error());
 }
 
-void
-rig_assemble(Rig *r, const char *sm, const char *ptxas, int64_t ntask)
+const char *
+rig_ptx(Rig *r, const char *sm, int64_t ntask)
 {
 	Program *p = rig_program(r, ntask);
 	CodegenOptions o = {.cpu = sm, .opt_level = 2, .want_asm = true};
-	char path[] = "/tmp/texo-ptx-XXXXXX";
 	if (codegen_cpu(&r->arena, (const Program *const *)&p, 1, &o, &r->out) != CODEGEN_OK)
 		fail_msg("codegen: %s", r->out.message);
+	return r->out.assembly;
+}
+
+unsigned
+rig_count(const char *text, const char *word)
+{
+	unsigned n = 0;
+	for (; (text = strstr(text, word)); text++)
+		n++;
+	return n;
+}
+
+void
+rig_assemble(Rig *r, const char *sm, const char *ptxas, int64_t ntask)
+{
+	const char *ptx = rig_ptx(r, sm, ntask);
+	char path[] = "/tmp/texo-ptx-XXXXXX";
 	int fd = mkstemp(path);
 	FILE *f = fd < 0 ? NULL : fdopen(fd, "w");
-	if (!f || fputs(r->out.assembly, f) < 0 || fclose(f) != 0)
+	if (!f || fputs(ptx, f) < 0 || fclose(f) != 0)
 		fail_msg("%s can't be written", path);
 	const char *spills = r->k->channel.n ? "--warn-on-spills" : ""; /* roles say how many registers they have */
 	const char *command = arena_text(&r->arena, "'%s' -arch=%s --warning-as-error %s -o /dev/null %s", ptxas, sm, spills, path);
 	if (system(command) != 0)
-		fail_msg("%s\n%s", command, r->out.assembly);
+		fail_msg("%s\n%s", command, ptx);
 	remove(path);
 }
 

@@ -49,7 +49,11 @@ Program *rig_program(Rig *r, int64_t ntask);
 bool rig_can_run(const char *cpu);
 /* Compiles and loads; both must succeed. */
 void rig_load(Rig *r, const char *cpu, int64_t ntask);
-/* Compiles for this GPU and has the assembler at `ptxas` take it without a warning, and of roles without spills. */
+/* Compiles for this GPU: its PTX, the rig's. */
+const char *rig_ptx(Rig *r, const char *sm, int64_t ntask);
+/* How often `text` has the word. */
+unsigned rig_count(const char *text, const char *word);
+/* The same, and has the assembler at `ptxas` take it without a warning, and of roles without spills. */
 void rig_assemble(Rig *r, const char *sm, const char *ptxas, int64_t ntask);
 /* Launches with these buffers; fault and cut are access ids. */
 void rig_launch(Rig *r, RigRun *run);

@@ -21,24 +21,11 @@ enum { ROW = 128, UNIT = 16 }; /* bytes of a part's row; what the swizzle moves 
 static const DType types[] = {DT_BF16, DT_F16, DT_U16, DT_F8E4M3, DT_F8E5M2, DT_I8, DT_U8, DT_F4E2M1, DT_I4, DT_U4};
 enum { TYPES = sizeof types / sizeof *types };
 
-static unsigned
-count(const char *text, const char *word)
-{
-	unsigned n = 0;
-	for (; (text = strstr(text, word)); text++)
-		n++;
-	return n;
-}
-
 static const char *
 text_of(Rig *r, const Takes *x)
 {
 	takes_build(r->k, r->names, x);
-	const Program *p = rig_program(r, 8);
-	CodegenOptions o = {.cpu = "sm_90a", .opt_level = 2, .want_asm = true};
-	if (codegen_cpu(&r->arena, &p, 1, &o, &r->out) != CODEGEN_OK)
-		fail_msg("codegen: %s", r->out.message);
-	return r->out.assembly;
+	return rig_ptx(r, "sm_90a", 8);
 }
 
 /* What TMA makes of an address in a block's shared memory: bits 4 to 6 change with bits 7 to 9. */
@@ -68,7 +55,7 @@ static unsigned
 loaded_from(Rig *r, const char *load)
 {
 	const char *at = strstr(r->out.assembly, load), *place = at ? strchr(at, '[') : NULL, *name, *of;
-	assert_int_equal(count(r->out.assembly, "ld.shared"), 1);
+	assert_int_equal(rig_count(r->out.assembly, "ld.shared"), 1);
 	assert_non_null(place);
 	name = register_at(r, place + 1);
 	at = place + 1 + strlen(name);
@@ -126,8 +113,8 @@ loads_words(Rig *r, const void *arg)
 	const Takes *x = arg;
 	unsigned vectors = TAKES_PARTS * TAKES_ROWS * ROW / x->bytes / (x->groups * TIR_GROUP);
 	const char *text = text_of(r, x);
-	assert_int_equal(count(text, load_of(x->bytes)), vectors);
-	assert_int_equal(count(text, "ld.shared"), vectors);
+	assert_int_equal(rig_count(text, load_of(x->bytes)), vectors);
+	assert_int_equal(rig_count(text, "ld.shared"), vectors);
 }
 
 static void
@@ -171,7 +158,7 @@ keeps_their_order(Rig *r, const void *arg)
 		if (!end || end > strstr(stored, "bar.warp.sync"))
 			fail_msg("%s by %u bytes: byte %u is not stored", dtype_info[x->t].text, x->bytes, byte);
 	}
-	assert_int_equal(count(text, "st.global.b8"), x->bytes);
+	assert_int_equal(rig_count(text, "st.global.b8"), x->bytes);
 }
 
 static void

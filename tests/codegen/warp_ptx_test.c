@@ -48,15 +48,6 @@ build(Rig *r, const Weights *w)
 	tir_end_for(k, NULL, 0);
 }
 
-static unsigned
-count(const char *text, const char *word)
-{
-	unsigned n = 0;
-	for (; (text = strstr(text, word)); text++)
-		n++;
-	return n;
-}
-
 typedef struct {
 	Weights weights;
 	const char *sm, *load;
@@ -79,11 +70,11 @@ has(Rig *r, const void *arg)
 	build(r, &x->weights);
 	Program *p = rig_program(r, 8);
 	const char *text = text_of(r, p, x->sm);
-	assert_int_equal(count(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 1);
-	assert_int_equal(count(text, x->load), 1);
-	assert_int_equal(count(text, "cvt.rn."), x->conversions);
-	assert_int_equal(count(text, "add.rn.bf16x2"), x->sums);
-	assert_int_equal(count(text, ".b16"), x->moves);
+	assert_int_equal(rig_count(text, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"), 1);
+	assert_int_equal(rig_count(text, x->load), 1);
+	assert_int_equal(rig_count(text, "cvt.rn."), x->conversions);
+	assert_int_equal(rig_count(text, "add.rn.bf16x2"), x->sums);
+	assert_int_equal(rig_count(text, ".b16"), x->moves);
 }
 
 static void
@@ -138,14 +129,14 @@ has_matrices(Rig *r, const void *arg)
 {
 	build_matrices(r);
 	const char *text = text_of(r, rig_program(r, 8), arg);
-	assert_int_equal(count(text, "cp.async.cg.shared.global"), 1);
-	assert_int_equal(count(text, "cp.async.commit_group"), 1);
-	assert_int_equal(count(text, "cp.async.wait_group"), 1);
-	assert_int_equal(count(text, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
-	assert_int_equal(count(text, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), 1);
-	assert_int_equal(count(text, ".extern .shared"), 0);
-	assert_int_equal(count(text, "prmt"), 0);
-	assert_int_equal(count(text, "mov.b32 \t{"), 0);
+	assert_int_equal(rig_count(text, "cp.async.cg.shared.global"), 1);
+	assert_int_equal(rig_count(text, "cp.async.commit_group"), 1);
+	assert_int_equal(rig_count(text, "cp.async.wait_group"), 1);
+	assert_int_equal(rig_count(text, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
+	assert_int_equal(rig_count(text, "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), 1);
+	assert_int_equal(rig_count(text, ".extern .shared"), 0);
+	assert_int_equal(rig_count(text, "prmt"), 0);
+	assert_int_equal(rig_count(text, "mov.b32 \t{"), 0);
 }
 
 /* Rows of f32, rounded and stored as matrices, and as turned ones. */
@@ -179,11 +170,11 @@ has_stored(Rig *r, const void *arg)
 {
 	build_stored(r);
 	const char *text = text_of(r, rig_program(r, 8), arg);
-	assert_int_equal(count(text, "stmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
-	assert_int_equal(count(text, "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), 1);
-	assert_int_equal(count(text, "cvt.rn.bf16x2.f32"), 4);
-	assert_int_equal(count(text, "prmt"), 0);
-	assert_int_equal(count(text, "mov.b32 \t{"), 0);
+	assert_int_equal(rig_count(text, "stmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
+	assert_int_equal(rig_count(text, "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16"), 1);
+	assert_int_equal(rig_count(text, "cvt.rn.bf16x2.f32"), 4);
+	assert_int_equal(rig_count(text, "prmt"), 0);
+	assert_int_equal(rig_count(text, "mov.b32 \t{"), 0);
 }
 
 static void
@@ -224,9 +215,9 @@ has_rounded_words(Rig *r, const void *arg)
 {
 	build_words(r);
 	const char *text = text_of(r, rig_program(r, 8), arg);
-	assert_int_equal(count(text, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
-	assert_int_equal(count(text, "cvt.rna.tf32.f32"), 4);
-	assert_int_equal(count(text, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), 1);
+	assert_int_equal(rig_count(text, "ldmatrix.sync.aligned.m8n8.x4.shared.b16"), 1);
+	assert_int_equal(rig_count(text, "cvt.rna.tf32.f32"), 4);
+	assert_int_equal(rig_count(text, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"), 1);
 }
 
 /* More shared memory than a kernel's text may say. */
@@ -236,7 +227,7 @@ has_launch_memory(Rig *r, const void *arg)
 	build_matrices(r);
 	r->k->buffer.at[2].shared = (64 << 10) / 4;
 	const char *text = text_of(r, rig_program(r, 8), arg);
-	assert_int_equal(count(text, ".extern .shared .align 16 .b8 launch_shared[]"), 1);
+	assert_int_equal(rig_count(text, ".extern .shared .align 16 .b8 launch_shared[]"), 1);
 }
 
 static void
