@@ -249,8 +249,8 @@ unless_reaches(Graph *g, ExprId e, int64_t least)
 	return expr_binary(g, OP_SUB, expr_int(g, DT_I64, 1), raster_reaches(g, e, least));
 }
 
-static ExprId
-is_more(Graph *g, ExprId e, ExprId than)
+ExprId
+strips_are_more(Graph *g, ExprId e, ExprId than)
 {
 	ExprId more = expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, e, than), expr_int(g, DT_I64, 0));
 	return expr_binary(g, OP_MIN, more, expr_int(g, DT_I64, 1));
@@ -300,7 +300,7 @@ strips_suit(Strips *s)
 {
 	Graph *g = s->l.g;
 	ExprId worth = expr_binary(g, OP_MUL, raster_reaches(g, s->nlong, LEAST_LONG), raster_reaches(g, s->nterm, LEAST_TERMS));
-	if (!s->ring)
+	if (!s->ring || s->plan->block_rows == FEW)
 		worth = expr_binary(g, OP_MUL, worth, unless_reaches(g, s->nfew, s->plan->block_rows + 1));
 	return expr_binary(g, OP_MUL, worth, unless_reaches(g, s->nterm, INT64_C(1) << TERM_BITS));
 }
@@ -316,7 +316,7 @@ count_tasks(Strips *s, Kernel *kernel, bool roles)
 	Graph *g = s->l.g;
 	ExprId strips = strips_count(s), worth = expr_binary(g, OP_MUL, strips_suit(s), strips_are_multiple(g, s->nterm, s->terms));
 	if (roles) {
-		ExprId one = expr_int(g, DT_I64, 1), one_wave = expr_binary(g, OP_SUB, one, is_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
+		ExprId one = expr_int(g, DT_I64, 1), one_wave = expr_binary(g, OP_SUB, one, strips_are_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
 		ExprId sectors = strips_are_multiple(g, s->side[0].along_terms ? s->nterm : s->nlong, SECTOR);
 		if (s->plan->block_rows == FEW)
 			sectors = expr_binary(g, OP_MUL, sectors, expr_binary(g, OP_MUL, raster_reaches(g, s->nfew, FEW / 2 + 1), one_wave));
@@ -325,7 +325,7 @@ count_tasks(Strips *s, Kernel *kernel, bool roles)
 	if (!s->side[0].along_terms)
 		worth = expr_binary(g, OP_MUL, worth, strips_are_multiple(g, s->nlong, STRIPS_ROWS));
 	if (s->plan->resident == TWICE)
-		worth = expr_binary(g, OP_MUL, worth, is_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
+		worth = expr_binary(g, OP_MUL, worth, strips_are_more(g, strips, gpu_fact(g, GPU_PROCESSORS)));
 	kernel->ntask = expr_binary(g, OP_MUL, strips, worth);
 }
 

@@ -106,8 +106,9 @@ void strips_place_task(Strips *s, ValId task);
 void strips_enter_task(Strips *s, ValId task);
 /* Over dims: 1 where the sizes are some that the plan takes, else 0; how many strips there are, those of each tile of the few. */
 ExprId strips_suit(Strips *s);
-/* Over dims: 1 where e is a multiple of so many, else 0. */
+/* Over dims: 1 where e is a multiple of so many, and where it is more, else 0. */
 ExprId strips_are_multiple(Graph *g, ExprId e, int64_t of);
+ExprId strips_are_more(Graph *g, ExprId e, ExprId than);
 ExprId strips_count(Strips *s);
 /* What tasks are counted by, as numbers of the launch, before any region wants one. */
 void strips_launch(Strips *s);
