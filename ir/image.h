@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 20, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5, IMAGE_MAP_THIRDS = 3 };
+enum { IMAGE_VERSION = 21, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5, IMAGE_MAP_THIRDS = 3 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
