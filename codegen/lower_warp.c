@@ -107,27 +107,51 @@ masked_onto(Lower *l, Val x, uint32_t mask, uint32_t onto)
 	return call;
 }
 
+/* Between which `number`, a whole number of 8 bits as an f32, is. */
+static void
+limits_of(Val number, int *lo, int *hi)
+{
+	Nibble n = {.is_signed = LLVMIsASIToFPInst(number) != NULL};
+	Val x = LLVMGetOperand(number, 0), by = LLVMIsABinaryOperator(x) ? LLVMGetOperand(x, 1) : NULL;
+	LLVMOpcode op = by ? LLVMGetInstructionOpcode(x) : (LLVMOpcode)0;
+	bool few = by && LLVMIsAConstantInt(by) && ((op == LLVMAnd && LLVMConstIntGetZExtValue(by) == 15) ||
+	                                            ((op == LLVMLShr || op == LLVMAShr) && LLVMConstIntGetZExtValue(by) == 4));
+	bool may = few && op == (n.is_signed ? LLVMAShr : op);
+	int bits = may || is_nibble(number, &n) ? 4 : 8;
+	*lo = n.is_signed ? -(1 << (bits - 1)) : 0;
+	*hi = (1 << (bits - n.is_signed)) - 1;
+}
+
 /* Two of a word that are half of it apart, as the last bits of a number whose unit they are, from which that number is taken:
- * no conversion takes as little. Signed ones count from -8. */
+ * no conversion takes as little. Signed ones count from -8. less: a whole number that is taken from both, or NULL; then
+ * with that number, if it is in the last bits of one as well. */
 static Val
-widened(Lower *l, DType t, const Nibble *n)
+widened(Lower *l, DType t, const Nibble *n, Val less)
 {
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), half = t == DT_BF16 ? LLVMBFloatTypeInContext(l->ctx) : LLVMHalfTypeInContext(l->ctx);
 	uint64_t unit = t == DT_BF16 ? 0x4300 : 0x6400, one = t == DT_BF16 ? 0x3f80 : 0x3c00, base = unit | (n->is_signed ? 8 : 0); /* 128, 1024 */
 	Val bits = n->at ? LLVMBuildLShr(l->b, n->word, LLVMConstInt(i32, n->at, 0), "") : n->word;
 	bits = masked_onto(l, bits, 0x000f000f, (uint32_t)(base << 16 | base));
-	uint64_t less = base | 0x8000;
-	Val arg[3] = {bits, LLVMConstInt(i32, one << 16 | one, 0), LLVMConstInt(i32, less << 16 | less, 0)};
+	uint64_t minus = base | 0x8000;
+	int lo = 0, hi = 0, from = n->is_signed ? 8 : 0, room = t == DT_BF16 ? 128 : 1024;
+	if (less)
+		limits_of(less, &lo, &hi);
+	bool at_once = less && lo + from >= 0 && hi + from < room;
+	Val arg[3] = {bits, LLVMConstInt(i32, one << 16 | one, 0), LLVMConstInt(i32, minus << 16 | minus, 0)};
+	if (at_once) {
+		Val number = LLVMGetOperand(less, 0), whole = LLVMIsASIToFPInst(less) ? LLVMBuildSExt(l->b, number, i32, "") : LLVMBuildZExt(l->b, number, i32, "");
+		arg[2] = LLVMBuildAdd(l->b, LLVMBuildMul(l->b, whole, LLVMConstInt(i32, 0x10001, 0), ""), arg[2], "");
+	}
 	for (unsigned k = 0; k < 3; k++)
 		arg[k] = LLVMBuildBitCast(l->b, arg[k], LLVMVectorType(half, 2), "");
-	return lower_call(l, t == DT_BF16 ? "llvm.nvvm.fma.rn.bf16x2" : "llvm.nvvm.fma.rn.f16x2", NULL, 0, arg, 3);
+	Val two = lower_call(l, t == DT_BF16 ? "llvm.nvvm.fma.rn.bf16x2" : "llvm.nvvm.fma.rn.f16x2", NULL, 0, arg, 3);
+	return less && !at_once ? LLVMBuildFSub(l->b, two, both_halves(l, LLVMBuildFPTrunc(l->b, less, half, ""), half), "") : two;
 }
 
 /* Such numbers, or those less one that they have in common: of 8 bits at most, so that what is rounded is the same. NULL for others. */
 static Val
 from_nibbles(Lower *l, DType t, Val low, Val high)
 {
-	LLVMTypeRef half = t == DT_BF16 ? LLVMBFloatTypeInContext(l->ctx) : LLVMHalfTypeInContext(l->ctx);
 	Val wide[2] = {before_rounding(l, low), before_rounding(l, high)}, less = wide[0] ? taken_from(l, wide[0]) : NULL;
 	Nibble n[2];
 	if (!wide[0] || !wide[1] || (less && taken_from(l, wide[1]) != less))
@@ -137,10 +161,7 @@ from_nibbles(Lower *l, DType t, Val low, Val high)
 			return NULL;
 	if (n[0].word != n[1].word || n[1].at != n[0].at + 16 || n[0].is_signed != n[1].is_signed)
 		return NULL;
-	Val two = widened(l, t, &n[0]);
-	if (less)
-		two = LLVMBuildFSub(l->b, two, both_halves(l, LLVMBuildFPTrunc(l->b, less, half, ""), half), "");
-	return LLVMBuildBitCast(l->b, two, LLVMInt32TypeInContext(l->ctx), "");
+	return LLVMBuildBitCast(l->b, widened(l, t, &n[0], less), LLVMInt32TypeInContext(l->ctx), "");
 }
 
 /* Two elements of 16 bits, the first one low. */

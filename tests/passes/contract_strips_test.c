@@ -31,6 +31,7 @@ typedef struct {
 static const Product *now;
 static int64_t processors; /* 0: as many as usual */
 static int64_t group_terms = 64; /* that have a scale in common */
+static bool rows;
 
 static ExprId
 extent(Case *c, char letter)
@@ -118,6 +119,7 @@ build_product(Case *c)
 	ExprId e[TG_MAX_RANK], few = few_of(c), scale = 0, weights = weights_of(c, &scale);
 	unsigned rank = 0;
 	c->processors = processors;
+	c->rows = rows;
 	for (; now->out[rank]; rank++)
 		e[rank] = extent(c, now->out[rank]);
 	Node n = case_node(rank, scale ? BIN(MUL, BIN(MUL, few, weights), scale) : BIN(MUL, few, weights));
@@ -221,7 +223,8 @@ many_strips_have_two_blocks(void **state)
 }
 
 /* Weights of 4 bits by blocks of 384 threads, but for those of 64 columns, of whatever number of rows: the blocks of a cluster with parts of the terms, one
- * with all, and one of more columns if they are all that is read of the long side, by how many strips there are for a processor. */
+ * with all, and one of more columns if they are all that is read of the long side group by group, by how many strips there are
+ * for a processor; where rows let it, with what some groups take read at once. */
 static void
 weights_come_through_a_ring(void **state)
 {
@@ -230,34 +233,45 @@ weights_come_through_a_ring(void **state)
 		int64_t processors;
 		unsigned cluster, columns;
 		int64_t group;
+		unsigned at_once; /* 0: one */
 	} of[] = {
-		{{"nk", "mk", "mn", SIZES(16, 65, 1088), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 132, 4, 128, 64},
-		{{"nk", "mk", "mn", SIZES(3, 130, 160), DT_F16, DT_U4, DT_F16, WIDENED, false, true, false}, 132, 4, 128, 64},
-		{{"nk", "mk", "mn", SIZES(5, 65, 576), DT_BF16, DT_I4, DT_BF16, GROUPS, false, true, true}, 3, 2, 128, 64},
-		{{"nk", "mk", "mn", SIZES(16, 140, 544), DT_BF16, DT_U4, DT_F32, LESS, false, true, true}, 3, 0, 128, 32},
-		{{"nk", "mk", "mn", SIZES(9, 390, 288), DT_BF16, DT_I4, DT_F32, APART, false, true, false}, 3, 0, 128, 32},
-		{{"nk", "mk", "mn", SIZES(16, 65, 512), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false}, 132, 4, 128, 64},
-		{{"nk", "mk", "mn", SIZES(9, 390, 288), DT_F16, DT_I4, DT_F32, WIDENED, false, true, false}, 3, 0, 256, 64},
+		{{"nk", "mk", "mn", SIZES(16, 65, 1088), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 132, 4, 128, 64, 0},
+		{{"nk", "mk", "mn", SIZES(3, 130, 160), DT_F16, DT_U4, DT_F16, WIDENED, false, true, false}, 132, 4, 128, 64, 0},
+		{{"nk", "mk", "mn", SIZES(5, 65, 576), DT_BF16, DT_I4, DT_BF16, GROUPS, false, true, true}, 3, 2, 128, 64, 0},
+		{{"nk", "mk", "mn", SIZES(16, 140, 544), DT_BF16, DT_U4, DT_F32, LESS, false, true, true}, 3, 0, 128, 32, 0},
+		{{"nk", "mk", "mn", SIZES(9, 390, 288), DT_BF16, DT_I4, DT_F32, APART, false, true, false}, 3, 0, 128, 32, 0},
+		{{"nk", "mk", "mn", SIZES(16, 65, 512), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false}, 132, 4, 128, 64, 0},
+		{{"nk", "mk", "mn", SIZES(9, 390, 288), DT_F16, DT_I4, DT_F32, WIDENED, false, true, false}, 3, 0, 256, 64, 0},
 		/* what is computed of them may be no number of what is beyond the end */
-		{{"nk", "mk", "mn", SIZES(16, 65, 544), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false}, 132, 0, 64, 64},
+		{{"nk", "mk", "mn", SIZES(16, 65, 544), DT_BF16, DT_I4, DT_F32, WEIGHTS, true, true, false}, 132, 0, 64, 64, 0},
 		/* more rows than a task has */
-		{{"nk", "mk", "mn", SIZES(17, 65, 320), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 132, 4, 128, 64},
-		{{"nk", "mk", "mn", SIZES(70, 65, 288), DT_F16, DT_U4, DT_F32, APART, false, true, true}, 3, 0, 128, 32},
-		{{"nk", "mk", "mn", SIZES(40, 390, 160), DT_BF16, DT_U4, DT_BF16, LESS, false, true, false}, 3, 0, 128, 128},
-		{{"nk", "mk", "mn", SIZES(33, 260, 256), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, false}, 2, 0, 256, 64},
-		{{"nk", "mk", "nm", SIZES(50, 65, 288), DT_BF16, DT_I4, DT_F32, GROUPS, true, true, true}, 132, 4, 128, 32},
-		{{"bnk", "bmk", "bmn", BATCH(2, 20, 66, 160), DT_BF16, DT_I4, DT_F32, GROUPS, false, true, true}, 3, 0, 128, 32},
+		{{"nk", "mk", "mn", SIZES(17, 65, 320), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, true}, 132, 4, 128, 64, 0},
+		{{"nk", "mk", "mn", SIZES(70, 65, 288), DT_F16, DT_U4, DT_F32, APART, false, true, true}, 3, 0, 128, 32, 0},
+		{{"nk", "mk", "mn", SIZES(40, 390, 160), DT_BF16, DT_U4, DT_BF16, LESS, false, true, false}, 3, 0, 128, 128, 0},
+		{{"nk", "mk", "mn", SIZES(33, 260, 256), DT_BF16, DT_I4, DT_F32, WIDENED, false, true, false}, 2, 0, 256, 64, 0},
+		{{"nk", "mk", "nm", SIZES(50, 65, 288), DT_BF16, DT_I4, DT_F32, GROUPS, true, true, true}, 132, 4, 128, 32, 0},
+		{{"bnk", "bmk", "bmn", BATCH(2, 20, 66, 160), DT_BF16, DT_I4, DT_F32, GROUPS, false, true, true}, 3, 0, 128, 32, 0},
+		/* groups at once: 2 of a narrow strip's, 4 or 2 of a wide one's */
+		{{"nk", "mk", "mn", SIZES(16, 140, 1024), DT_BF16, DT_U4, DT_F32, LESS, false, true, true}, 3, 0, 128, 32, 2},
+		{{"nk", "mk", "mn", SIZES(5, 65, 1536), DT_F16, DT_I4, DT_F16, APART, false, true, false}, 132, 4, 128, 32, 2},
+		{{"nk", "mk", "mn", SIZES(33, 390, 512), DT_BF16, DT_U4, DT_F32, LESS, false, true, false}, 3, 0, 256, 32, 4},
+		{{"nk", "mk", "mn", SIZES(9, 390, 256), DT_BF16, DT_I4, DT_BF16, GROUPS, false, true, true}, 3, 0, 256, 32, 4},
+		{{"nk", "mk", "mn", SIZES(9, 390, 512), DT_BF16, DT_I4, DT_BF16, GROUPS, false, true, true}, 3, 0, 256, 64, 2},
+		{{"nk", "mk", "mn", SIZES(9, 130, 512), DT_BF16, DT_I4, DT_BF16, GROUPS, false, true, false}, 3, 0, 128, 64, 0},
 	};
 	(void)state;
 	for (unsigned n = 0; n < sizeof of / sizeof *of; n++) {
 		now = &of[n].product;
 		processors = of[n].processors;
 		group_terms = of[n].group;
+		rows = true;
 		CaseRun r = case_try_roles(build_product, now->split, 0);
 		processors = 0;
 		group_terms = 64;
-		if (!r.strips || r.threads != (of[n].columns > 64 ? 384 : 256) || r.cluster != of[n].cluster || r.block_columns != of[n].columns)
-			fail_msg("product %u: strips %d, %u threads, clusters of %u, %u columns: %s", n, r.strips, r.threads, r.cluster, r.block_columns, r.remarks);
+		rows = false;
+		unsigned at_once = of[n].at_once ? of[n].at_once : 1;
+		if (!r.strips || r.threads != (of[n].columns > 64 ? 384 : 256) || r.cluster != of[n].cluster || r.block_columns != of[n].columns || r.unroll != at_once)
+			fail_msg("product %u: strips %d, %u threads, clusters of %u, %u columns, %u groups: %s", n, r.strips, r.threads, r.cluster, r.block_columns, r.unroll, r.remarks);
 	}
 }
 

@@ -411,6 +411,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 			p->graph->dim.at[d].value = c.processors;
 	InterpOptions io = f->interp;
 	io.split += io.split ? c.splits : 0;
+	io.rows |= c.rows;
 	InterpRun got = interp_program(p, a, &in, c.dim, &io);
 	if (got.error) {
 		Text tir;
@@ -424,6 +425,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->posts = got.posts;
 	out->threads = got.threads;
 	out->block_columns = got.ran ? got.ran->plan.block_columns : 0;
+	out->unroll = got.ran ? got.ran->plan.unroll : 0;
 	out->columns = got.ran ? got.ran->plan.columns : 0;
 	out->cluster = got.ran ? got.ran->plan.cluster : 0;
 	out->at_once = got.ran ? got.ran->plan.resident * got.ran->plan.threads : 0;

@@ -20,6 +20,7 @@ typedef struct {
 	uint32_t part_terms;         /* as PassOptions has them */
 	uint16_t cluster;
 	int64_t processors;          /* of the GPU; 0: as many as usual */
+	bool rows;                   /* kernels run where rows let them (interp_program.h) */
 } Case;
 
 typedef void CaseFn(Case *c);
@@ -58,7 +59,7 @@ typedef struct {
 	bool warps;
 	bool halo;                 /* whether it has what a tile reads by windows in shared memory (contract/halo.c) */
 	unsigned threads;          /* of a block of the kernel that ran last */
-	unsigned block_columns;    /* of the kernel that ran first, of its plan */
+	unsigned block_columns, unroll; /* of the kernel that ran first, of its plan */
 	unsigned tile, group;      /* of the kernel that ran first: rows of a tile of threads, elements read at once; 0: none */
 	unsigned columns, cluster; /* of the kernel that ran first: of rows of lanes, and blocks that take a task together */
 	unsigned at_once;          /* how many threads a processor has of it, where that is asked for */

@@ -220,7 +220,7 @@ contract_strips_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 	if (overlap.found)
 		return 0;
 	const Node *node = tensor_node(g, t);
-	unsigned most = most_few(g, p), n = strips_ring_could(g, node, o, p) ? strips_ring_take(t, p, plan) : 0;
+	unsigned most = most_few(g, p), n = strips_ring_could(g, node, o, p) ? strips_ring_take(g, scratch, t, p, plan) : 0;
 	for (unsigned few = FEW; is_direct(g, node, p) && few <= most; few += MORE - FEW) {
 		unsigned threads = (few == most && !widens_nibbles(g, p)) || !o->roles ? FEW_THREADS : THREADS, terms = lane_terms(g, p), first = n;
 		if (few == MORE && 2 * terms <= STRIPS_MOST_TERMS)
@@ -508,8 +508,7 @@ bind_sides(Strips *s, const StripProduct *p, const KernelPlan *plan)
 		strip_factor_declare(s, &s->side[n]);
 	}
 	s->scales = p->scales;
-	for (unsigned n = 0; n < s->scales.n; n++)
-		point_declare(&s->l, s->scales.at[n]);
+	strip_scales_declare(s);
 	s->nibbles = strip_factor_has_nibbles(s->l.g, &s->side[0]);
 	s->tiles = STRIPS_ROWS / 2;
 	s->few_tiles = plan->block_rows / WARP_MMA_COLUMNS;

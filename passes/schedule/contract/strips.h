@@ -12,7 +12,7 @@ bool contract_strips_could(const Graph *g, Arena *scratch, const bool *faulty, T
 /* The factor of node t that is read once, and computed at once where it is read, as the other one is known to have few rows;
  * 0: there is none. */
 ExprId contract_strips_long(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o);
-enum { STRIPS_MOST_PLANS = 3 + 8 };
+enum { STRIPS_MOST_PLANS = 3 + 16 };
 /* How many kernels of strips compute node t, each where its sizes and memory suit; plan then has their parameters. */
 unsigned contract_strips_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);
 void contract_strips_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o);
@@ -41,7 +41,8 @@ enum {
 typedef struct {
 	ExprId exact;
 	unsigned n, group;     /* group: so many terms, from a multiple on, have the scales in common */
-	ExprId at[STRIPS_SCALES];
+	ExprId at[STRIPS_SCALES], made[STRIPS_SCALES]; /* made: with stand-ins for what is read */
+	EarlyReads reads;
 } StripScales;
 
 /* A factor: of the long side or of the few. A lane has elements (row, term) of it, in groups along the terms or along
@@ -59,11 +60,20 @@ typedef struct {
 
 typedef struct StripRing StripRing;
 
+/* What of memory a lane's rows take beside their elements, that terms have in common (strips_beside.c). */
+typedef struct {
+	unsigned groups, axis; /* of terms, that are read at once: along this axis, if they are more than one */
+	ExprId of[2][EARLY_READS]; /* by scales, by the factor: the read along it; 0: as it is */
+} StripBeside;
+enum { STRIPS_MOST_GROUPS = 4 };
+typedef ValId StripBesideValues[2][EARLY_READS][STRIPS_ROWS][STRIPS_MOST_GROUPS];
+
 typedef struct {
 	Point l;
 	const KernelPlan *plan;
 	StripFactor side[2];   /* the long one, the few */
 	StripScales scales;
+	StripBeside beside;
 	unsigned term_axis, terms; /* terms of a lane, of a chunk */
 	bool nibbles;          /* two of a word's, of a pair that is multiplied together, are half a word apart */
 	unsigned tiles, few_tiles; /* of a warp: of 16 and of 8 */
@@ -118,7 +128,7 @@ void strips_multiply(Strips *s, ValId from, ValId there, const ValId *scale, Val
 
 /* --- through a ring (strips_ring.c) --- */
 bool strips_ring_could(const Graph *g, const Node *n, const PassOptions *o, const StripProduct *p);
-unsigned strips_ring_take(TensorId t, const StripProduct *p, KernelPlan *plan);
+unsigned strips_ring_take(const Graph *g, Arena *scratch, TensorId t, const StripProduct *p, KernelPlan *plan);
 static inline bool
 strips_have_ring(const KernelPlan *p)
 {
@@ -134,10 +144,21 @@ ValId strips_ring_elements(Strips *s, const StripFactor *f, unsigned row, unsign
 bool strip_scales_find(const Graph *g, Arena *scratch, const ExprId *factor, unsigned n, unsigned term_axis, DType t, StripScales *out);
 /* Appends e's factors, or e itself; false: they are too many. */
 bool strip_factors_list(const Graph *g, ExprId e, ExprId *at, unsigned *n);
+void strip_scales_declare(Strips *s);
 /* The scales of the lane's rows for the chunk that begins with this term. */
 void strip_scales_read(Strips *s, ValId term, ValId *scale);
+/* One row's, from the values of what they read. */
+ValId strip_scale_of(Strips *s, unsigned row, ValId term, const ValId *read);
 /* Adds a tile's sums of the chunk, by the scales of its two rows of the lane's, to those of all; where `there` is not 0, if it holds. */
 void strip_scales_add(Strips *s, const ValId *scale, const ValId *sums, ValId there, ValId *acc);
+
+/* --- what stands beside (strips_beside.c) --- */
+/* Whether all that is read beside the elements goes by the same groups of terms, which lie one behind another, and so many of
+ * them fill no more than one access. */
+bool strip_beside_goes_by_groups(const Graph *g, Arena *scratch, const StripProduct *p, unsigned term_axis, unsigned groups);
+void strip_beside_declare(Strips *s, unsigned groups);
+/* Of so many groups from the one that this term is in. `from`: the lane's own first term. */
+void strip_beside_read(Strips *s, ValId term, ValId from, StripBesideValues to);
 
 /* --- factors (strips_factor.c) --- */
 /* The factor `value` of node n, as type t, which has this axis of its own; whether it can be had in groups along the terms
@@ -151,9 +172,8 @@ void strip_factor_declare(Strips *s, StripFactor *f);
 void strip_factor_enter(Strips *s, StripFactor *f, ValId first, ExprId count);
 /* Reads all that the chunk at the point takes; its terms begin at `term`. */
 void strip_factor_read(Strips *s, StripFactor *f, ValId term);
-/* The same where the elements come through a ring: what is read where it is, by row, and the rest. */
-void strip_factor_read_once(Strips *s, StripFactor *f, ValId from, ValId once[][STRIPS_ROWS]);
-void strip_factor_take(Strips *s, StripFactor *f, ValId from, ValId once[][STRIPS_ROWS]);
+/* The same where the elements come through a ring; of what is read where it is, this group's. */
+void strip_factor_take(Strips *s, StripFactor *f, ValId from, ValId once[][STRIPS_ROWS][STRIPS_MOST_GROUPS], unsigned group);
 /* Of a factor along the terms, 8 terms of each row: those from 8 n on. */
 void strip_factor_read_word(Strips *s, StripFactor *f, unsigned n, ValId term);
 /* Element (row, term) of what was read; `there`, if it is not 0: else 0. */

@@ -151,26 +151,15 @@ read_along(Strips *s, StripFactor *f, unsigned r, unsigned row, ValId from, unsi
 		f->raw[r][f->along_terms ? row * s->terms + term + k : (row + k) * s->terms + term] = one[k];
 }
 
-/* The rows' values that are the same for all terms of a lane's chunk. */
 void
-strip_factor_read_once(Strips *s, StripFactor *f, ValId from, ValId once[][STRIPS_ROWS])
-{
-	for (unsigned r = 0; r < f->reads.n; r++)
-		for (unsigned row = 0; f->reads.at[r].how != EARLY_GROUP && row < f->rows; row++) {
-			enter_element(s, f, row, from, 0);
-			once[r][row] = early_value(&s->l, f->reads.at[r].read, true);
-		}
-}
-
-void
-strip_factor_take(Strips *s, StripFactor *f, ValId from, ValId once[][STRIPS_ROWS])
+strip_factor_take(Strips *s, StripFactor *f, ValId from, ValId once[][STRIPS_ROWS][STRIPS_MOST_GROUPS], unsigned group)
 {
 	for (unsigned r = 0; r < f->reads.n; r++)
 		for (unsigned row = 0; row < f->rows; row++) {
 			if (f->reads.at[r].how == EARLY_GROUP)
 				read_along(s, f, r, row, from, 0, s->terms);
 			for (unsigned k = 0; f->reads.at[r].how != EARLY_GROUP && k < s->terms; k++)
-				f->raw[r][row * s->terms + k] = once[r][row];
+				f->raw[r][row * s->terms + k] = once[r][row][group];
 		}
 }
 

@@ -53,13 +53,20 @@ typedef struct {
 static const Shape shape[] = {{NARROW, 4, 30}, {NARROW, 2, 66}, {NARROW, 1, 132}, {WIDE, 1, 132}};
 enum { SHAPES = sizeof shape / sizeof *shape, H200 = 132 };
 
-/* How many of them there are. What stands beside the weights takes the registers of a wide block's indices, and as much time (an H200,
- * 16 rows of 8192 terms by 65536 columns: with zero points, in groups of 32, 297 us in wide ones and 224 in the others, with a
- * scale for 128 terms 110 and 111). */
+/* How many of them there are. What stands beside the weights, read group by group, takes the registers of a wide block's indices, and
+ * as much time (an H200, 16 rows of 8192 terms by 65536 columns: with zero points, in groups of 32, 297 us in wide ones and 224 in
+ * the others, with a scale for 128 terms 110 and 111). */
 static unsigned
-shapes(const StripProduct *p)
+shapes(const StripProduct *p, bool by_groups)
 {
-	return p->scales.n || p->side[0].reads.n > 1 ? SHAPES - 1 : SHAPES;
+	return (p->scales.n || p->side[0].reads.n > 1) && !by_groups ? SHAPES - 1 : SHAPES;
+}
+
+/* A warp's share of the terms of a fill. */
+static unsigned
+share_of(const Shape *of)
+{
+	return TIR_PART_TERMS * 16 / BITS / (GROUPS * GROUP_WARPS * STRIP / of->rows);
 }
 
 /* --- whether --- */
@@ -94,21 +101,33 @@ strips_ring_could(const Graph *g, const Node *n, const PassOptions *o, const Str
 	return o->roles && find_boxes(g, n, p->side, of);
 }
 
+/* Groups of terms that a warp reads at once what stands beside of; 1: what it takes, chunk by chunk. */
+static unsigned
+groups_of(const Graph *g, Arena *scratch, const StripProduct *p, unsigned term_axis, unsigned share)
+{
+	unsigned groups = p->scales.n ? share / p->scales.group : 1;
+	groups = groups < STRIPS_MOST_GROUPS ? groups : STRIPS_MOST_GROUPS;
+	return groups > 1 && strip_beside_goes_by_groups(g, scratch, p, term_axis, groups) ? groups : 1;
+}
+
 unsigned
-strips_ring_take(TensorId t, const StripProduct *p, KernelPlan *plan)
+strips_ring_take(const Graph *g, Arena *scratch, TensorId t, const StripProduct *p, KernelPlan *plan)
 {
 	unsigned n = 0, terms = p->scales.n && p->scales.group < 4 * LANE_TERMS ? p->scales.group / 4 : LANE_TERMS;
 	for (unsigned few = FEW; few <= MORE; few *= 2)
-		for (unsigned k = 0; k < shapes(p); k++) {
-			/* a warp has no more of a fill than its share of the terms */
-			unsigned depth = GROUPS * GROUP_WARPS * STRIP / shape[k].rows, share = TIR_PART_TERMS * 16 / BITS / depth / 4;
+		for (unsigned k = 0; k < 2 * SHAPES; k++) {
+			const Shape *of = &shape[k % SHAPES];
+			bool by_groups = k < SHAPES; /* they go first */
+			unsigned share = share_of(of), groups = by_groups ? groups_of(g, scratch, p, tensor_node(g, t)->npar, share) : 1;
 			unsigned most = (p->scales.n ? SCALED_VALUES : LANE_VALUES) / few;
-			share = share < most ? share : most;
-			plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = WARP_MMA_C, .unroll = 1, .pairs = WARP_MMA_TERMS / 2,
-			                         .threads = (GROUPS + 1) * TIR_GROUP, .group = (uint16_t)(terms < share ? terms : share), .resident = 1,
-			                         .cluster = (uint16_t)(shape[k].parts > 1 ? shape[k].parts : 0),
+			if (k % SHAPES >= shapes(p, by_groups) || (by_groups && groups == 1))
+				continue;
+			most = share / 4 < most ? share / 4 : most;
+			plan[n++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = WARP_MMA_C, .unroll = (uint16_t)groups, .pairs = WARP_MMA_TERMS / 2,
+			                         .threads = (GROUPS + 1) * TIR_GROUP, .group = (uint16_t)(terms < most ? terms : most), .resident = 1,
+			                         .cluster = (uint16_t)(of->parts > 1 ? of->parts : 0),
 			                         .tile_rows = (uint16_t)(p->few_columns ? STRIP : few), .tile_columns = (uint16_t)(p->few_columns ? few : STRIP),
-			                         .block_rows = few, .block_columns = shape[k].rows, .block_terms = TIR_PART_TERMS * 16 / BITS,
+			                         .block_rows = few, .block_columns = of->rows, .block_terms = TIR_PART_TERMS * 16 / BITS,
 			                         .block_tasks = 1, .nnode = 1, .node = {t}};
 		}
 	return n;
@@ -133,20 +152,21 @@ is_whole(const Graph *g, const StripProduct *p)
 	return p->scales.n || (value->op == OP_CAST && dtype_is_int((DType)expr_get(g, expr_arg(g, p->side[0].value, 0))->dtype));
 }
 
-/* Where the shape has no more than one cluster for each place that there is. */
+/* Where the shape has no more than one cluster for each place that there is; the last one, if it is wide, where narrow ones have more. */
 static void
 count_tasks(Strips *s, Kernel *kernel, const StripProduct *p)
 {
 	Graph *g = s->l.g;
 	const Shape *of = shape_of(s->plan);
-	bool last = of == &shape[shapes(p) - 1];
+	bool last = of == &shape[shapes(p, s->beside.groups > 1) - 1];
 	ExprId strips = strips_count(s), suits = strips_suit(s), one = expr_int(g, DT_I64, 1);
 	if (!is_whole(s->l.g, p)) /* else terms beyond the last one are 0, by what the few then have */
 		suits = expr_binary(g, OP_MUL, suits, strips_are_multiple(g, s->nterm, s->ring->terms));
-	if (!last) {
-		ExprId places = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, gpu_fact(g, GPU_PROCESSORS), expr_int(g, DT_I64, of->clusters)), expr_int(g, DT_I64, H200));
+	ExprId places = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, gpu_fact(g, GPU_PROCESSORS), expr_int(g, DT_I64, of->clusters)), expr_int(g, DT_I64, H200));
+	if (!last)
 		suits = expr_binary(g, OP_MUL, suits, expr_binary(g, OP_SUB, one, strips_are_more(g, strips, places)));
-	}
+	else if (of->rows == WIDE) /* there may be no narrow ones before it */
+		suits = expr_binary(g, OP_MUL, suits, strips_are_more(g, expr_binary(g, OP_MUL, strips, expr_int(g, DT_I64, WIDE / NARROW)), places));
 	kernel->ntask = expr_binary(g, OP_MUL, strips, suits);
 }
 
@@ -185,47 +205,46 @@ strips_ring_elements(Strips *s, const StripFactor *f, unsigned row, unsigned ter
 	return tir_emit(s->l.tir, OP_TAKE, tir_vector(s->ring->of[few].dtype, n), TIR_COPY(0, few), arg, 3);
 }
 
-/* What a chunk takes of memory where it is, beside its elements. */
-typedef struct {
-	ValId from;            /* the first term of the lane's */
-	ValId scale[STRIPS_ROWS];
-	ValId once[EARLY_READS][STRIPS_ROWS];
-} Beside;
-
-/* Of the chunk whose terms begin at `at`; beyond the end what the first one takes. */
-static void
-read_beside(Strips *s, ValId at, Beside *to)
+/* The lane's first term of the chunk whose terms begin at `at`; *some: it has one. Beyond the end those of the first one. */
+static ValId
+lane_from(Strips *s, ValId at, ValId *some)
 {
 	TirKernel *k = s->l.tir;
-	ValId end = point_launch_expr(&s->l, s->nterm), zero = strips_int(s, 0);
-	ValId lane = strips_op(s, OP_ADD, at, strips_op(s, OP_MUL, s->quad, strips_int(s, s->terms)));
-	ValId some = strips_op(s, OP_LT, at, end);
-	to->from = tir_select(k, strips_op(s, OP_LT, lane, end), lane, zero);
-	if (s->scales.n)
-		strip_scales_read(s, tir_select(k, some, at, zero), to->scale);
-	for (unsigned row = 0; s->scales.n && row < s->side[0].rows; row++) /* which may be infinite */
-		to->scale[row] = tir_select(k, some, to->scale[row], tir_float(k, DT_F32, 0));
-	strip_factor_read_once(s, &s->side[0], to->from, to->once);
+	ValId end = point_launch_expr(&s->l, s->nterm), lane = strips_op(s, OP_ADD, at, strips_op(s, OP_MUL, s->quad, strips_int(s, s->terms)));
+	*some = strips_op(s, OP_LT, at, end);
+	return tir_select(k, strips_op(s, OP_LT, lane, end), lane, strips_int(s, 0));
 }
 
-/* The warp's chunks of a fill, whose terms begin at `first`; what the first one takes beside is asked for before the fill is waited
+/* The warp's chunks of a fill, whose terms begin at `first`; what the first ones take beside is asked for before the fill is waited
  * for. */
 static void
 add_fill(Strips *s, ValId first, ValId *acc)
 {
 	StripRing *r = s->ring;
-	unsigned share = r->terms / s->depth, chunk = 4 * s->terms;
+	TirKernel *k = s->l.tir;
+	StripBesideValues beside;
+	unsigned share = r->terms / s->depth, chunk = 4 * s->terms, reach = s->beside.groups > 1 ? s->beside.groups * s->scales.group : chunk;
 	ValId own = strips_op(s, OP_MUL, s->down, strips_int(s, share)), quad = strips_op(s, OP_MUL, s->quad, strips_int(s, s->terms));
 	for (unsigned at = 0; at < share; at += chunk) {
-		Beside beside;
-		read_beside(s, strips_op(s, OP_ADD, first, strips_op(s, OP_ADD, own, strips_int(s, at))), &beside);
+		unsigned group = s->scales.n ? at % reach / s->scales.group : 0;
+		ValId place = strips_op(s, OP_ADD, own, strips_int(s, at)), term = strips_op(s, OP_ADD, first, place), scale[STRIPS_ROWS], some;
+		ValId from = lane_from(s, term, &some);
+		term = tir_select(k, some, term, strips_int(s, 0));
+		if (at % reach == 0)
+			strip_beside_read(s, term, from, beside);
 		if (!at)
-			tir_emit(s->l.tir, OP_WAIT, (TirType){0}, 0, &r->fill, 1);
-		r->chunk = strips_op(s, OP_ADD, strips_op(s, OP_ADD, own, strips_int(s, at)), quad);
-		strip_factor_take(s, &s->side[0], beside.from, beside.once);
-		strips_multiply(s, beside.from, 0, beside.scale, 0, acc);
+			tir_emit(k, OP_WAIT, (TirType){0}, 0, &r->fill, 1);
+		for (unsigned row = 0; s->scales.n && row < s->side[0].rows; row++) { /* which may be infinite */
+			ValId read[EARLY_READS];
+			for (unsigned n = 0; n < s->scales.reads.n; n++)
+				read[n] = beside[0][n][row][BUG(strip_groups_alike) ? 0 : group];
+			scale[row] = tir_select(k, some, strip_scale_of(s, row, term, read), tir_float(k, DT_F32, 0));
+		}
+		r->chunk = strips_op(s, OP_ADD, place, quad);
+		strip_factor_take(s, &s->side[0], from, beside[1], group);
+		strips_multiply(s, from, 0, scale, 0, acc);
 	}
-	tir_emit(s->l.tir, OP_RELEASE, (TirType){0}, 0, (ValId[]){r->fill, tir_int(s->l.tir, DT_BOOL, 1)}, 2);
+	tir_emit(k, OP_RELEASE, (TirType){0}, 0, (ValId[]){r->fill, tir_int(k, DT_BOOL, 1)}, 2);
 }
 
 /* anew: another number for each time that it is looked up. */
@@ -326,6 +345,7 @@ strips_ring_build(Strips *s, Kernel *kernel, const StripProduct *p)
 	StripRing *r = s->ring = ARENA_NEW(l->scratch, StripRing);
 	r->terms = s->plan->block_terms;
 	find_boxes(l->g, l->node, s->side, r->of);
+	strip_beside_declare(s, s->plan->unroll);
 	bind_warps(s);
 	add_channel(s);
 	count_tasks(s, kernel, p);

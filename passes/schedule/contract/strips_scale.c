@@ -93,29 +93,79 @@ part_factors(const Graph *g, Arena *scratch, const ExprId *at, unsigned n, unsig
 	return out->exact && out->n;
 }
 
+static EarlyHow
+once(void *user, const Graph *g, Arena *scratch, ExprId read)
+{
+	(void)user, (void)g, (void)scratch, (void)read;
+	return EARLY_ONCE;
+}
+
+/* What the scales read, of all of them. */
+static void
+find_reads(const Graph *g, Arena *scratch, StripScales *s)
+{
+	for (unsigned n = 0; n < s->n; n++) {
+		EarlyReads own;
+		early_reads_find(g, scratch, s->at[n], once, NULL, &own);
+		for (unsigned r = 0, k; r < own.n && s->reads.n < EARLY_READS; r++) {
+			for (k = 0; k < s->reads.n && s->reads.at[k].read != own.at[r].read;)
+				k++;
+			if (k == s->reads.n)
+				s->reads.at[s->reads.n++] = own.at[r];
+		}
+	}
+}
+
 bool
 strip_scales_find(const Graph *g, Arena *scratch, const ExprId *at, unsigned n, unsigned term_axis, DType t, StripScales *out)
 {
 	for (unsigned group = STRIPS_GROUP; group >= STRIPS_RING_GROUP; group /= 2)
-		if (part_factors(g, scratch, at, n, term_axis, group, t, out))
+		if (part_factors(g, scratch, at, n, term_axis, group, t, out)) {
+			find_reads(g, scratch, out);
 			return true;
+		}
 	return false;
+}
+
+void
+strip_scales_declare(Strips *s)
+{
+	s->scales.reads.stand_in = 2 * EARLY_READS; /* behind those of both factors */
+	for (unsigned n = 0; n < s->scales.n; n++) {
+		s->scales.made[n] = early_reads_replace(s->l.g, s->l.scratch, s->scales.at[n], &s->scales.reads);
+		point_declare(&s->l, s->scales.at[n]);
+		point_declare(&s->l, s->scales.made[n]);
+	}
+}
+
+ValId
+strip_scale_of(Strips *s, unsigned row, ValId term, const ValId *read)
+{
+	Point *l = &s->l;
+	ValId scale = 0;
+	l->axis[s->side[0].own_axis] = s->side[0].own[row];
+	l->axis[s->term_axis] = term;
+	for (unsigned r = 0; r < s->scales.reads.n; r++)
+		point_place(l, early_stand_in(l->g, &s->scales.reads, r), read[r]);
+	for (unsigned n = 0; n < s->scales.n; n++) {
+		ValId v = early_value(l, s->scales.made[n], true);
+		scale = n ? strips_op(s, OP_MUL, scale, v) : v;
+	}
+	return scale;
 }
 
 void
 strip_scales_read(Strips *s, ValId term, ValId *scale)
 {
-	Point *l = &s->l;
+	ValId read[STRIPS_ROWS][EARLY_READS];
 	for (unsigned row = 0; row < s->side[0].rows; row++) {
-		uint32_t mark = point_mark(l);
-		l->axis[s->side[0].own_axis] = s->side[0].own[row];
-		l->axis[s->term_axis] = term;
-		for (unsigned n = 0; n < s->scales.n; n++) {
-			ValId v = point_value(l, s->scales.at[n], true).re;
-			scale[row] = n ? strips_op(s, OP_MUL, scale[row], v) : v;
-		}
-		point_release(l, mark);
+		s->l.axis[s->side[0].own_axis] = s->side[0].own[row];
+		s->l.axis[s->term_axis] = term;
+		for (unsigned r = 0; r < s->scales.reads.n; r++)
+			read[row][r] = early_value(&s->l, s->scales.reads.at[r].read, true);
 	}
+	for (unsigned row = 0; row < s->side[0].rows; row++)
+		scale[row] = strip_scale_of(s, row, term, read[row]);
 }
 
 void
