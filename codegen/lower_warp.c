@@ -164,6 +164,127 @@ from_nibbles(Lower *l, DType t, Val low, Val high)
 	return LLVMBuildBitCast(l->b, widened(l, t, &n[0], less), LLVMInt32TypeInContext(l->ctx), "");
 }
 
+/* --- whole numbers of 8 bits --- */
+
+typedef struct {
+	Val words;   /* one, or a vector of them, */
+	unsigned at; /* of which it is this byte */
+	bool is_signed;
+} Byte;
+
+/* Whether `lane` is a byte of a vector that came as words. */
+static bool
+is_of_words(Lower *l, Val lane, Byte *b)
+{
+	Val all = lane && LLVMIsAExtractElementInst(lane) ? LLVMGetOperand(lane, 0) : NULL;
+	if (!all || !LLVMIsABitCastInst(all) || LLVMTypeOf(lane) != LLVMInt8TypeInContext(l->ctx))
+		return false;
+	b->words = LLVMGetOperand(all, 0);
+	b->at = (unsigned)LLVMConstIntGetZExtValue(LLVMGetOperand(lane, 1));
+	LLVMTypeRef type = LLVMTypeOf(b->words);
+	return (LLVMGetTypeKind(type) == LLVMVectorTypeKind ? LLVMGetElementType(type) : type) == LLVMInt32TypeInContext(l->ctx);
+}
+
+static Val
+word_with(Lower *l, const Byte *b)
+{
+	bool several = LLVMGetTypeKind(LLVMTypeOf(b->words)) == LLVMVectorTypeKind;
+	return several ? LLVMBuildExtractElement(l->b, b->words, LLVMConstInt(LLVMInt32TypeInContext(l->ctx), b->at / 4, 0), "") : b->words;
+}
+
+static bool
+share_word(const Byte *b)
+{
+	return b[0].words == b[1].words && b[0].at / 4 == b[1].at / 4;
+}
+
+/* Whether `wide`, an f32, is such a number. */
+static bool
+is_byte(Lower *l, Val wide, Byte *b)
+{
+	b->is_signed = LLVMIsASIToFPInst(wide) != NULL;
+	return (b->is_signed || LLVMIsAUIToFPInst(wide)) && is_of_words(l, LLVMGetOperand(wide, 0), b);
+}
+
+static Val
+permuted(Lower *l, Val a, Val b, uint64_t bytes)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx);
+	return lower_call(l, "llvm.nvvm.prmt", NULL, 0, (Val[]){a, b, LLVMConstInt(i32, bytes, 0)}, 3);
+}
+
+/* Signed ones count from -128. */
+static Val
+unsigned_word(Lower *l, const Byte *b)
+{
+	Val word = word_with(l, b);
+	return b->is_signed ? LLVMBuildXor(l->b, word, LLVMConstInt(LLVMInt32TypeInContext(l->ctx), 0x80808080, 0), "") : word;
+}
+
+/* Number b as the last bits of 2^23, less that number. less: or NULL. */
+static Val
+from_byte(Lower *l, const Byte *b, Val less)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), f32 = LLVMFloatTypeInContext(l->ctx);
+	Val word = unsigned_word(l, b), from = LLVMConstReal(f32, b->is_signed ? 0x1p23 + 128 : 0x1p23);
+	Val bits = permuted(l, word, LLVMConstInt(i32, 0x4b000000, 0), 0x7440 | b->at % 4);
+	return LLVMBuildFSub(l->b, LLVMBuildBitCast(l->b, bits, f32, ""), less ? LLVMBuildFAdd(l->b, less, from, "") : from, "");
+}
+
+/* Two of them, or these less one of 8 bits that they have in common, which 16 bits have exactly: the upper half of an f32 is the bf16, and
+ * an f16 has them as the last bits of 1024. NULL for others. The conversions take four times as long. */
+static Val
+from_bytes(Lower *l, DType t, Val low, Val high)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), two = LLVMVectorType(LLVMHalfTypeInContext(l->ctx), 2);
+	Val wide[2] = {before_rounding(l, low), before_rounding(l, high)}, less = wide[0] ? taken_from(l, wide[0]) : NULL;
+	Byte b[2];
+	if (!wide[0] || !wide[1] || taken_from(l, wide[1]) != less)
+		return NULL;
+	for (unsigned k = 0; k < 2; k++)
+		if (!is_byte(l, less ? LLVMGetOperand(wide[k], 0) : wide[k], &b[k]))
+			return NULL;
+	if (t == DT_BF16)
+		return permuted(l, LLVMBuildBitCast(l->b, from_byte(l, &b[0], less), i32, ""), LLVMBuildBitCast(l->b, from_byte(l, &b[1], less), i32, ""), 0x7632);
+	if (less || !share_word(b) || b[0].is_signed != b[1].is_signed)
+		return NULL;
+	uint64_t base = b[0].is_signed ? 0x6480 : 0x6400;
+	Val bits = permuted(l, unsigned_word(l, b), LLVMConstInt(i32, 0x64, 0), 0x4040 | b[1].at % 4 << 8 | b[0].at % 4);
+	Val from = LLVMBuildBitCast(l->b, LLVMConstInt(i32, base << 16 | base, 0), two, "");
+	return LLVMBuildBitCast(l->b, LLVMBuildFSub(l->b, LLVMBuildBitCast(l->b, bits, two, ""), from, ""), i32, "");
+}
+
+/* --- floats of 8 bits --- */
+
+/* Whether `wide`, an f32, is an f8e4m3 that threads widened (lower_cast.c). */
+static bool
+is_float8(Lower *l, Val wide, Byte *b)
+{
+	Val half = LLVMIsAFPExtInst(wide) ? LLVMGetOperand(wide, 0) : NULL, call = half && LLVMIsAExtractElementInst(half) ? LLVMGetOperand(half, 0) : NULL;
+	Val code = call && LLVMIsACallInst(call) && LLVMGetNumArgOperands(call) == 1 ? LLVMGetOperand(call, 0) : NULL;
+	return code && LLVMIsAZExtInst(code) && is_of_words(l, LLVMGetOperand(code, 0), b);
+}
+
+/* Two of them that one conversion widens, exactly: to f16, of which the upper half of an f32 has all. NULL for others. */
+static Val
+from_floats8(Lower *l, DType t, Val low, Val high)
+{
+	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), i16 = LLVMInt16TypeInContext(l->ctx), f32 = LLVMFloatTypeInContext(l->ctx);
+	Val wide[2] = {before_rounding(l, low), before_rounding(l, high)}, word[2];
+	Byte b[2];
+	if (!wide[0] || !wide[1] || !is_float8(l, wide[0], &b[0]) || !is_float8(l, wide[1], &b[1]))
+		return NULL;
+	if (!share_word(b) || b[0].at % 2 || b[1].at != b[0].at + 1)
+		return NULL;
+	Val code = LLVMBuildTrunc(l->b, LLVMBuildLShr(l->b, word_with(l, &b[0]), LLVMConstInt(i32, b[0].at % 4 * 8, 0), ""), i16, "");
+	Val halves = lower_call(l, "llvm.nvvm.e4m3x2.to.f16x2.rn", NULL, 0, &code, 1);
+	if (t == DT_F16)
+		return LLVMBuildBitCast(l->b, halves, i32, "");
+	for (unsigned k = 0; k < 2; k++)
+		word[k] = LLVMBuildBitCast(l->b, LLVMBuildFPExt(l->b, LLVMBuildExtractElement(l->b, halves, LLVMConstInt(i32, k, 0), ""), f32, ""), i32, "");
+	return permuted(l, word[0], word[1], 0x7632);
+}
+
 /* Two elements of 16 bits, the first one low. */
 static Val
 word_of(Lower *l, DType t, Val low, Val high)
@@ -171,6 +292,8 @@ word_of(Lower *l, DType t, Val low, Val high)
 	LLVMTypeRef i32 = LLVMInt32TypeInContext(l->ctx), pair = LLVMVectorType(LLVMInt16TypeInContext(l->ctx), 2);
 	Val word = common_word(low, high);
 	word = word ? word : from_nibbles(l, t, low, high);
+	word = word ? word : from_bytes(l, t, low, high);
+	word = word ? word : from_floats8(l, t, low, high);
 	Val two = word ? NULL : rounded(l, t, low, high);
 	if (word || two)
 		return word ? word : LLVMBuildBitCast(l->b, two, i32, "");

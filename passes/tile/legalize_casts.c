@@ -267,7 +267,10 @@ legalize(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId 
 	DType source = (DType)tir_inst(from, tir_arg(from, v, 0))->type.dtype;
 	Ex x = ex_of(to, (TirType){DT_F32, tir_inst(from, v)->type.lanes});
 	bool widens = (from->form == TIR_SPREAD || from->halves) && (source == DT_F16 || source == DT_F8E5M2);
-	ValId exact = widens ? widen_by_f16(to, arg[0], source) : widen_to_f32(&x, arg[0], source);
+	bool at_once = from->fp8 && source == DT_F8E4M3;
+	ValId exact = widens ? widen_by_f16(to, arg[0], source) : at_once ? tir_cast(to, DT_F32, arg[0]) : widen_to_f32(&x, arg[0], source);
+	if (from->fp8 && (target == DT_F8E4M3 || target == DT_F8E5M2))
+		return tir_cast(to, target, exact);
 	if (from->form == TIR_SPREAD && (target == DT_F16 || target == DT_BF16))
 		return tir_cast(to, target, exact);
 	if (from->halves && target == DT_F16)

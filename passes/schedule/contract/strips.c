@@ -15,8 +15,8 @@
  * as its accesses take side by side, in four of them for each instruction. So elements that are side by side in memory are in
  * their registers when they arrive; where memory runs along the long side, two of them are put together from two accesses.
  *
- * Weights of 4 bits, which are half of an access or less to each lane, come through a ring in shared memory instead where the GPU
- * has roles (strips_ring.c).
+ * Weights of 4 and of 8 bits along the terms, which are an access or less to each lane, come through a ring in shared memory instead
+ * where the GPU has roles (strips_ring.c).
  *
  * Rows and columns beyond the last one are that one again, and are not stored; terms beyond the last one are 0 in both
  * factors. The order of the sums is the hardware's, in parts of the warps' chunks, which the strict mode does not allow;
@@ -221,7 +221,8 @@ contract_strips_take(const Graph *g, Arena *scratch, const Places *places, Tenso
 		return 0;
 	const Node *node = tensor_node(g, t);
 	unsigned most = most_few(g, p), n = strips_ring_could(g, node, o, p) ? strips_ring_take(g, scratch, t, p, plan) : 0;
-	for (unsigned few = FEW; is_direct(g, node, p) && few <= most; few += MORE - FEW) {
+	bool direct = is_direct(g, node, p) && !(n && strips_ring_takes_any(g, p));
+	for (unsigned few = FEW; direct && few <= most; few += MORE - FEW) {
 		unsigned threads = (few == most && !widens_nibbles(g, p)) || !o->roles ? FEW_THREADS : THREADS, terms = lane_terms(g, p), first = n;
 		if (few == MORE && 2 * terms <= STRIPS_MOST_TERMS)
 			terms *= 2; /* so that fewer threads ask for as much */

@@ -128,6 +128,9 @@ void strips_multiply(Strips *s, ValId from, ValId there, const ValId *scale, Val
 
 /* --- through a ring (strips_ring.c) --- */
 bool strips_ring_could(const Graph *g, const Node *n, const PassOptions *o, const StripProduct *p);
+/* Whether whatever number of terms suits it: the long side's factor is a finite number of what is beyond the last one, which is 0.
+ * Then it takes all that would be read where it is. */
+bool strips_ring_takes_any(const Graph *g, const StripProduct *p);
 unsigned strips_ring_take(const Graph *g, Arena *scratch, TensorId t, const StripProduct *p, KernelPlan *plan);
 static inline bool
 strips_have_ring(const KernelPlan *p)

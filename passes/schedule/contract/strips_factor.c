@@ -38,7 +38,7 @@ how_along(void *user, const Graph *g, Arena *scratch, ExprId read)
 		return same ? EARLY_ONCE : EARLY_EACH;
 	const Expr *last = expr_get(g, expr_arg(g, read, p->narg - 1u));
 	if (last->op == OP_AXIS && last->ref == axis)
-		return dtype_info[p->dtype].bits == 8 ? EARLY_EACH : EARLY_GROUP; /* 16 and 4 bits are what GPUs were seen to take */
+		return EARLY_GROUP;
 	return is_same_in_group(g, scratch, expr_arg(g, read, p->narg - 1u), axis) ? EARLY_ONCE : EARLY_EACH;
 }
 

@@ -1,4 +1,4 @@
-/* strips_ring.c: strips of weights of 4 bits (strips.c), which come through a ring in shared memory (ir/channel.h).
+/* strips_ring.c: strips of weights of 4 and of 8 bits (strips.c), which come through a ring in shared memory (ir/channel.h).
  *
  * A lane that reads such weights where they are has few bytes of each row, of few rows at a time, and waits for them with all that
  * it then has to do before it asks for the next. Here one thread asks for boxes of the weights and of the few, as far ahead as the
@@ -29,8 +29,7 @@ enum {
 	REGISTERS = 232, REST = 40,
 	STRIP = STRIPS_ROWS * 8,
 	WIDE = 4 * STRIP, NARROW = 2 * STRIP, /* rows of a block */
-	BITS = 4,
-	LANE_TERMS = 16,    /* with which no access meets a bank twice */
+	LANE_BITS = 64,     /* of terms of a row, with which no access meets a bank twice */
 	LANE_VALUES = 512, SCALED_VALUES = 256, /* of the few: more take registers that there are not, where sums have scales, too */
 	FEW = 2 * WARP_MMA_COLUMNS, MORE = 4 * WARP_MMA_COLUMNS,
 	PROCESSOR = 227 << 10, BARRIERS = 1 << 9 /* bytes of shared memory; what a block takes of it besides */
@@ -62,11 +61,16 @@ shapes(const StripProduct *p, bool by_groups)
 	return (p->scales.n || p->side[0].reads.n > 1) && !by_groups ? SHAPES - 1 : SHAPES;
 }
 
-/* A warp's share of the terms of a fill. */
+/* Terms of a fill, whose rows are TIR_PART_TERMS of 16 bits; a warp's share of them. */
 static unsigned
-share_of(const Shape *of)
+fill_terms(unsigned bits)
 {
-	return TIR_PART_TERMS * 16 / BITS / (GROUPS * GROUP_WARPS * STRIP / of->rows);
+	return TIR_PART_TERMS * 16 / bits;
+}
+static unsigned
+share_of(const Shape *of, unsigned bits)
+{
+	return fill_terms(bits) / (GROUPS * GROUP_WARPS * STRIP / of->rows);
 }
 
 /* --- whether --- */
@@ -82,7 +86,7 @@ weights_of(const Graph *g, const StripFactor *f)
 		if (f->reads.at[r].how == EARLY_GROUP)
 			read = f->reads.at[r].read;
 	}
-	return read && dtype_info[expr_get(g, read)->dtype].bits == BITS ? read : 0;
+	return read && dtype_info[expr_get(g, read)->dtype].bits <= 8 ? read : 0;
 }
 
 static bool
@@ -110,15 +114,23 @@ groups_of(const Graph *g, Arena *scratch, const StripProduct *p, unsigned term_a
 	return groups > 1 && strip_beside_goes_by_groups(g, scratch, p, term_axis, groups) ? groups : 1;
 }
 
+bool
+strips_ring_takes_any(const Graph *g, const StripProduct *p)
+{
+	const Expr *value = expr_get(g, p->side[0].value), *of = value->op == OP_CAST ? expr_get(g, expr_arg(g, p->side[0].value, 0)) : NULL;
+	return p->scales.n || (of && (dtype_is_int((DType)of->dtype) || of->op == OP_READ));
+}
+
 unsigned
 strips_ring_take(const Graph *g, Arena *scratch, TensorId t, const StripProduct *p, KernelPlan *plan)
 {
-	unsigned n = 0, terms = p->scales.n && p->scales.group < 4 * LANE_TERMS ? p->scales.group / 4 : LANE_TERMS;
+	unsigned n = 0, bits = dtype_info[expr_get(g, weights_of(g, &p->side[0]))->dtype].bits, terms = LANE_BITS / bits;
+	terms = p->scales.n && p->scales.group < 4 * terms ? p->scales.group / 4 : terms;
 	for (unsigned few = FEW; few <= MORE; few *= 2)
 		for (unsigned k = 0; k < 2 * SHAPES; k++) {
 			const Shape *of = &shape[k % SHAPES];
 			bool by_groups = k < SHAPES; /* they go first */
-			unsigned share = share_of(of), groups = by_groups ? groups_of(g, scratch, p, tensor_node(g, t)->npar, share) : 1;
+			unsigned share = share_of(of, bits), groups = by_groups ? groups_of(g, scratch, p, tensor_node(g, t)->npar, share) : 1;
 			unsigned most = (p->scales.n ? SCALED_VALUES : LANE_VALUES) / few;
 			if (k % SHAPES >= shapes(p, by_groups) || (by_groups && groups == 1))
 				continue;
@@ -127,7 +139,7 @@ strips_ring_take(const Graph *g, Arena *scratch, TensorId t, const StripProduct 
 			                         .threads = (GROUPS + 1) * TIR_GROUP, .group = (uint16_t)(terms < most ? terms : most), .resident = 1,
 			                         .cluster = (uint16_t)(of->parts > 1 ? of->parts : 0),
 			                         .tile_rows = (uint16_t)(p->few_columns ? STRIP : few), .tile_columns = (uint16_t)(p->few_columns ? few : STRIP),
-			                         .block_rows = few, .block_columns = of->rows, .block_terms = TIR_PART_TERMS * 16 / BITS,
+			                         .block_rows = few, .block_columns = of->rows, .block_terms = (uint16_t)fill_terms(bits),
 			                         .block_tasks = 1, .nnode = 1, .node = {t}};
 		}
 	return n;
@@ -144,14 +156,6 @@ shape_of(const KernelPlan *p)
 	return &shape[SHAPES - 1];
 }
 
-/* Whether the long side's factor is a finite number whatever its elements are. */
-static bool
-is_whole(const Graph *g, const StripProduct *p)
-{
-	const Expr *value = expr_get(g, p->side[0].value);
-	return p->scales.n || (value->op == OP_CAST && dtype_is_int((DType)expr_get(g, expr_arg(g, p->side[0].value, 0))->dtype));
-}
-
 /* Where the shape has no more than one cluster for each place that there is; the last one, if it is wide, where narrow ones have more. */
 static void
 count_tasks(Strips *s, Kernel *kernel, const StripProduct *p)
@@ -160,7 +164,7 @@ count_tasks(Strips *s, Kernel *kernel, const StripProduct *p)
 	const Shape *of = shape_of(s->plan);
 	bool last = of == &shape[shapes(p, s->beside.groups > 1) - 1];
 	ExprId strips = strips_count(s), suits = strips_suit(s), one = expr_int(g, DT_I64, 1);
-	if (!is_whole(s->l.g, p)) /* else terms beyond the last one are 0, by what the few then have */
+	if (!strips_ring_takes_any(s->l.g, p)) /* else terms beyond the last one are 0, by what the few then have */
 		suits = expr_binary(g, OP_MUL, suits, strips_are_multiple(g, s->nterm, s->ring->terms));
 	ExprId places = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, gpu_fact(g, GPU_PROCESSORS), expr_int(g, DT_I64, of->clusters)), expr_int(g, DT_I64, H200));
 	if (!last)
