@@ -17,6 +17,7 @@ typedef struct {
 	Arena *scratch;
 	uint32_t lanes;
 	bool strided, computed; /* addresses: along a stride; by what is not a sum of axes */
+	bool numbers;           /* an index is asked for, other than to find what is read */
 	bool waits, turns;
 } Apart;
 
@@ -41,11 +42,25 @@ note_read(Apart *a, ExprId read)
 	}
 }
 
+/* A condition on a lane's index, or a number made of it. */
+static bool
+takes_number(const Apart *a, ExprId e)
+{
+	const Expr *p = expr_get(a->g, e);
+	bool any = false;
+	for (unsigned n = 0; p->op != OP_READ && p->dtype != DT_I64 && n < p->narg; n++) {
+		ExprId from = expr_arg(a->g, e, n);
+		any |= expr_get(a->g, from)->dtype == DT_I64 && is_along(a, from) && expr_is_index(a->g, a->scratch, from);
+	}
+	return any;
+}
+
 static void
 note_apart(void *user, ExprId e)
 {
 	Apart *a = user;
 	const Expr *p = expr_get(a->g, e);
+	a->numbers |= takes_number(a, e);
 	switch ((int)p->op) {
 	case OP_READ:
 		note_read(a, e);
@@ -88,4 +103,11 @@ bool
 apart_turns(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
 {
 	return find_apart(g, scratch, r, lanes).turns;
+}
+
+bool
+apart_by_number(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+{
+	Apart a = find_apart(g, scratch, r, lanes);
+	return a.computed || a.strided || a.numbers;
 }

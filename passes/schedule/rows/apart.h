@@ -10,5 +10,7 @@ unsigned apart_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t lan
 unsigned apart_columns_words(const Graph *g, Arena *scratch, const Rows *r, uint32_t along);
 /* Whether a function with branches of many steps is computed for each, as of an angle that may have any size. */
 bool apart_turns(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes);
+/* Whether each has an index or an address that is made of the thread's number. */
+bool apart_by_number(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes);
 
 #endif

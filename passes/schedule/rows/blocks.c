@@ -27,6 +27,7 @@ enum {
 	GROUP_BYTES = 16,
 	ALONE_BYTES = 4, /* of elements of which none are side by side: lanes have a word each */
 	HELD_LANES = 32,
+	MASKS_A_WORD = 4, /* of lanes that have a condition each: more than there are predicates */
 	HELD_WORDS = 64, FEW_WORDS = HELD_WORDS / 2, /* of threads that hold much, or have little code */
 	MOST_BLOCKS = 16, /* of any GPU's multiprocessor */
 	TURN_REGISTERS = 192, /* of one that computes functions with long branches */
@@ -254,6 +255,20 @@ add_held_blocks(BlockShapes *out, const Rows *r, const LaneWords *w, unsigned gr
 	}
 }
 
+/* In how many phases terms that are folded have a condition each. */
+static unsigned
+guarded_phases(const Graph *g, const Rows *r)
+{
+	uint32_t phases = 0;
+	for (unsigned m = 0; m < r->nmember; m++)
+		if (rows_is_folded(&r->member[m]) && !expr_is_true(g, r->member[m].node.guard))
+			phases |= UINT32_C(1) << r->member[m].phase;
+	unsigned n = 0;
+	for (; phases; phases &= phases - 1)
+		n++;
+	return n;
+}
+
 /* The forms that hold a row, the smallest first. Rows that a block can't hold, if they go by `once`, are not held where
  * there are many of them. */
 static void
@@ -270,6 +285,7 @@ add_held(BlockShapes *out, const Graph *g, Arena *scratch, const PassOptions *o,
 	if (once && !o->part_terms)
 		add_once(out, o, group);
 	unsigned registers = held_registers(g, scratch, r, along, each) + each * (w.carried + w.apart);
+	registers += guarded_phases(g, r) > 1 ? each / MASKS_A_WORD : 0; /* which they keep from the first to the last */
 	if (w.turns && registers < TURN_REGISTERS)
 		registers = TURN_REGISTERS;
 	for (unsigned half = 4; half <= (half_all ? 1u : 2u) * o->cluster; half *= 2) { /* blocks of half as many threads hold the row */
@@ -539,16 +555,6 @@ add_maps(BlockShapes *out, Graph *g, Arena *scratch, const Rows *r, const bool *
 	add(out, 2 * MAP_THREADS, 1, map_lanes(g, scratch, r, 1, computed, turns) / 2)->resident = turns;
 }
 
-/* Whether terms that are folded have a condition each. */
-static bool
-has_guards(const Graph *g, const Rows *r)
-{
-	bool any = false;
-	for (unsigned m = 0; m < r->nmember; m++)
-		any |= rows_is_folded(&r->member[m]) && !expr_is_true(g, r->member[m].node.guard);
-	return any;
-}
-
 /* Whether all that is done is to take steps of scans, down columns, which may be joined. */
 static bool
 may_split_steps(const Graph *g, Arena *scratch, const Rows *r, const bool *faulty)
@@ -624,7 +630,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	unsigned halves = r->across || (turns && computed > 1) ? 2 : 1; /* wide values wait for their turns in many registers */
 	unsigned threads = !loops ? COLUMN_THREADS : turns ? 256 : 512, each = loops ? LOOP_LANES / computed / halves : 1;
 	unsigned columns = r->tmpl == TMPL_COLRED ? 2 * held_threads() / COLUMN_THREADS : 0; /* registers for rows on their way */
-	columns -= has_guards(g, r) ? columns / 4 : 0; /* and for which of them there are */
+	columns -= guarded_phases(g, r) ? columns / 4 : 0; /* and for which of them there are */
 	columns = joins_parts(g, scratch, r) ? columns / 4 : columns;
 	if (group > 1)
 		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || apart || !stores_row(r) : columns);

@@ -4,10 +4,12 @@
  * A task is a row or, with lanes along the last row axis, a strip of it. Inside, the phases run one
  * after the other. Where vectors run, several are lowered side by side (copies), so that their
  * operations overlap; what a whole number of them leaves is done one masked vector at a time. */
+#include "passes/schedule/rows/apart.h"
 #include "passes/schedule/rows/blocks.h"
 #include "passes/schedule/point/long_sums.h"
 #include "passes/schedule/rows/build.h"
 #include "passes/schedule/rows/flat.h"
+#include "passes/schedule/rows/held.h"
 
 #include "ir/bugs.h"
 
@@ -389,6 +391,20 @@ declare(RowBuild *b)
 		rows_declare_split(b);
 }
 
+/* Whether registers are short. Of columns they are. Where each lane of held rows has a number or an address of its own, which all
+ * rows have in common, those would be held over them, in two registers each; and where several phases go through several
+ * vectors each, what finds those would be held through all of them. */
+static bool
+is_tight(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *plan)
+{
+	unsigned several = 0;
+	if (!plan->threads || r->ntile || r->scans)
+		return false;
+	for (unsigned f = 0; f < r->nphase; f++)
+		several += r->phase[f].lanes && r->phase[f].nloop > 1;
+	return plan->columns || (plan->held && (several > 1 || apart_by_number(g, scratch, r, held_lane_axes(r))));
+}
+
 void
 rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 {
@@ -416,7 +432,7 @@ rows_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel)
 	l.flat = plan->flat ? r->extent[r->nrow - 1] : 0;
 	l.lanes = plan->lanes;
 	l.unit = true;
-	kernel->tir->tight = plan->threads && plan->columns && !r->ntile && !r->scans;
+	kernel->tir->tight = is_tight(g, scratch, r, plan);
 	RowBuild *b = ARENA_NEW(scratch, RowBuild);
 	*b = (RowBuild){.l = &l, .r = r, .kernel = kernel, .copies = plan->unroll, .once = once};
 	if (plan->threads && !plan->posts)
