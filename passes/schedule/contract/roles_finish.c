@@ -28,6 +28,7 @@ enum {
 	OTHER_REGISTERS = 4, /* of a thread, beside sums, what is read and what is finished; */
 	AHEAD_REGISTERS = 24, /* where some of that is read ahead, with what is finished, */
 	ASIDE_REGISTERS = 28, /* and where some operands are a routine's */
+	SPARE_REGISTERS = 12, /* of those, that hold the lane's place */
 	JOINT_REGISTERS = 8, /* of a block that has a part in common with another: which one it is, and where that one has its words */
 	MOST_AHEAD = 128
 };
@@ -46,6 +47,7 @@ typedef struct {
 	unsigned nahead, window;
 	ValId ahead[MOST_AHEAD];
 	ValId whole;        /* bool: the output has all of the lane's in the panel */
+	bool anew;          /* where that leaves no registers: each panel finds the lane's place in it anew */
 } Own;
 
 /* Of a row of sums that are staged: of a panel, or where the cluster reaches them. */
@@ -434,6 +436,7 @@ find_rows(Roles *r, Own *own, unsigned sums)
 	const Graph *g = r->l.g;
 	unsigned each, words = sums + registers_beside(r, own, &each), all = own->end / own->down;
 	own->nahead = 0;
+	own->anew = false;
 	if (r->packed) {
 		for (own->rows = all; own->rows > 1 && words + PACKED_REGISTERS * own->rows > r->tile.registers;)
 			own->rows /= 2;
@@ -441,7 +444,12 @@ find_rows(Roles *r, Own *own, unsigned sums)
 	}
 	bool few = !r->members && side_cost(&r->l) <= FEW;
 	own->rows = (few ? MOST_AT_ONCE : AT_ONCE) / r->tile.side;
-	while (own->rows > 1 && (own->rows > all || words + (each + r->tile.side) * own->rows > r->tile.registers))
+	unsigned finished = r->tile.side;
+	if (r->members && own->side.n) { /* what is read of each row meets all of its sums */
+		words += AHEAD_REGISTERS;
+		finished *= r->members->nsum + r->members->nresult;
+	}
+	while (own->rows > 1 && (own->rows > all || words + (each + finished) * own->rows > r->tile.registers))
 		own->rows /= 2;
 	for (unsigned n = 0; n < own->side.n; n++) {
 		DType t = (DType)g->tensor.at[own->side.at[n].tensor].dtype;
@@ -449,7 +457,7 @@ find_rows(Roles *r, Own *own, unsigned sums)
 			return;
 	}
 	unsigned rows = own->rows < AT_ONCE / r->tile.side ? own->rows : AT_ONCE / r->tile.side;
-	words += AHEAD_REGISTERS;
+	words += r->members && own->side.n ? 0 : AHEAD_REGISTERS;
 	own->window = all;
 	while (own->window >= rows && words + each * own->window > r->tile.registers)
 		own->window /= 2;
@@ -462,6 +470,7 @@ find_rows(Roles *r, Own *own, unsigned sums)
 		return;
 	own->nahead = values;
 	own->rows = rows;
+	own->anew = words + each * own->window + SPARE_REGISTERS > r->tile.registers;
 }
 
 /* Reads it, of the panel whose first row and column the lane has. */
@@ -506,6 +515,20 @@ own_place(Roles *r)
 	else
 		side_begin(&own.side, &r->l, r->packed ? 1 : side, r->of.column_axis);
 	find_rows(r, &own, roles_repeats(r) * r->tile.columns / 2 * (1 + r->of.beside) + (r->tile.joint ? JOINT_REGISTERS : 0));
+	return own;
+}
+
+/* The same, and the warp, by the thread's number as it is looked up in each turn of a loop: nothing of it is held over those. */
+static Own
+place_anew(Roles *r, ValId *warp)
+{
+	ValId rest, thread = r->thread, group = r->group;
+	r->thread = tir_emit(r->l.tir, OP_THREAD, tir_scalar(DT_I64), 1, NULL, 0);
+	r->group = roles_divide(r, r->thread, roles_int(r, TIR_GROUP), &rest);
+	*warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &rest);
+	Own own = own_place(r);
+	r->thread = thread;
+	r->group = group;
 	return own;
 }
 
@@ -591,6 +614,10 @@ roles_finish(Roles *r)
 	ValId finite = r->tile.thirds ? roles_are_finite(r) : 0;
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, roles_repeats(r) * across), roles_int(r, 1), NULL, 0);
 	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
+	if (own.anew) {
+		own = place_anew(r, &warp);
+		row0 = own.row0;
+	}
 	own.row0 = roles_op(r, OP_ADD, row0, roles_op(r, OP_MUL, down, roles_int(r, TIR_MMA_ROWS)));
 	own.column = roles_op(r, OP_ADD, roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, right, roles_int(r, roles_panel(&r->tile, r->packed)))), own.right);
 	l->axis[r->of.column_axis] = own.column;
