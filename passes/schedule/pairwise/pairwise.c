@@ -85,6 +85,13 @@ pairwise_take(Graph *g, Arena *scratch, const Places *places, const TensorId *no
 
 /* --- tasks --- */
 
+void
+pairwise_find_thread(PairwiseBuild *b, int64_t anew)
+{
+	b->thread = tir_emit(b->l.tir, OP_THREAD, tir_scalar(DT_I64), anew, NULL, 0);
+	b->warp = raster_divide(b->l.tir, b->thread, pw_int(b, TIR_WARP), &b->lane);
+}
+
 static void
 count_tasks(PairwiseBuild *b, Kernel *kernel)
 {
@@ -303,6 +310,7 @@ run_task(PairwiseBuild *b, ValId task)
 	TirKernel *k = b->l.tir;
 	unsigned nrun = b->w->nfold * b->lane_rows;
 	uint32_t mark = point_mark(&b->l);
+	pairwise_find_thread(b, 1);
 	open_task(b, task);
 	find_row_values(b);
 	start(b);
@@ -383,8 +391,6 @@ pairwise_build(Graph *g, Arena *scratch, const Places *places, const PassOptions
 	b->l.unit = true;
 	count_tasks(b, kernel);
 	declare(b);
-	b->thread = tir_emit(k, OP_THREAD, tir_scalar(DT_I64), 0, NULL, 0);
-	b->warp = raster_divide(k, b->thread, pw_int(b, TIR_WARP), &b->lane);
 	point_say_same_memory(&b->l);
 	bind_memory(b);
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);

@@ -42,6 +42,9 @@ pw_barrier(PairwiseBuild *b)
 	tir_emit(b->l.tir, OP_BARRIER, (TirType){0}, 0, NULL, 0);
 }
 
+/* Looks the thread's number up, anew for each number that is given, so that nothing which is made of it is held from one place
+ * to the next. */
+void pairwise_find_thread(PairwiseBuild *b, int64_t anew);
 /* Two folds of a member's as one. */
 ValId pairwise_joined(PairwiseBuild *b, const PairwiseMember *m, ValId x, ValId y);
 /* Whether all conditions hold for the block's rows and the tile's elements; 0: it is not known, or there are none, which

@@ -122,6 +122,7 @@ pairwise_finish(PairwiseBuild *b)
 {
 	Point *l = &b->l;
 	TirKernel *k = l->tir;
+	pairwise_find_thread(b, 2);
 	stage_folds(b);
 	pw_barrier(b);
 	ValId row = pw_op(b, OP_ADD, b->row0, b->thread);
