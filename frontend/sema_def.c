@@ -468,50 +468,88 @@ placeholder(Sema *s, Def *d, DType t)
 	d->tensor = node_add(s->g, &n, stmt.name, stmt.name_at, t, d->extent);
 }
 
-/* Elaborates all members once, reading each other with the types in `guess`. True if those were
- * the types that came out. */
+/* Elaborates all members once, reading each other with the types in `guess`; `came` gets those that came out, DT_NONE
+ * of a member that failed. True if they are the same. */
 static bool
-group_round(Sema *s, Def **m, uint32_t n, DType *guess)
+group_round(Sema *s, Def **m, uint32_t n, const DType *guess, DType *came)
 {
 	bool stable = true;
 	for (uint32_t i = 0; i < n; i++) {
-		m[i]->done = false;
+		m[i]->done = m[i]->failed = false;
 		placeholder(s, m[i], guess[i]);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		def_elab(s, m[i]);
-		if (m[i]->failed || m[i]->literal.lit)
-			continue;
-		DType t = (DType)expr_get(s->g, tensor_node(s->g, m[i]->tensor)->body)->dtype;
-		stable &= t == guess[i];
-		guess[i] = t;
+		came[i] = m[i]->failed ? DT_NONE : guess[i];
+		if (!m[i]->failed && !m[i]->literal.lit)
+			came[i] = (DType)expr_get(s->g, tensor_node(s->g, m[i]->tensor)->body)->dtype;
+		stable &= came[i] == guess[i];
 	}
 	return stable;
+}
+
+/* The next types to try: those that came out; where none is another, wider ones of what failed, as a number is no bool
+ * and only integers have `mod`. */
+static bool
+widen(Def *const *m, uint32_t n, DType *guess, const DType *came)
+{
+	bool other = false, wider = false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!came[i] || came[i] == guess[i])
+			continue;
+		guess[i] = came[i];
+		other = true;
+	}
+	for (uint32_t i = 0; !other && i < n; i++) {
+		if (came[i] || m[i]->dtype || (guess[i] != DT_BOOL && guess[i] != DT_I32))
+			continue;
+		guess[i] = guess[i] == DT_BOOL ? DT_I32 : DT_F32;
+		wider = true;
+	}
+	return other || wider;
+}
+
+/* Elaborates the members with the narrowest types that agree, from bool on: what is read is nothing that would make a
+ * sum of integers one of floats. Where none agree, with those that leave least to complain of. The group's nodes
+ * begin at the result. */
+static uint32_t
+group_types(Sema *s, Def **m, uint32_t n)
+{
+	Diags *d = s->diags;
+	DType *guess = ARENA_ARRAY(s->arena, DType, n), *came = ARENA_ARRAY(s->arena, DType, n), *best = ARENA_ARRAY(s->arena, DType, n);
+	uint32_t ncheck = s->g->check.n, ndiag = d->list.n, nerror = d->nerror, nwarning = d->nwarning, least = UINT32_MAX;
+	for (uint32_t i = 0; i < n; i++)
+		guess[i] = m[i]->dtype ? m[i]->dtype : DT_BOOL;
+	for (uint32_t round = 0, more = true;; round++) {
+		uint32_t first = s->g->tensor.n;
+		if (group_round(s, m, n, more ? guess : best, came) || !more || s->spent.is)
+			return first;
+		for (uint32_t i = 0; i < n; i++) {
+			if (came[i] || d->nerror - nerror > least)
+				continue;
+			least = d->nerror - nerror;
+			memcpy(best, guess, n * sizeof *guess);
+		}
+		more = round < n * DT_COUNT && widen(m, n, guess, came);
+		if (!more && least == UINT32_MAX)
+			bug(s->arena, "the types of a recurrence do not settle");
+		s->g->check.n = ncheck;
+		d->list.n = ndiag;
+		d->nerror = nerror;
+		d->nwarning = nwarning;
+	}
 }
 
 void
 group_elab(Sema *s, Def **m, uint32_t n)
 {
 	group_ranges(s, m, n);
-	DType *guess = ARENA_ARRAY(s->arena, DType, n);
 	for (uint32_t i = 0; i < n; i++) {
 		m[i]->recurrent = true;
-		guess[i] = m[i]->dtype ? m[i]->dtype : DT_F32;
 		if (m[i]->failed)
 			return;
 	}
-	uint32_t ncheck = s->g->check.n, ndiag = s->diags->list.n, nwarn = s->diags->nwarning;
-	uint32_t first = 0;
-	for (uint32_t round = 0;; round++) { /* a type goes on by at least one member a round */
-		if (round > n * DT_COUNT)
-			bug(s->arena, "the types of a recurrence do not settle");
-		first = s->g->tensor.n;
-		if (group_round(s, m, n, guess) || s->diags->nerror)
-			break;
-		s->g->check.n = ncheck;
-		s->diags->list.n = ndiag;
-		s->diags->nwarning = nwarn;
-	}
+	uint32_t first = group_types(s, m, n);
 	bool failed = false;
 	for (uint32_t i = 0; i < n; i++)
 		failed |= m[i]->failed;
