@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "passes/expr_map.h"
 #include "passes/fuse/algebra.h"
 
 enum { MAX_DEPTH = 7 };
@@ -62,6 +63,45 @@ print_fold(const Speech *s, const Node *n)
 	text_printf(s->out, "%s", *sep == ',' ? "]" : "");
 }
 
+typedef struct {
+	const Graph *g;
+	const bool *behind; /* by TensorId */
+	bool reads;
+} Behind;
+
+static void
+note_behind(void *user, ExprId e)
+{
+	Behind *b = user;
+	const Expr *p = expr_get(b->g, e);
+	b->reads |= p->op == OP_READ && b->behind[p->ref];
+}
+
+/* The first name of what reads t, or reads what does; 0: none. */
+static Name
+name_behind(const Graph *g, TensorId t, Arena *scratch)
+{
+	bool *behind = ARENA_ARRAY(scratch, bool, g->tensor.n);
+	behind[t] = true;
+	for (uint32_t i = 0; i < g->node.n; i++) {
+		const Node *n = &g->node.at[i];
+		Behind b = {g, behind, false};
+		node_walk(g, scratch, n, note_behind, &b);
+		if (b.reads && g->tensor.at[n->out].name)
+			return g->tensor.at[n->out].name;
+		behind[n->out] |= b.reads;
+	}
+	return 0;
+}
+
+/* What a pass made of a definition without a name of its own. */
+static void
+print_part_of(const Speech *s, TensorId t)
+{
+	Name whose = name_behind(s->g, t, s->out->arena);
+	text_printf(s->out, whose ? "part of %s" : "part", name_text(s->g->names, whose));
+}
+
 /* Whether it was that; then its subscripts go without saying. */
 static bool
 print_name(const Speech *s, TensorId t)
@@ -76,6 +116,8 @@ print_name(const Speech *s, TensorId t)
 		text_printf(s->out, "copy of %s", name_text(s->g->names, s->g->tensor.at[body->ref].name));
 	else if (name)
 		text_printf(s->out, "%s", name_text(s->g->names, name));
+	else if (n)
+		print_part_of(s, t);
 	else
 		text_printf(s->out, "%%%" PRIu32, t);
 	return fold;
