@@ -59,6 +59,31 @@ text_number(Text *t, uint64_t v)
 	} while (v /= 10);
 }
 
+static bool
+comes_back(char *s, size_t size, double v, int digits)
+{
+	snprintf(s, size, "%.*g", digits, v);
+	return strtod(s, NULL) == v;
+}
+
+/* The fewest digits that are read back as v. Of what is as near above as below, once some digits come back, so do more: an f32
+ * has up to 17, which a search by halves finds in a quarter of the tries. A power of two has nearer neighbours on one side. */
+static void
+shortest(char *s, size_t size, double v)
+{
+	enum { MOST = 17 };
+	int exponent, few = 0, enough = MOST; /* few digits do not come back, enough do */
+	bool alike = fabs(frexp(v, &exponent)) != 0.5;
+	while (enough - few > 1) {
+		int digits = alike && few > 1 ? (few + enough) / 2 : few + 1;
+		if (comes_back(s, size, v, digits))
+			enough = digits;
+		else
+			few = digits;
+	}
+	snprintf(s, size, "%.*g", enough, v);
+}
+
 void
 text_double(Text *t, double v)
 {
@@ -70,12 +95,8 @@ text_double(Text *t, double v)
 		text_printf(t, v < 0 ? "-inf" : "inf");
 		return;
 	}
-	char s[40];
-	for (int digits = 1; digits <= 17; digits++) {
-		snprintf(s, sizeof s, "%.*g", digits, v);
-		if (strtod(s, NULL) == v)
-			break;
-	}
+	char s[320]; /* 24 are enough, which compilers do not see */
+	shortest(s, sizeof s, v);
 	for (char *p = s; *p; p++) /* a host locale may write a comma */
 		if (*p == ',')
 			*p = '.';
