@@ -22,9 +22,9 @@ typedef struct {
 	uint32_t word, bit;
 } LowerHanded;
 
-/* Where a view was last accessed; how far that was from the time before, along which axis, 0: it was no step. */
+/* Where a view was last accessed; how far that was from the time before, times a value or 1, along which axis; far 0: it was no step. */
 typedef struct {
-	ValId view, index[LOWER_MOST_AXES];
+	ValId view, index[LOWER_MOST_AXES], times;
 	Val base, p;
 	LLVMBasicBlockRef block;
 	int64_t far;
@@ -56,7 +56,6 @@ typedef struct {
 	} divided;
 	LowerStep step[LOWER_MOST_STEPS]; /* of a GPU's thread (nvptx_steps.c) */
 	unsigned nstep;
-	enum { LOWER_UNKNOWN, LOWER_STEPS, LOWER_NO_STEPS } steps;
 	ValId *held_at, *held_next; /* by branch: the last of what is held before it; by value: the next one (nvptx_hold.c) */
 	unsigned nquotient;       /* of the kernel (nvptx_quotients.c); 0: nobody has asked */
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */
@@ -213,6 +212,8 @@ Val lower_middle_quotient(Lower *l, ValId v);
 /* nvptx_steps.c: the address of what has these indices, by the view's last one; NULL: it is no step beyond that. And the last one */
 Val lower_step(Lower *l, ValId view, Val base, const ValId *index, DType t);
 void lower_step_from(Lower *l, ValId view, Val base, const ValId *index, Val p);
+/* The builder's block comes after `from` and what is between them, whichever way is taken. */
+void lower_steps_go_on(Lower *l, LLVMBasicBlockRef from);
 /* nvptx_exact.c: of f32, whatever the exponents */
 Val lower_exact_quotient(Lower *l, Val dividend, Val divisor);
 Val lower_exact_root(Lower *l, Val of);

@@ -1,11 +1,13 @@
 /* nvptx_steps.c: where a thread of a GPU steps from row to row, each address is the one before and a step.
  *
- * A thread of a transpose has 16 rows of a tile at once, some rows apart. Each address by a product of its own is a multiplication of
- * 64 bits, a shift and an addition, eight instructions to assemble, where the step is the same for all: a product that leaves the
- * loop. LLVM's strength reduction finds that too, but takes a fifth of its time, and registers elsewhere (target.c).
+ * A thread of a transpose has 16 rows of a tile at once, some rows apart, one of a column's sum as many. Each address by a product of
+ * its own is a multiplication of 64 bits, a shift and an addition, eight instructions to assemble, where the step is the same for all:
+ * a product that leaves the loop. LLVM's straight-line strength reduction finds that too, and little else, but takes a fifth of
+ * its time: it is off (target.c).
  *
- * Known are the last addresses of a few views, where nothing but computing and memory was between, in one basic block. A view's next
- * one is a step away where all indices are the same but one, which is by a constant larger, as before. */
+ * Known are the last addresses of a few views, where nothing but computing and memory was between, also under masks, in one basic
+ * block or what such masks cut it into. A view's next one is a step away where all indices are the same but one, which is by a constant
+ * larger, or by a multiple of a value, as before. */
 #include "codegen/lower.h"
 
 #include <string.h>
@@ -15,7 +17,7 @@
 enum { OPERANDS = 2 };
 
 typedef struct {
-	ValId of[OPERANDS];
+	ValId of[OPERANDS], times; /* times: of what `more` is a multiple; 0: of 1 */
 	int64_t more;
 } Sum;
 
@@ -26,7 +28,14 @@ is_beyond(const Lower *l, ValId v)
 	return lower_inst(l, v)->op == OP_ADD && lower_inst(l, lower_arg_id(l, v, 1))->op == OP_CONST;
 }
 
-/* i + c, (i + c) + j, i + (j + c) and i + j taken apart. */
+/* Of s * c, which is added to the other operand. */
+static bool
+is_multiple(const Lower *l, ValId v)
+{
+	return lower_inst(l, v)->op == OP_MUL && lower_inst(l, lower_arg_id(l, v, 1))->op == OP_CONST;
+}
+
+/* i + c, (i + c) + j, i + (j + c), i + s * c and i + j taken apart. */
 static Sum
 parts_of(const Lower *l, ValId index)
 {
@@ -37,6 +46,8 @@ parts_of(const Lower *l, ValId index)
 		sum.of[n] = lower_arg_id(l, index, n);
 	for (unsigned n = 0; n < 2; n++) {
 		ValId v = is_beyond(l, index) ? index : lower_arg_id(l, index, n);
+		if (v != index && is_multiple(l, v))
+			return (Sum){{sum.of[1 - n]}, lower_arg_id(l, v, 0), lower_inst(l, lower_arg_id(l, v, 1))->imm.i};
 		if (!is_beyond(l, v))
 			continue;
 		sum.of[n] = lower_arg_id(l, v, 0);
@@ -47,32 +58,33 @@ parts_of(const Lower *l, ValId index)
 	return sum;
 }
 
-/* By how much index b is larger than a; 0: that is not known. */
+/* By how much index b is larger than a, times a value or 1; 0: that is not known. */
 static int64_t
-distance(const Lower *l, ValId a, ValId b)
+distance(const Lower *l, ValId a, ValId b, ValId *times)
 {
 	Sum x = parts_of(l, a), y = parts_of(l, b);
+	*times = y.times;
 	if (y.of[0] == a && !y.of[1])
 		return y.more;
-	return x.of[0] == y.of[0] && x.of[1] == y.of[1] ? y.more - x.more : 0;
+	return x.of[0] == y.of[0] && x.of[1] == y.of[1] && (x.times == y.times || BUG(step_of_any_multiple)) ? y.more - x.more : 0;
 }
 
 /* The axis along which the indices are a step beyond the last ones, and its length; false: there is none, or several. */
 static bool
-one_axis(const Lower *l, const LowerStep *s, const ValId *index, unsigned rank, unsigned *axis, int64_t *far)
+one_axis(const Lower *l, const LowerStep *s, const ValId *index, unsigned rank, LowerStep *next)
 {
-	*far = 0;
+	next->far = 0;
 	for (unsigned a = 0; a < rank; a++) {
 		if (index[a] == s->index[a])
 			continue;
-		if (*far)
+		if (next->far)
 			return false;
-		*axis = a;
-		*far = distance(l, s->index[a], index[a]);
-		if (*far <= 0)
+		next->axis = a;
+		next->far = distance(l, s->index[a], index[a], &next->times);
+		if (next->far <= 0)
 			return false;
 	}
-	return *far > 0;
+	return next->far > 0;
 }
 
 static LowerStep *
@@ -84,24 +96,48 @@ last_of(Lower *l, ValId view, Val base)
 	return NULL;
 }
 
+/* From one to the next, in bytes; NULL: that is known while compiling, as that of addresses in shared memory. */
+static Val
+step_of(Lower *l, ValId view, const LowerStep *next, int64_t far, DType t)
+{
+	ValId stride = lower_arg_id(l, view, 1 + (unsigned)lower_inst(l, view)->imm.i + next->axis);
+	bool known = lower_inst(l, stride)->op == OP_CONST;
+	if (known && !next->times)
+		return NULL;
+	uint64_t more = (uint64_t)far * (dtype_info[t].bits / 8u) * (known ? (uint64_t)lower_inst(l, stride)->imm.i : 1);
+	Val of = next->times ? l->val[next->times] : l->val[stride];
+	if (next->times && !known)
+		of = LLVMBuildMul(l->b, of, l->val[stride], "");
+	return LLVMBuildMul(l->b, of, lower_int(l, lower_i64(l), more), "");
+}
+
 Val
 lower_step(Lower *l, ValId view, Val base, const ValId *index, DType t)
 {
-	unsigned rank = (unsigned)lower_inst(l, view)->imm.i, axis = 0;
-	LowerStep *s = last_of(l, view, base);
-	int64_t far;
-	if (!s || !one_axis(l, s, index, rank, &axis, &far) || (s->far && !BUG(step_as_before) && (s->far != far || s->axis != axis)))
+	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
+	LowerStep *s = last_of(l, view, base), next;
+	if (!s || !one_axis(l, s, index, rank, &next))
 		return NULL;
-	ValId stride = lower_arg_id(l, view, 1 + rank + axis);
-	if (lower_inst(l, stride)->op == OP_CONST)
+	bool same = s->far == next.far && s->axis == next.axis && s->times == next.times;
+	if (s->far && !same && !BUG(step_as_before))
 		return NULL;
-	LLVMTypeRef i8 = LLVMInt8TypeInContext(l->ctx);
-	Val bytes = LLVMBuildMul(l->b, l->val[stride], lower_int(l, lower_i64(l), (uint64_t)(BUG(step_as_before) && s->far ? s->far : far) * (dtype_info[t].bits / 8u)), "");
-	s->p = LLVMBuildGEP2(l->b, i8, s->p, &bytes, 1, "");
-	s->far = s->far ? s->far : far;
-	s->axis = axis;
+	Val bytes = step_of(l, view, &next, BUG(step_as_before) && s->far ? s->far : next.far, t);
+	if (!bytes)
+		return NULL;
+	s->p = LLVMBuildGEP2(l->b, LLVMInt8TypeInContext(l->ctx), s->p, &bytes, 1, "");
+	s->far = s->far ? s->far : next.far;
+	s->axis = next.axis;
+	s->times = next.times;
 	memcpy(s->index, index, rank * sizeof *index);
 	return s->p;
+}
+
+void
+lower_steps_go_on(Lower *l, LLVMBasicBlockRef from)
+{
+	for (unsigned n = 0; n < LOWER_MOST_STEPS; n++)
+		if (l->step[n].block == from)
+			l->step[n].block = LLVMGetInsertBlock(l->b);
 }
 
 void
