@@ -10,7 +10,9 @@ tensors, or whatever else speaks DLPack. One file, ctypes alone.
 
 A kernel takes its inputs in the order of the source, and gives its results as arrays of the inputs'
 kind (torch when an input is a torch tensor, else NumPy), or writes them into `out=`. Nothing is copied.
-An inout is written in place. A bf16 tensor may be a torch.bfloat16 tensor or a NumPy array of uint16.
+An inout is written in place. A bf16 tensor may be a torch.bfloat16 tensor or a NumPy array of uint16. A tensor of 8-bit floats may be
+an array of uint8, their bits; one of i4, u4 or f4e2m1 is an array of uint8, row after row: two elements a byte, the first one low,
+so that its last axis has half as many.
 `kernel.bind(...)` checks arguments once and gives an object to launch many times.
 
 With target="cuda" a kernel takes torch tensors of the GPU, and what it does is put on torch's current stream;
@@ -87,6 +89,9 @@ class _Fault(ctypes.Structure):
 _COMPILE_ERROR, _FAULT = 2, 4
 _READ_ONLY = 1  # DLPack's flag
 _BF16, _UINT = 4, 1  # DLPack's type codes
+# what arrays of unsigned integers of so many bits may stand for: its code, its bits
+_AS_BITS = {"bf16": (16, _BF16, 16), "f8e4m3": (8, 10, 8), "f8e5m2": (8, 12, 8), "e8m0": (8, 14, 8),
+            "i4": (8, 0, 4), "u4": (8, _UINT, 4), "f4e2m1": (8, 17, 4)}
 _CUDA = 2  # DLPack's kind of device
 _NO_CACHE, _WERROR, _NO_FILES = 1, 2, 4
 _FUNCTIONS = {
@@ -271,7 +276,7 @@ _capsule_valid.restype, _capsule_valid.argtypes = c_int, [ctypes.py_object, c_ch
 class _View:
     """A DLTensor of somebody's array: its address, its shape, and the number of its GPU or None. The capsule is kept and not
     consumed: its owner frees it when it goes."""
-    __slots__ = ("capsule", "owner", "tensor", "address", "shape", "gpu")
+    __slots__ = ("capsule", "owner", "tensor", "address", "shape", "gpu", "axes")
 
     def __init__(self, array, name, dtype, written):
         try:
@@ -298,10 +303,29 @@ class _View:
             raise TypeError(f"{name}: what {type(array).__name__} gives is no DLPack tensor")
         self.tensor = t = m.dl_tensor  # the capsule's
         self.shape = t.shape[:t.ndim] if t.ndim else []
-        if dtype == "bf16" and t.dtype.code == _UINT and t.dtype.bits == 16:
+        held, code, bits = _AS_BITS.get(dtype, (0, 0, 0))
+        if held and t.dtype.code == _UINT and t.dtype.bits == held:
             self.tensor = DLTensor.from_buffer_copy(t)
-            self.tensor.dtype.code = _BF16
+            self.tensor.dtype.code, self.tensor.dtype.bits = code, bits
+            if bits < held:
+                self._unpack(name, held // bits)
         self.address, self.gpu = ctypes.addressof(self.tensor), t.device.device_id if t.device.device_type == _CUDA else None
+
+
+    def _unpack(self, name, each):
+        """A byte of the array is so many elements."""
+        t, n = self.tensor, self.tensor.ndim
+        if not n:
+            raise TypeError(f"{name}: elements that share a byte have an axis")
+        last = t.strides[n - 1] if t.strides and t.shape[n - 1] > 1 else 1
+        if last != 1:
+            raise ValueError(f"{name}: two elements share a byte, so the bytes of a row lie one after another")
+        self.shape = [*t.shape[:n - 1], t.shape[n - 1] * each]
+        strides = [*(s * each for s in t.strides[:n - 1]), 1] if t.strides else []
+        self.axes = (c_int64 * (n + len(strides)))(*self.shape, *strides)
+        t.shape = ctypes.cast(self.axes, POINTER(c_int64))
+        if strides:
+            t.strides = ctypes.cast(ctypes.addressof(self.axes) + n * ctypes.sizeof(c_int64), POINTER(c_int64))
 
 
 # DLPack's code and bits of torch's dtypes
@@ -335,7 +359,8 @@ def _says_all(torch, tensor):
 
 def _view(array, name, dtype, written):
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(array, torch.Tensor) and array.is_cuda and _says_all(torch, array):
+    bits = torch is not None and isinstance(array, torch.Tensor) and array.dtype is torch.uint8 and dtype in _AS_BITS
+    if torch is not None and isinstance(array, torch.Tensor) and array.is_cuda and not bits and _says_all(torch, array):
         return _TorchView(array, _CUDA)
     return _View(array, name, dtype, written)
 

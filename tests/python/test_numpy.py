@@ -94,6 +94,31 @@ class Calls(unittest.TestCase):
         one_and_half = np.array([0x3FC0], np.uint16)
         np.testing.assert_array_equal(k(one_and_half), np.array([0x4040], np.uint16))
 
+    def test_elements_of_4_bits_as_bytes(self):
+        k = texo.compile("graph f(q: i4[N, K], u: u4[K]) -> (y: i32[N]) { y[n] = sum[k](i32(q[n, k]) * i32(u[k])) }").kernel()
+        bytes_of = np.array([[0x21, 0xF8], [0x70, 0x0F], [0x99, 0x12]], np.uint8)
+        of_row = np.array([0xF1, 0x3A], np.uint8)
+        low, high = (((bytes_of >> s & 15).astype(np.int32) ^ 8) - 8 for s in (0, 4))
+        want = np.stack([low, high], -1).reshape(3, 4) @ np.array([1, 15, 10, 3])
+        np.testing.assert_array_equal(k(bytes_of, of_row), want)
+        np.testing.assert_array_equal(k(bytes_of[:1], of_row), want[:1])
+        with self.assertRaisesRegex(ValueError, "q: two elements share a byte, so the bytes of a row lie one after another"):
+            k(np.zeros((3, 4), np.uint8)[:, ::2], of_row)
+        with self.assertRaisesRegex(texo.Error, "argument q: two elements share a byte, so it must be contiguous"):
+            k(np.zeros((3, 4), np.uint8)[:, :2], of_row)
+        with self.assertRaisesRegex(texo.Error, "argument q: the dtype is i8, i4 is expected"):
+            k(bytes_of.astype(np.int8), of_row)
+
+    def test_results_of_4_bits_as_bytes(self):
+        k = texo.compile("graph f(x: i32[N]) -> (y: u4[N]) { y[i] = x[i] }").kernel()
+        y = np.zeros(3, np.uint8)
+        k(np.arange(10, 16, dtype=np.int32), out=y)
+        np.testing.assert_array_equal(y, [0xBA, 0xDC, 0xFE])
+
+    def test_floats_of_8_bits_as_bits(self):
+        k = texo.compile("graph f(x: f8e4m3[N]) -> (y: f32[N]) { y[i] = x[i] }").kernel()
+        np.testing.assert_array_equal(k(np.array([0x38, 0xC0, 0x7E], np.uint8)), np.array([1, -2, 448], np.float32))
+
     def test_other_dtypes(self):
         for dtype, numpy_type in (("f64", np.float64), ("f16", np.float16), ("i64", np.int64), ("u8", np.uint8),
                                   ("bool", np.bool_), ("c64", np.complex64)):
