@@ -54,7 +54,7 @@ class Case:
         n = param.elements(self.dims)
         if param.name in self.touched:
             n = min(n, signature.evaluate(self.touched[param.name], self.dims))
-        return n * signature.BYTES[param.dtype]
+        return int(n * signature.BYTES[param.dtype])
 
     def read(self):
         """Compulsory: each input read once."""

@@ -25,7 +25,8 @@ import gpu_cases
 import signature
 
 SOURCE = Path(__file__).resolve().parent.parent
-CODES = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (4, 16), "f8e4m3": (10, 8), "i64": (0, 64), "u64": (1, 64), "i32": (0, 32)}
+CODES = {"f64": (2, 64), "f32": (2, 32), "f16": (2, 16), "bf16": (4, 16), "f8e4m3": (10, 8), "i64": (0, 64), "u64": (1, 64), "i32": (0, 32),
+         "i8": (0, 8), "i4": (0, 4)}
 SCALARS = {"f64": ctypes.c_double, "f32": ctypes.c_float, "i64": ctypes.c_int64, "u64": ctypes.c_uint64, "i32": ctypes.c_int32}
 NOTHING = ".version 8.7\n.target {}\n.address_size 64\n.visible .entry nothing()\n{{\nret;\n}}\n"
 INSTRUCTION, LABEL = re.compile(r"^\s+(?:@!?%\w+\s+)?[a-z][\w.:]+(?:\s[^;]*)?;", re.M), re.compile(r"^\$?\w+:", re.M)

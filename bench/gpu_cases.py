@@ -154,6 +154,9 @@ CASES = [
       for r in rows("decode", "gpu/product.tex", graph,
                     mnk((1, 8192, 8192), (16, 8192, 8192), (16, 28672, 8192), (16, 8192, 28672), (32, 8192, 8192), (64, 8192, 8192)),
                     flops="2*M*N*K", bars={"eager": 1.0}, limits=ONE)),
+    *(r for graph in ("weights_i8", "weights_i4")
+      for r in rows("decode", "gpu/product.tex", graph, mnk((16, 8192, 8192), (16, 28672, 8192), (64, 8192, 8192)), flops="2*M*N*K",
+                    bars=dict.fromkeys(PEERS, 1.0) | {"roof": 0.88}, limits=ONE)),
     *rows("product", "gpu/product.tex", "batch",
           bmnk((64, 1024, 128, 1024), (32, 512, 512, 512), (128, 256, 256, 256), (8, 4096, 1024, 1024)),
           flops="2*B*M*N*K", bars=PRODUCT, limits=ONE),

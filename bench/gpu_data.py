@@ -6,7 +6,8 @@ import math
 import torch
 
 DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
-          "f8e4m3": torch.float8_e4m3fn, "i64": torch.int64, "i32": torch.int32}
+          "f8e4m3": torch.float8_e4m3fn, "i64": torch.int64, "i32": torch.int32, "i8": torch.int8,
+          "i4": torch.uint8}  # two in each, the first one low
 ROUND, ROOM, MOST_SETS = 1e9, 6e9, 64
 
 
@@ -39,12 +40,17 @@ def fill(param, kind, dims, device, generator):
     if param.dims is None:
         return float(kind) if param.dtype[0] in "fb" else int(kind)
     shape, dtype = param.shape(dims), DTYPES[param.dtype]
+    if param.dtype == "i4":
+        shape = *shape[:-1], shape[-1] // 2
     if kind.startswith("below "):
         return torch.randint(0, dims[kind.split()[1]], shape, dtype=dtype, device=device, generator=generator)
     if kind.startswith("offsets "):
         return offsets(shape[0], dims[kind.split()[1]], device, generator)
     if kind.startswith("starts of "):
         return starts(shape[0], int(kind.split()[2]), device)
+    if not dtype.is_floating_point:
+        limits = torch.iinfo(dtype)
+        return torch.randint(limits.min, limits.max + 1, shape, dtype=dtype, device=device, generator=generator)
     out = torch.empty(shape, dtype=dtype, device=device)
     return out.uniform_(generator=generator) if kind == "unit" else out.normal_(generator=generator)
 

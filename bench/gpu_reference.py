@@ -178,6 +178,15 @@ def product_nt(a, at):
     return [times(a["x"], a["w"].t(), at)]
 
 
+def weights_i8(a, at):
+    return [times(a["x"], a["w"].t(), at) * a["s"].double().cpu().numpy()]
+
+
+def weights_i4(a, at):
+    low, high = ((a["w"].int() >> shift & 15 ^ 8) - 8 for shift in (0, 4))
+    return weights_i8({**a, "w": torch.stack((low, high), -1).flatten(1).to(torch.int8)}, at)
+
+
 def product_tn(a, at):
     return [times(a["x"].t(), a["w"], at)]
 

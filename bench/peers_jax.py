@@ -170,6 +170,14 @@ def rbf_vector(x, z, a, gamma):
     return (jnp.exp(-gamma * d) * a).sum(1)
 
 
+def weights_i8(x, w, s):
+    return (x @ w.T.astype(x.dtype)) * s
+
+
+def weights_i4(x, w, s):
+    return weights_i8(x, lax.bitcast_convert_type(jnp.stack((w << 4, w), -1).reshape(w.shape[0], -1), jnp.int8) >> 4, s)
+
+
 def rbf_gram(x, z, gamma):
     d = (x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * jnp.matmul(x, z.T, precision="highest")
     return jnp.exp(-gamma * d)
@@ -224,6 +232,8 @@ FORMS = {
     "csr_matmul": csr_matmul,
     "product": jnp.matmul,
     "product_nt": lambda x, w: x @ w.T,
+    "weights_i8": weights_i8,
+    "weights_i4": weights_i4,
     "product_tn": lambda x, w: x.T @ w,
     "product_tt": lambda x, w: x.T @ w.T,
     "batch": jnp.matmul,

@@ -148,6 +148,15 @@ def rbf_vector_eager(x, z, a, gamma):
     return d.mul_(-gamma).exp_() @ a
 
 
+def weights_i8(x, w, s):
+    return (x @ w.to(x.dtype).t()) * s
+
+
+def weights_i4(x, w, s):
+    """Two to a byte, the first one low."""
+    return weights_i8(x, torch.stack((w << 4, w), -1).view(torch.int8).flatten(1) >> 4, s)
+
+
 def rbf_gram(x, z, gamma):
     """By a matrix product, which is what torch is best at."""
     return torch.exp(-gamma * ((x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * (x @ z.t())))
@@ -298,6 +307,8 @@ FORMS = {
     "csr_matmul": csr_matmul,
     "product": torch.matmul,
     "product_nt": lambda x, w: x @ w.t(),
+    "weights_i8": weights_i8,
+    "weights_i4": weights_i4,
     "product_tn": lambda x, w: x.t() @ w,
     "product_tt": lambda x, w: x.t() @ w.t(),
     "batch": torch.bmm,

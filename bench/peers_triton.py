@@ -355,6 +355,24 @@ def csr_kernel(row, col, val, x, y, D, BLOCK: tl.constexpr):
 # --- products ---
 
 @triton.jit
+def weights_kernel(x, w, s, y, M, N, K, EACH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """BN columns of y; EACH weights to a byte: those that are low and those that are high are products of their own."""
+    n, m, k = tl.program_id(0) * BN + tl.arange(0, BN), tl.program_id(1) * BM + tl.arange(0, BM), tl.arange(0, BK)
+    left, right = x + (m % M)[:, None] * K + k[None, :] * EACH, w + (n % N)[:, None].to(tl.int64) * (K // EACH) + k[None, :]
+    sums = tl.zeros([BM, BN], tl.float32)
+    for k0 in range(0, K // EACH, BK):
+        ok = (k0 + k < K // EACH)[None, :]
+        b, a = tl.load(right + k0, ok, other=0), tl.load(left + k0 * EACH, ok, other=0.0)
+        if EACH == 2:
+            low = (b << 4).to(tl.int8, bitcast=True) >> 4
+            sums = tl.dot(a, tl.trans(low.to(a.dtype)), sums)
+            a, b = tl.load(left + k0 * EACH + 1, ok, other=0.0), b.to(tl.int8, bitcast=True) >> 4
+        sums = tl.dot(a, tl.trans(b.to(a.dtype)), sums)
+    sums *= tl.load(s + n, n < N, other=0.0).to(tl.float32)[None, :]
+    tl.store(y + m[:, None] * N + n[None, :], sums, (m < M)[:, None] & (n < N)[None, :])
+
+
+@triton.jit
 def product_kernel(x, w, v, b, r, y, M, N, K, xb, xm, xk, wb, wk, wn, GELU: tl.constexpr, GATED: tl.constexpr,
                    STRICT: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """A tile of y a program, eight rows of tiles at a time; matrix program_id(1) of a batch. GATED: v is the second
@@ -639,6 +657,13 @@ def product(x, w, v=None, b=None, r=None):
     return y
 
 
+def weights(x, w, s):
+    y = x.new_empty(x.shape[0], w.shape[0])
+    weights_kernel[(triton.cdiv(w.shape[0], 64), triton.cdiv(x.shape[0], 16))](
+        x, w, s, y, *y.shape, x.shape[1], EACH=x.shape[1] // w.shape[1], BM=16, BN=64, BK=128, num_warps=4, num_stages=4)
+    return y
+
+
 def norm_product(x, g, w):
     h = torch.empty_like(x)
     norm_only_kernel[(x.shape[0],)](x, g, h, x.shape[1], BLOCK=block_of(x.shape[1]), num_warps=warps(x.shape[1]))
@@ -680,6 +705,8 @@ FORMS = {
     "csr_matmul": csr_matmul,
     "product": product,
     "product_nt": lambda x, w: product(x, w.t()),
+    "weights_i8": weights,
+    "weights_i4": weights,
     "product_tn": lambda x, w: product(x.t(), w),
     "product_tt": lambda x, w: product(x.t(), w.t()),
     "batch": product,

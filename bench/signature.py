@@ -7,7 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
-BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "i64": 8, "u64": 8, "i32": 4}
+BYTES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "i64": 8, "u64": 8, "i32": 4, "i8": 1, "i4": 0.5}
 HEADER = re.compile(r"^graph\s+(\w+)\s*\(([^)]*)\)\s*->\s*\(([^)]*)\)", re.M)
 PARAM = re.compile(r"(inout\s+)?(\w+)\s*:\s*(\w+)(?:\[([^\]]*)\])?")
 
@@ -35,7 +35,7 @@ class Param:
         return math.prod(self.shape(dims))
 
     def bytes(self, dims):
-        return BYTES[self.dtype] * self.elements(dims)
+        return int(BYTES[self.dtype] * self.elements(dims))
 
 
 @dataclass(frozen=True)
