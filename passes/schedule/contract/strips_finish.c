@@ -9,6 +9,8 @@
 #include "ir/bugs.h"
 #include "ir/warp_mma.h"
 
+enum { SIDE_BY_SIDE = 4 /* elements of a thread */ };
+
 static unsigned
 sums_of(const Strips *s)
 {
@@ -156,12 +158,12 @@ block_sum(Strips *s, ValId at, ValId few, unsigned depth)
 
 /* The thread's n-th element, if the output has it. */
 static void
-finish_element(Strips *s, unsigned n, unsigned depth)
+finish_element(Strips *s, ValId n, unsigned depth)
 {
 	Point *l = &s->l;
 	TirKernel *k = l->tir;
 	ValId at, few, in_tile;
-	place_of(s, strips_op(s, OP_ADD, s->finisher, strips_int(s, (int64_t)n * s->finishers)), &at, &in_tile);
+	place_of(s, strips_op(s, OP_ADD, s->finisher, strips_op(s, OP_MUL, n, strips_int(s, s->finishers))), &at, &in_tile);
 	uint32_t mark = point_mark(l);
 	l->axis[s->side[0].own_axis] = strips_op(s, OP_ADD, s->first, at);
 	few = strips_op(s, OP_ADD, s->few0, in_tile);
@@ -176,6 +178,22 @@ finish_element(Strips *s, unsigned n, unsigned depth)
 	point_release(l, mark);
 }
 
+/* All of the thread's. Each waits for its own sums behind a branch: many side by side take no less time than in turns, but as long to
+ * assemble as all else. */
+static void
+finish_elements(Strips *s, unsigned all, unsigned depth)
+{
+	if (all <= SIDE_BY_SIDE) {
+		for (unsigned n = 0; n < all; n++)
+			finish_element(s, strips_int(s, n), depth);
+		return;
+	}
+	ValId n = tir_for(s->l.tir, strips_int(s, 0), strips_int(s, all), strips_int(s, 1), NULL, 0);
+	s->l.tir->inst.at[n - 1].imm.i = TIR_ROLLED;
+	finish_element(s, n, depth);
+	tir_end_for(s->l.tir, NULL, 0);
+}
+
 void
 strips_finish(Strips *s, ValId *acc)
 {
@@ -188,7 +206,6 @@ strips_finish(Strips *s, ValId *acc)
 	tir_else(s->l.tir, NULL, 0);
 	tir_end_if(s->l.tir, NULL, 0);
 	meet(s, true);
-	for (unsigned n = 0; n < s->together * s->plan->block_rows / s->finishers; n++)
-		finish_element(s, n, depth);
+	finish_elements(s, s->together * s->plan->block_rows / s->finishers, depth);
 	meet(s, true);
 }
