@@ -153,7 +153,7 @@ PassResult
 pass_check(Arena *a, TensorPassFn *pass, const char *text, int64_t fuel, PassKeeps keeps)
 {
 	Graph *before = read_graph(a, text), *g = read_graph(a, text);
-	PassOptions o = {.remarks = true, .part_terms = 2};
+	PassOptions o = {.remarks = true, .part_terms = 2, .lanes = 8};
 	PassResult r = {0};
 	Text log;
 	const char *error = NULL;

@@ -72,7 +72,24 @@ typedef struct {
 
 #define FOLD(monoid, type, text) "tensor %8 r : " type "[]\nnode %8 " monoid "\n" text "result r %8\n"
 
+/* Scores of N rows and M columns over a domain, whose first term is at row `at` of %3, and what asks for them there. */
+#define SCORES(domain, at) \
+	"tensor %8 s : f32[$N, $M]\ntensor %9 z : f32[$N, $M]\ntensor %10 r : f32[$N, $M]\n" \
+	"node %8 sum\n par i j\n red k 0 .. $K\n domain " domain "\n body (* (cast:f32 %3[" at ", @2]) (cast:f32 %4[@1, @2]))\n" \
+	"node %9 none\n par i j\n domain " domain "\n body (* %8[@0, @1] 0.5:f32)\n" \
+	"node %10 none\n par i j\n body (select " domain " %9[@0, @1] 7:f32)\nresult r %10\n"
+
 static const Row rows[] = {
+	/* whole_products: what is asked for in part, and what is computed of it */
+	{pass_whole_products, "below a diagonal", SCORES("(<= @1 @0)", "@0"), 2, "body (* %8[", "domain", FP_RELAXED, false, 0},
+	{pass_whole_products, "by data as well", SCORES("(&& (<= @1 @0) %6[@0, @1])", "@0"), 2, NULL, "domain", FP_RELAXED, false, 0},
+	{pass_whole_products, "not a band", SCORES("(&& (<= @1 @0) (< @0 (+ @1 2)))", "@0"), 0, "domain", NULL, FP_RELAXED, false, 0},
+	{pass_whole_products, "not a few rows", SCORES("(< @0 2)", "@0"), 0, "domain", NULL, FP_RELAXED, false, 0},
+	{pass_whole_products, "not one of many", SCORES("(== @1 (cast:i64 %5[@0]))", "@0"), 0, "domain", NULL, FP_RELAXED, false, 0},
+	{pass_whole_products, "not one of many, as an alternative", SCORES("(|| (<= @1 @0) %6[@0, @1])", "@0"), 0, "domain", NULL, FP_RELAXED, false, 0},
+	{pass_whole_products, "not what keeps a row inside", SCORES("(< (+ @0 @1) (- $N 1))", "(+ @0 1)"), 0, "domain", NULL, FP_RELAXED, false, 0},
+	{pass_whole_products, "a row that is inside anyway", SCORES("(< (+ @0 @1) (- $N 1))", "(div @0 2)"), 2, NULL, "domain", FP_RELAXED, false, 0},
+	{pass_whole_products, "fuel", SCORES("(<= @1 @0)", "@0"), 1, "domain", NULL, FP_RELAXED, false, 1},
 	/* split_folds: parts of two terms */
 	{pass_split_folds, "a sum", FOLD("sum", "f32", " red i 0 .. $N\n body %1[@0]\n"), 1, "tensor %8 r_parts : f32[",
 	 NULL, FP_RELAXED, false, 0},
