@@ -18,6 +18,7 @@ typedef struct {
 	uint32_t lanes;
 	bool strided, computed; /* addresses: along a stride; by what is not a sum of axes */
 	bool numbers;           /* an index is asked for, other than to find what is read */
+	bool packed;            /* elements of a few bits are read along them */
 	bool waits, turns;
 } Apart;
 
@@ -38,6 +39,7 @@ note_read(Apart *a, ExprId read)
 		if (!is_along(a, sub))
 			continue;
 		a->strided |= n + 1 < p->narg;
+		a->packed |= n + 1 == p->narg && dtype_info[p->dtype].bits < 8;
 		a->computed |= !affine_add(a->g, a->scratch, &sum, sub, 1);
 	}
 }
@@ -110,4 +112,12 @@ apart_by_number(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
 {
 	Apart a = find_apart(g, scratch, r, lanes);
 	return a.computed || a.strided || a.numbers;
+}
+
+bool
+apart_packed(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, bool *divides)
+{
+	Apart rows = find_apart(g, scratch, r, ((1u << r->nloop) - 1) << r->nrow);
+	*divides = rows.computed;
+	return find_apart(g, scratch, r, lanes).packed;
 }

@@ -569,6 +569,18 @@ may_split_steps(const Graph *g, Arena *scratch, const Rows *r, const bool *fault
 	return all;
 }
 
+/* So many blocks of columns, or fewer where elements of a few bits are read along the lanes: of each row on its way every lane has an
+ * address then, and more where that is divided for. */
+static unsigned
+packed_columns(const Graph *g, Arena *scratch, const Rows *r, unsigned columns)
+{
+	bool divides;
+	if (!columns || !apart_packed(g, scratch, r, held_lane_axes(r), &divides))
+		return columns;
+	columns /= divides ? 4 : 2;
+	return columns ? columns : 1;
+}
+
 BlockShapes
 block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, const bool *faulty)
 {
@@ -633,7 +645,7 @@ block_shapes(Graph *g, Arena *scratch, const PassOptions *o, const Rows *r, cons
 	columns -= guarded_phases(g, r) ? columns / 4 : 0; /* and for which of them there are */
 	columns = joins_parts(g, scratch, r) ? columns / 4 : columns;
 	if (group > 1)
-		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || apart || !stores_row(r) : columns);
+		add(&out, threads, group, each)->resident = (uint16_t)(loops ? words > 2 || apart || !stores_row(r) : packed_columns(g, scratch, r, columns));
 	if (long_sums_gain(g, r))
 		take_long_rows(&out, out.n);
 	add(&out, threads, 1, each)->resident = (uint16_t)(loops ? 1 : columns);
