@@ -2,8 +2,9 @@
  *
  * A thread of a transpose has 16 rows of a tile at once, some rows apart, one of a column's sum as many. Each address by a product of
  * its own is a multiplication of 64 bits, a shift and an addition, eight instructions to assemble, where the step is the same for all:
- * a product that leaves the loop. LLVM's straight-line strength reduction finds that too, and little else, but takes a fifth of
- * its time: it is off (target.c).
+ * a product that leaves the loop. LLVM's strength reduction finds that too, but takes a fifth of its time, and registers elsewhere
+ * (target.c). Its straight-line one takes a sixth of that of a product, more of a transpose's, and stays: without it four products of
+ * the suite, which have no register to spare, spilled.
  *
  * Known are the last addresses of a few views, where nothing but computing and memory was between, also under masks, in one basic
  * block or what such masks cut it into. A view's next one is a step away where all indices are the same but one, which is by a constant
@@ -115,7 +116,7 @@ Val
 lower_step(Lower *l, ValId view, Val base, const ValId *index, DType t)
 {
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
-	LowerStep *s = last_of(l, view, base), next;
+	LowerStep *s = last_of(l, view, base), next = {.far = 0};
 	if (!s || !one_axis(l, s, index, rank, &next))
 		return NULL;
 	bool same = s->far == next.far && s->axis == next.axis && s->times == next.times;

@@ -35,14 +35,13 @@ static const char *const feature_text[FEATURE_COUNT] = {
  * an index of the innermost loop plus what is hoisted; on a GPU it costs up to a fifth of the registers. Scheduling takes a twentieth before registers are
  * given and, which LLVM does for Zen only, a fifteenth after it: inner loops stay as long as they were, and
  * processors reorder them. Loads and stores of a GPU are as wide as they can be when they come here: looking for neighbours
- * to join takes a fourteenth of a transpose's compilation and finds none; straight-line strength reduction takes a fifth of a product's
- * and a third of a transpose's, and what it finds is written as it finds it (nvptx_steps.c). LLVM is linked into us alone, so that its options are ours. They are the
+ * to join takes a fourteenth of a transpose's compilation and finds none. LLVM is linked into us alone, so that its options are ours. They are the
  * process's: set before the first machine of any target, so that no code depends on what was compiled before. */
 static void
 set_options(void)
 {
 	static const char *const option[] = {"texo", "-disable-lsr", "-enable-misched=false", "-post-RA-scheduler=false",
-	                                     "-disable-nvptx-load-store-vectorizer", "-opt-disable=slsr"};
+	                                     "-disable-nvptx-load-store-vectorizer"};
 	LLVMParseCommandLineOptions(sizeof option / sizeof *option, option, "");
 }
 
