@@ -56,6 +56,7 @@ typedef struct {
 	} divided;
 	LowerStep step[LOWER_MOST_STEPS]; /* of a GPU's thread (nvptx_steps.c) */
 	unsigned nstep;
+	enum { LOWER_UNKNOWN, LOWER_STEPS, LOWER_NO_STEPS } steps;
 	ValId *held_at, *held_next; /* by branch: the last of what is held before it; by value: the next one (nvptx_hold.c) */
 	unsigned nquotient;       /* of the kernel (nvptx_quotients.c); 0: nobody has asked */
 	struct {                  /* streaming stores that wait for others, all alike (lower_stream.c) */

@@ -10,6 +10,8 @@
 #include "codegen/lower.h"
 #include "ir/bugs.h"
 
+enum { MOST_CARRIED = 32 /* values of a loop, beside which a step has a register */ };
+
 typedef struct {
 	DType dtype;
 	unsigned lanes;
@@ -95,12 +97,24 @@ without_constant(Lower *l, ValId index, ValId stride, uint64_t *known)
 	return y->op == OP_ADD ? LLVMBuildAdd(l->b, l->val[a], lower_arg(l, b, 0), "") : l->val[a];
 }
 
+/* Whether accumulators of products leave no registers for a step. */
+static bool
+accumulates(Lower *l)
+{
+	bool found = l->roles != NULL;
+	for (ValId v = 1; l->steps == LOWER_UNKNOWN && v < l->k->inst.n && !found; v++)
+		found = lower_inst(l, v)->op == OP_WARP_MMA || (lower_inst(l, v)->op == OP_FOR && lower_inst(l, v)->narg > 3 + MOST_CARRIED);
+	if (l->steps == LOWER_UNKNOWN)
+		l->steps = found ? LOWER_NO_STEPS : LOWER_STEPS;
+	return l->steps == LOWER_NO_STEPS;
+}
+
 /* Whether where it goes is one place, in whole bytes, that later ones may be steps away from. */
 static bool
 may_step(Lower *l, const MemAccess *x, ValId view, const ValId *id, int along)
 {
 	unsigned rank = (unsigned)lower_inst(l, view)->imm.i;
-	bool may = l->target->arch == ARCH_NVPTX && dtype_info[x->dtype].bits >= 8 && rank > 1;
+	bool may = l->target->arch == ARCH_NVPTX && dtype_info[x->dtype].bits >= 8 && rank > 1 && !accumulates(l);
 	may = may && (!x->lanes || (along >= 0 && is_one(l, lower_arg_id(l, view, 1 + rank + (unsigned)along))));
 	for (unsigned a = 0; may && a < rank; a++)
 		may = !has_lanes(l, id[a]);

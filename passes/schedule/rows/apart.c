@@ -108,10 +108,11 @@ apart_turns(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
 }
 
 bool
-apart_by_number(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes)
+apart_by_number(const Graph *g, Arena *scratch, const Rows *r, uint32_t lanes, bool *addresses)
 {
 	Apart a = find_apart(g, scratch, r, lanes);
-	return a.computed || a.strided || a.numbers;
+	*addresses = a.computed || a.strided;
+	return a.numbers;
 }
 
 bool

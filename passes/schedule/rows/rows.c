@@ -393,7 +393,7 @@ declare(RowBuild *b)
 
 /* Whether registers are short. Of columns they are. Where each lane of held rows has a number or an address of its own, which all
  * rows have in common, those would be held over them, in two registers each; and where several phases go through several
- * vectors each, what finds those would be held through all of them: blocks of clusters have room for it. */
+ * vectors each, what finds those would be held through all of them. Blocks of clusters have room for that, and for addresses. */
 static bool
 is_tight(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *plan)
 {
@@ -402,7 +402,9 @@ is_tight(const Graph *g, Arena *scratch, const Rows *r, const KernelPlan *plan)
 		return false;
 	for (unsigned f = 0; f < r->nphase; f++)
 		several += r->phase[f].lanes && r->phase[f].nloop > 1;
-	return plan->columns || (plan->held && ((several > 1 && !plan->cluster) || apart_by_number(g, scratch, r, held_lane_axes(r))));
+	bool addresses, numbers = apart_by_number(g, scratch, r, held_lane_axes(r), &addresses);
+	bool found = plan->cluster ? numbers && !addresses : several > 1 || numbers || addresses;
+	return plan->columns || (plan->held && found);
 }
 
 void
