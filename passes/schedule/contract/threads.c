@@ -80,23 +80,26 @@ is_element(const Graph *g, ExprId factor)
 
 typedef struct {
 	const Graph *g;
-	bool any;
-} Functions;
+	bool functions, bytes; /* bytes: elements of 8 bits and fewer */
+} Made;
 
 static void
-note_function(void *user, ExprId e)
+note_made(void *user, ExprId e)
 {
-	Functions *f = user;
-	f->any |= (op_info[expr_get(f->g, e)->op].flags & F_MATH) != 0;
+	Made *m = user;
+	const Expr *p = expr_get(m->g, e);
+	m->functions |= (op_info[p->op].flags & F_MATH) != 0;
+	m->bytes |= p->op == OP_READ && dtype_info[p->dtype].bits <= 8;
 }
 
-static bool
-has_functions(const Graph *g, Arena *scratch, const Factors *f)
+/* What the factors are made of. */
+static Made
+made_of(const Graph *g, Arena *scratch, const Factors *f)
 {
-	Functions any = {g, false};
-	expr_walk(g, scratch, f->row, note_function, &any);
-	expr_walk(g, scratch, f->column, note_function, &any);
-	return any.any;
+	Made made = {g, false, false};
+	expr_walk(g, scratch, f->row, note_made, &made);
+	expr_walk(g, scratch, f->column, note_made, &made);
+	return made;
 }
 
 unsigned
@@ -113,7 +116,8 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
 	panel_find(g, scratch, node, &f, &a, false, &rows);
 	panel_find(g, scratch, node, &f, &a, true, &columns);
 	bool both = rows.group > 1 && columns.group > 1, groups = !matrices && (rows.group > 1 || columns.group > 1);
-	bool functions = !f.pair && has_functions(g, scratch, &f);
+	Made made = made_of(g, scratch, &f);
+	bool functions = !f.pair && made.functions;
 	bool wide = dtype_info[reduction_type(g, node)].bits > 32, elements = is_element(g, f.row) && is_element(g, f.column);
 	elements = elements && (!f.pair || (node->monoid == MON_SUM && pair_cost(g, scratch, &f, node->body) <= FEW_COST));
 	for (unsigned n = 0; n < CONTRACT_THREADS_PLANS; n++) {
@@ -121,6 +125,7 @@ contract_threads_take(const Graph *g, Arena *scratch, const Places *places, Tens
 		if ((tile.groups && !groups) || (tile.large && wide) || (a.n && !tile.absent) || !threads_tile_exists(g, o, n, both, f.pair))
 			continue;
 		unsigned group = rows.group > columns.group ? rows.group : columns.group, computed = tile.functions && functions ? tile.functions : tile.computed;
+		computed = tile.bytes && made.bytes ? tile.bytes : computed;
 		unsigned resident = a.n ? tile.absent : elements ? tile.resident : computed;
 		resident = f.pair && !resident ? 1 : resident; /* where nothing is said, assemblers may spill to have more */
 		p[count++] = (KernelPlan){.tmpl = TMPL_CONTRACT, .lanes = QUAD, .unroll = 1, .threads = tile.threads,

@@ -79,6 +79,7 @@ typedef struct {
 	uint8_t resident;  /* as TirKernel has it, */
 	uint8_t computed;  /* where factors are more than elements, which takes registers; */
 	uint8_t functions; /* or functions of them, which take more: where nothing is said assemblers spill to have three blocks; 0: as computed */
+	uint8_t bytes;     /* or made of elements of 8 bits and fewer; 0: as computed */
 	uint8_t absent;    /* and where terms may be absent, which takes more; 0: there are too few */
 	uint8_t fit;       /* so many blocks are on a processor at a time */
 	uint8_t clusters;  /* and so many clusters on a GPU of GPU_ALL processors */

@@ -29,7 +29,7 @@ static const ThreadsTile tile[CONTRACT_THREADS_PLANS] = {
 	{.rows = 32, .columns = 64, .threads = 256, .slices = 8, .cluster = 2, .products = true, .groups = true, .large = true, .resident = 1, .computed = 1, .fit = 1, .clusters = 66, .step = 1200, .alone = 1200, .finish = 5000},
 	{.rows = 32, .columns = 64, .threads = 256, .slices = 8, .cluster = 8, .products = true, .groups = true, .large = true, .resident = 1, .computed = 1, .fit = 1, .clusters = 14, .step = 1200, .alone = 1200, .finish = 6200},
 	{.rows = 128, .columns = 64, .threads = 128, .slices = 1, .large = true, .functions = 2, .absent = 2},
-	{.rows = 64, .columns = 64, .threads = 128, .slices = 1, .computed = 5, .absent = 2},
+	{.rows = 64, .columns = 64, .threads = 128, .slices = 1, .bytes = 4, .absent = 2},
 };
 
 ThreadsTile
