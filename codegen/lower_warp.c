@@ -111,15 +111,15 @@ masked_onto(Lower *l, Val x, uint32_t mask, uint32_t onto)
 static void
 limits_of(Val number, int *lo, int *hi)
 {
-	Nibble n = {.is_signed = LLVMIsASIToFPInst(number) != NULL};
+	Nibble n;
+	bool is_signed = LLVMIsASIToFPInst(number) != NULL, few = is_nibble(number, &n);
 	Val x = LLVMGetOperand(number, 0), by = LLVMIsABinaryOperator(x) ? LLVMGetOperand(x, 1) : NULL;
-	LLVMOpcode op = by ? LLVMGetInstructionOpcode(x) : (LLVMOpcode)0;
-	bool few = by && LLVMIsAConstantInt(by) && ((op == LLVMAnd && LLVMConstIntGetZExtValue(by) == 15) ||
-	                                            ((op == LLVMLShr || op == LLVMAShr) && LLVMConstIntGetZExtValue(by) == 4));
-	bool may = few && op == (n.is_signed ? LLVMAShr : op);
-	int bits = may || is_nibble(number, &n) ? 4 : 8;
-	*lo = n.is_signed ? -(1 << (bits - 1)) : 0;
-	*hi = (1 << (bits - n.is_signed)) - 1;
+	uint64_t c = by && LLVMIsAConstantInt(by) ? LLVMConstIntGetZExtValue(by) : 0;
+	LLVMOpcode op = c ? LLVMGetInstructionOpcode(x) : (LLVMOpcode)0;
+	few |= is_signed ? op == LLVMAShr && c == 4 : (op == LLVMAnd && c == 15) || (op == LLVMLShr && c == 4);
+	int bits = few ? 4 : 8;
+	*lo = is_signed ? -(1 << (bits - 1)) : 0;
+	*hi = (1 << (bits - is_signed)) - 1;
 }
 
 /* Two of a word that are half of it apart, as the last bits of a number whose unit they are, from which that number is taken:
@@ -231,8 +231,17 @@ from_byte(Lower *l, const Byte *b, Val less)
 	return LLVMBuildFSub(l->b, LLVMBuildBitCast(l->b, bits, f32, ""), less ? LLVMBuildFAdd(l->b, less, from, "") : from, "");
 }
 
-/* Two of them, or these less one of 8 bits that they have in common, which 16 bits have exactly: the upper half of an f32 is the bf16, and
- * an f16 has them as the last bits of 1024. NULL for others. Conversions have a quarter of the rate. */
+/* Whether bf16 has all that such numbers are, less another. */
+static bool
+is_difference_exact(const Byte *b, Val less)
+{
+	int lo, hi, least = b->is_signed ? -128 : 0;
+	limits_of(less, &lo, &hi);
+	return least - hi >= -256 && least + 255 - lo <= 256;
+}
+
+/* Two of them, or these less one of 8 bits that they have in common, where 16 bits have that exactly: the upper half of an f32 is the
+ * bf16, and an f16 has them as the last bits of 1024. NULL for others. Conversions have a quarter of the rate. */
 static Val
 from_bytes(Lower *l, DType t, Val low, Val high)
 {
@@ -242,7 +251,7 @@ from_bytes(Lower *l, DType t, Val low, Val high)
 	if (!wide[0] || !wide[1] || taken_from(l, wide[1]) != less)
 		return NULL;
 	for (unsigned k = 0; k < 2; k++)
-		if (!is_byte(l, less ? LLVMGetOperand(wide[k], 0) : wide[k], &b[k]))
+		if (!is_byte(l, less ? LLVMGetOperand(wide[k], 0) : wide[k], &b[k]) || (less && !is_difference_exact(&b[k], less)))
 			return NULL;
 	if (t == DT_BF16)
 		return permuted(l, LLVMBuildBitCast(l->b, from_byte(l, &b[0], less), i32, ""), LLVMBuildBitCast(l->b, from_byte(l, &b[1], less), i32, ""), 0x7632);
