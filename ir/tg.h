@@ -37,6 +37,7 @@
 #include "ir/text.h"
 
 enum { TG_MAX_RANK = 8, TG_MAX_AXES = 24, TG_MAX_SEQ = 8 };
+#define TG_EXPANDED_LEAST 0.125 /* Node.expanded */
 
 typedef uint32_t ExprId;   /* 0: none */
 typedef uint32_t TensorId; /* 0: none; inputs in source order first, then nodes in topological order */
@@ -96,6 +97,13 @@ typedef struct {
 	ExprId guard;   /* bool over p and r; 0 = all. Terms where false are absent */
 	ExprId body;    /* over p and r */
 	ExprId finish;  /* over p, ACC, TOUCHED; 0 = ACC */
+	/* Of a sum without a domain or a guard, another way to it, or 0: a + b - c * d, where a and b are elements over p, c and d over p
+	 * and r. The fold is a + b less the sum of c * d wherever that is not below TG_EXPANDED_LEAST of a + b, to as many bits as the
+	 * mode asks for. Who takes the other way folds what is below, or no number, as the body says (passes/fuse/expand_squares.c). */
+	ExprId expanded;
+	/* Over dims, or 0: only where it is not 0 does a launch ask for the elements. Of nodes that are read in `expanded` alone, all
+	 * those of one the same. */
+	ExprId when;
 	/* Scatter: r are the indices of the statement, and the term r goes to the element `target`
 	 * (over r); body, guard and target then use r only, numbered npar..npar+nred-1, in ascending
 	 * order of r. The fold starts from `init` (over p; 0 = the monoid's unit, or absent). */

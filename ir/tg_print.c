@@ -321,7 +321,7 @@ print_line(Printer *p, const char *what, ExprId e, AccessId access)
 static void
 print_node(Printer *p, const Node *n)
 {
-	ExprId root[3 * TG_MAX_AXES + TG_MAX_RANK + 5];
+	ExprId root[3 * TG_MAX_AXES + TG_MAX_RANK + 7];
 	unsigned m = 0;
 	for (unsigned k = n->npar; k < (unsigned)n->npar + n->nred; k++) {
 		root[m++] = n->axis[k].lo;
@@ -335,6 +335,8 @@ print_node(Printer *p, const Node *n)
 	for (unsigned a = 0; a < TG_MAX_RANK; a++)
 		root[m++] = n->target[a];
 	root[m++] = n->init;
+	root[m++] = n->expanded;
+	root[m++] = n->when;
 	begin_statement(p, root, m);
 	text_printf(p->out, "node %%%" PRIu32 " %s%s%s\n", n->out, monoid_info[n->monoid].text,
 	            n->scatter ? " scatter" : "", n->reports ? " reports" : n->parts ? " parts" : "");
@@ -346,6 +348,8 @@ print_node(Printer *p, const Node *n)
 	for (unsigned a = 0; a < TG_MAX_RANK; a++)
 		print_line(p, "  target", n->target[a], n->target_access[a]);
 	print_line(p, "  init", n->init, 0);
+	print_line(p, "  expanded", n->expanded, 0);
+	print_line(p, "  when", n->when, 0);
 	if (!n->recur)
 		return;
 	text_printf(p->out, "  recur %" PRIu32 " seq", n->recur);

@@ -170,6 +170,10 @@ read_node_part(Reader *r, Node *n, unsigned *ntarget)
 		read_target(r, n, ntarget);
 	else if (reader_accept(r, "init"))
 		n->init = reader_expr(r);
+	else if (reader_accept(r, "expanded"))
+		n->expanded = reader_expr(r);
+	else if (reader_accept(r, "when"))
+		n->when = reader_expr(r);
 	else
 		return false;
 	return !r->error;

@@ -135,6 +135,10 @@ verify_values(Verify *x, const Node *n)
 	    (n->guard && !verify_expr(x, n->guard, DT_BOOL, &guard)) ||
 	    (n->finish && !verify_expr(x, n->finish, DT_NONE, &finish)))
 		return false;
+	Place expanded = {"expanded", n, 0, all, DT_NONE}, when = {"when", n, 0, 0, DT_NONE};
+	NEED(!n->expanded || (n->monoid == MON_SUM && !n->domain && !n->guard && !n->scatter && !n->recur), "expanded, yet no plain sum");
+	if ((n->expanded && !verify_expr(x, n->expanded, t, &expanded)) || (n->when && !verify_expr(x, n->when, DT_I64, &when)))
+		return false;
 	DType got = n->finish ? (DType)expr_get(g, n->finish)->dtype : acc;
 	NEED(got == want, "gives %s, its tensor is %s", dtype_info[got].text, dtype_info[want].text);
 	return verify_scatter(x, n, acc);

@@ -19,12 +19,14 @@ node_each_root(Graph *g, Node *n, RootFn *f, void *user)
 		f(user, g, &n->target[a]);
 	f(user, g, &n->init);
 	f(user, g, &n->factor);
+	f(user, g, &n->expanded);
+	f(user, g, &n->when);
 }
 
 void
 node_walk(const Graph *g, Arena *scratch, const Node *n, void (*visit)(void *user, ExprId e), void *user)
 {
-	const ExprId single[] = {n->domain, n->guard, n->body, n->finish, n->init, n->factor};
+	const ExprId single[] = {n->domain, n->guard, n->body, n->finish, n->init, n->factor, n->expanded, n->when};
 	for (unsigned k = 0; k < sizeof single / sizeof *single; k++)
 		expr_walk(g, scratch, single[k], visit, user);
 	for (unsigned a = n->npar; a < (unsigned)n->npar + n->nred; a++) {

@@ -44,7 +44,7 @@ static const union {
 static const PassId tensor_pipeline[] = {
 	PASS_narrow_contract, PASS_narrow_math, PASS_fold, PASS_simplify, PASS_cse, PASS_fold_views, PASS_select_to_domain,
 	PASS_pick_term, PASS_fold, PASS_simplify, PASS_cse, PASS_inline_points, PASS_simplify, PASS_dce,
-	PASS_whole_products, PASS_narrow_factors, PASS_epilogue, PASS_terms_last, PASS_lone_elements, PASS_dce, PASS_split_folds, PASS_NONE,
+	PASS_whole_products, PASS_narrow_factors, PASS_expand_squares, PASS_epilogue, PASS_terms_last, PASS_lone_elements, PASS_dce, PASS_split_folds, PASS_NONE,
 };
 static const PassId plan_pipeline[] = {PASS_schedule, PASS_NONE};
 static const PassId tile_pipeline[] = {PASS_spread, PASS_approximate, PASS_narrow_divide, PASS_narrow_ex2, PASS_contract, PASS_narrow_scaled,

@@ -225,13 +225,27 @@ ask_columns(void *user, ExprId e)
 	c->columns |= last >> (c->s->n.npar - 1) & 1;
 }
 
+/* Whether it folds so few terms that a thread does for all. */
+static bool
+has_few_terms(const Split *s)
+{
+	enum { FEW = 16 };
+	const Expr *end = expr_get(s->g, s->n.axis[s->n.npar].hi);
+	for (unsigned k = 0; end->op == OP_MIN && k < 2; k++) {
+		const Expr *p = expr_get(s->g, s->g->arg.at[end->arg + k]);
+		if (p->op == OP_CONST)
+			end = p;
+	}
+	return end->op == OP_CONST && end->imm.i <= FEW;
+}
+
 /* A fold of columns, whose rows lie apart: a GPU has more threads than there are columns. Without an answer for
  * parts of nothing. Products of matrices have tiles. */
 static bool
 splits_columns(const Split *s)
 {
 	Columns c = {.s = s};
-	if (!s->cx->options->blocks || s->n.npar >= TG_MAX_RANK || s->n.nred != 1 || is_arg(s) || !is_always(s->g, s->n.guard))
+	if (!s->cx->options->blocks || s->n.npar >= TG_MAX_RANK || s->n.nred != 1 || is_arg(s) || !is_always(s->g, s->n.guard) || has_few_terms(s))
 		return false;
 	if (contract_has_tiles(s->g, s->cx->scratch, s->cx->faulty, s->n.out, s->cx->options) ||
 	    contract_pairs_have_tiles(s->g, s->cx->scratch, s->cx->faulty, s->n.out, s->cx->options))

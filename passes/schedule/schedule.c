@@ -325,6 +325,8 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 	case TMPL_PAIRWISE: pairwise_build(s->g, scratch, places, s->cx->options, k); break;
 	case TMPL_NONE: case TMPL_BUNDLE: bug(s->g->arena, "%%%u has no template", t);
 	}
+	if (tensor_node(s->g, t)->when)
+		k->ntask = expr_binary(s->g, OP_MUL, k->ntask, tensor_node(s->g, t)->when);
 }
 
 /* The plans by matrix instructions; roles take whatever warps would. */

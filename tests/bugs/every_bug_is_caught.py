@@ -50,6 +50,7 @@ UNITS = {
                                  ("passes/contraction_test",)),
     "passes/schedule/contract/tile.c": (("passes/contraction_test", "test_more_blocks"),),
     "passes/schedule/contract/roles": (("passes/contract_roles_test",),),
+    "passes/schedule/contract/roles_expanded": (("passes/contract_expanded_test",),),
     "passes/schedule/contract/roles_thirds": (("passes/contract_roles_test", "thirds_*"),),
     "passes/schedule/contract/roles_pieces": (("passes/contract_roles_test", "pieces_*"),),
     "passes/schedule/contract/members": (("passes/contract_siblings_test",),),

@@ -293,6 +293,8 @@ contract_has_tiles(const Graph *g, Arena *scratch, const bool *faulty, TensorId 
 {
 	KernelPlan plan = {0};
 	RemarkId why;
+	if (tensor_node(g, t)->expanded)
+		return contract_roles_could(g, scratch, faulty, t, o);
 	return contract_is_sum_of_products(g, t) && (contract_takes(g, scratch, faulty, t, o, &plan, &why) ||
 	                                             contract_roles_could(g, scratch, faulty, t, o) ||
 	                                             contract_strips_could(g, scratch, faulty, t, o) ||

@@ -50,6 +50,17 @@ has_thirds(const Graph *g, ExprId e, unsigned own, unsigned term, BoxFactor *to)
 	return true;
 }
 
+/* The axis of the node that element e has, and element other has not. */
+static unsigned
+own_axis(const Graph *g, const Node *n, ExprId e, ExprId other)
+{
+	uint32_t has[2] = {0};
+	for (unsigned k = 0; k < 2; k++)
+		for (unsigned a = 0; a < expr_get(g, k ? other : e)->narg; a++)
+			has[k] |= UINT32_C(1) << expr_get(g, expr_arg(g, k ? other : e, a))->ref;
+	return (unsigned)__builtin_ctz((has[0] & ~has[1]) | UINT32_C(1) << n->npar);
+}
+
 /* A product along one axis each of rows, columns and terms. */
 static bool
 find_axes(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r, Factors *f)
@@ -71,11 +82,33 @@ find_product(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, Rol
 	       contract_narrow_type(g, f->row) == contract_narrow_type(g, f->column);
 }
 
+/* The product that a sum is expanded to. */
+static bool
+find_expanded(const Graph *g, const Node *n, RolesProduct *r)
+{
+	ExprId both = expr_arg(g, n->expanded, 0), product = expr_arg(g, n->expanded, 1), factor[2], of[2];
+	for (unsigned k = 0; k < 2; k++) {
+		factor[k] = expr_arg(g, product, k);
+		of[k] = expr_arg(g, both, k);
+	}
+	unsigned axis[2] = {own_axis(g, n, factor[0], factor[1]), own_axis(g, n, factor[1], factor[0])}, column = axis[0] < axis[1];
+	r->row_axis = axis[!column];
+	r->column_axis = axis[column];
+	r->term_axis = n->npar;
+	r->thirds = TIR_THIRDS;
+	r->of_row = of[!column];
+	r->of_column = of[column];
+	return has_thirds(g, factor[!column], r->row_axis, r->term_axis, &r->row) &&
+	       has_thirds(g, factor[column], r->column_axis, r->term_axis, &r->column);
+}
+
 bool
 roles_find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, RolesProduct *r)
 {
 	Factors f;
 	*r = (RolesProduct){0};
+	if (tensor_node(g, t)->expanded)
+		return find_expanded(g, tensor_node(g, t), r);
 	if (find_product(g, scratch, faulty, t, r, &f))
 		return roles_element(g, f.row, r->row_axis, r->term_axis, &r->row) && roles_element(g, f.column, r->column_axis, r->term_axis, &r->column);
 	r->thirds = g->fp == FP_FAST ? TIR_THIRDS - 1 : TIR_THIRDS;
@@ -86,7 +119,7 @@ roles_find_elements(const Graph *g, Arena *scratch, const bool *faulty, TensorId
 bool
 roles_possible(const Graph *g, Arena *scratch, const bool *faulty, TensorId t, const PassOptions *o)
 {
-	if (!o->roles || !o->blocks || g->fp == FP_STRICT || !contract_is_sum_of_products(g, t))
+	if (!o->roles || !o->blocks || g->fp == FP_STRICT || (!contract_is_sum_of_products(g, t) && !tensor_node(g, t)->expanded))
 		return false;
 	const Node *n = tensor_node(g, t);
 	return !n->finish || !expr_can_fault(g, scratch, faulty, n->finish);
@@ -189,7 +222,9 @@ count_tasks(Roles *r, Kernel *kernel, const PassOptions *o)
 	ExprId count = roles_tile_count(r, &r->tile), right = roles_tile_suits(r, roles_tile_of(r->plan), 1);
 	kernel->could = expr_binary(g, OP_MUL, count, expr_binary(g, OP_MUL, worth, right));
 	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
-	if (r->tile.thirds && !only)
+	if (r->of.of_row) /* whoever makes the factors does so then alone */
+		worth = expr_binary(g, OP_MUL, worth, tensor_node(g, expr_get(g, r->of.of_row)->ref)->when);
+	else if (r->tile.thirds && !only)
 		worth = expr_binary(g, OP_MUL, worth, roles_thirds_pay(r, o));
 	if (r->members && !only)
 		worth = expr_binary(g, OP_MUL, worth, roles_together_suits(r));
@@ -397,6 +432,8 @@ declare_nodes(Roles *r, const Places *places)
 	point_enter_node(l, t);
 	if (!roles_find_elements(l->g, l->scratch, places->faulty, t, &r->of))
 		bug(l->g->arena, "%%%u is no contraction for roles", t);
+	if (r->of.of_row)
+		point_declare(l, l->node->expanded);
 }
 
 /* The multiplying role's part of a task. */

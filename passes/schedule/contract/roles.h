@@ -13,6 +13,10 @@ enum { ROLES_MOST_PLANS = 48 };
 unsigned contract_roles_take(const Graph *g, Arena *scratch, const Places *places, TensorId t, const PassOptions *o, KernelPlan *plan);
 void contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel, const PassOptions *o);
 
+/* Over dims: 1 where the product that node t is expanded to (Node.expanded), with what makes its factors, is predicted to take no
+ * longer than the node by threads, else 0. */
+ExprId contract_expanded_pays(Graph *g, Arena *scratch, TensorId t, const PassOptions *o);
+
 /* How long the plan's kernel is predicted to take, over dims, in cycles of 1.4 GHz: all; the steps that a processor goes through,
  * and a step, of which `products` is what the multipliers need. False: it is no kernel of roles, or one with a window. */
 typedef struct {

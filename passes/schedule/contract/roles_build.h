@@ -17,6 +17,7 @@ typedef struct {
 	unsigned beside;
 	bool columns;
 	unsigned thirds; /* factors are f32, of which so many thirds are multiplied (roles_thirds.c); 0: they are not */
+	ExprId of_row, of_column; /* of what is expanded (Node.expanded): the elements from whose sum that of the products is taken; else 0 */
 	BoxFactor own[MEMBERS_MOST_SUMS - 1];
 } RolesProduct;
 
@@ -177,6 +178,14 @@ ValId roles_is_finite(Roles *r, ValId sum);
 ValId roles_are_finite(Roles *r);
 /* Over dims: 1 where the tile is predicted to take no longer than multiply-adds, and its thirds don't take too much memory, else 0. */
 ExprId roles_thirds_pay(Roles *r, const PassOptions *o);
+/* Over dims, bool: whether they don't. */
+ExprId roles_thirds_fit(Roles *r);
+
+/* --- of what is expanded to a product (roles_expanded.c) --- */
+/* Makes the thread's sums of the tile those of the node. A bit for each panel: whether the warp has some in it that cancel. */
+ValId roles_expand(Roles *r);
+/* Whether this sum, which is that of the element at the point, does not. */
+ValId roles_expanded_holds(Roles *r, ValId whole);
 
 /* --- tasks that are pieces of terms (roles_pieces.c) --- */
 void roles_count_pieces(Roles *r, const RolesTile *t, RolesPieces *to);

@@ -269,45 +269,95 @@ inside(Roles *r, ValId i, ValId end)
 	return roles_op(r, OP_MIN, i, roles_op(r, OP_SUB, end, roles_int(r, 1)));
 }
 
-/* The lane's elements of a panel folded again, term by term: all at once, so that what rows and columns read is read once for all. */
+/* Of the lane's rows of a panel some, from the one that is `down` behind the first on, which are folded again together. */
+typedef struct {
+	ValId down;
+	unsigned rows, terms; /* so many terms a turn of the loop, whose reads wait together */
+} Again;
+
+/* Adds the terms from `term` on to their sums: what rows and columns read is read once for all. */
 static void
-fold_panel(Roles *r, const Own *own, ValId *sum)
+add_terms(Roles *r, const Own *own, const Again *x, ValId term, unsigned terms, ValId *sum)
 {
 	Point *l = &r->l;
-	TirKernel *k = l->tir;
-	ValId column = l->axis[r->of.column_axis];
-	unsigned side = r->tile.side, n = own->end / own->down * side;
-	for (unsigned i = 0; i < n; i++)
-		sum[i] = tir_float(k, DT_F32, 0);
-	ValId term = tir_for(k, roles_int(r, 0), point_launch_expr(l, r->nterm), roles_int(r, 1), sum, n);
-	l->axis[r->of.term_axis] = term;
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t mark = point_mark(l);
-		l->axis[r->of.row_axis] = inside(r, roles_op(r, OP_ADD, own->row0, roles_int(r, (int64_t)(i / side) * own->down)), own->row_end);
-		l->axis[r->of.column_axis] = inside(r, roles_op(r, OP_ADD, column, roles_int(r, i % side)), own->column_end);
-		sum[i] = roles_op(r, OP_ADD, sum[i], point_value(l, l->node->body, true).re);
-		point_release(l, mark);
+	ValId column = l->axis[r->of.column_axis], row0 = roles_op(r, OP_ADD, own->row0, x->down);
+	unsigned side = r->tile.side;
+	for (unsigned t = 0; t < terms; t++) {
+		l->axis[r->of.term_axis] = roles_op(r, OP_ADD, term, roles_int(r, t));
+		for (unsigned i = 0; i < x->rows * side; i++) {
+			uint32_t mark = point_mark(l);
+			l->axis[r->of.row_axis] = inside(r, roles_op(r, OP_ADD, row0, roles_int(r, (int64_t)(i / side) * own->down)), own->row_end);
+			l->axis[r->of.column_axis] = inside(r, roles_op(r, OP_ADD, column, roles_int(r, i % side)), own->column_end);
+			sum[i] = roles_op(r, OP_ADD, sum[i], point_value(l, l->node->body, true).re);
+			point_release(l, mark);
+		}
 	}
-	tir_end_for(k, sum, n);
 	l->axis[r->of.column_axis] = column;
 }
 
+/* The elements folded again, in ascending order of the terms. */
+static void
+fold_again(Roles *r, const Own *own, const Again *x, ValId *sum)
+{
+	TirKernel *k = r->l.tir;
+	unsigned n = x->rows * r->tile.side;
+	ValId end = point_launch_expr(&r->l, r->nterm), rest, some = roles_int(r, 0);
+	for (unsigned i = 0; i < n; i++)
+		sum[i] = tir_float(k, DT_F32, 0);
+	if (x->terms > 1) {
+		roles_divide(r, end, roles_int(r, x->terms), &rest);
+		some = roles_op(r, OP_SUB, end, rest);
+		add_terms(r, own, x, tir_for(k, roles_int(r, 0), some, roles_int(r, x->terms), sum, n), x->terms, sum);
+		tir_end_for(k, sum, n);
+	}
+	add_terms(r, own, x, tir_for(k, some, end, roles_int(r, 1), sum, n), 1, sum);
+	tir_end_for(k, sum, n);
+}
+
+/* Whether the lane's i-th sum of those may stay. */
+static ValId
+may_stay(Roles *r, const Own *own, const Again *x, unsigned i, ValId sum)
+{
+	Point *l = &r->l;
+	if (!r->of.of_row)
+		return roles_is_finite(r, sum);
+	ValId column = l->axis[r->of.column_axis], row = roles_op(r, OP_ADD, own->row0, x->down);
+	l->axis[r->of.row_axis] = roles_op(r, OP_ADD, row, roles_int(r, (int64_t)(i / r->tile.side) * own->down));
+	l->axis[r->of.column_axis] = roles_op(r, OP_ADD, column, roles_int(r, i % r->tile.side));
+	ValId holds = roles_expanded_holds(r, sum);
+	l->axis[r->of.column_axis] = column;
+	return holds;
+}
+
 /* The lane's sums of a panel that is staged: those that are no finite numbers are what all its elements are when they are folded again
- * (roles_thirds.c). */
+ * (roles_thirds.c), and so are those that cancel (roles_expanded.c). */
 static void
 mend_panel(Roles *r, const Own *own)
 {
-	enum { MOST = WARP_ROWS * MOST_SIDE };
+	enum { MOST = WARP_ROWS * MOST_SIDE, CHEAP = 3, TERMS = 4, FEW_ROWS = 2 };
 	TirKernel *k = r->l.tir;
-	unsigned side = r->tile.side;
+	unsigned side = r->tile.side, rows = own->end / own->down;
+	bool cheap = side_expr_cost(r->l.g, r->l.scratch, r->l.node->body) <= CHEAP;
 	ValId again[MOST];
-	fold_panel(r, own, again);
-	for (unsigned i = 0; i < own->end / own->down * side; i++) {
-		ValId row = roles_op(r, OP_ADD, own->first, roles_int(r, (int64_t)(i / side) * own->down));
+	Again x = {.rows = cheap || rows < FEW_ROWS ? rows : FEW_ROWS, .terms = cheap && side > 1 ? TERMS : 1};
+	x.down = tir_for(k, roles_int(r, 0), roles_int(r, own->end), roles_int(r, (int64_t)x.rows * own->down), NULL, 0);
+	fold_again(r, own, &x, again);
+	for (unsigned i = 0; i < x.rows * side; i++) {
+		ValId row = roles_op(r, OP_ADD, roles_op(r, OP_ADD, own->first, x.down), roles_int(r, (int64_t)(i / side) * own->down));
 		const ValId at[2] = {row, roles_op(r, OP_ADD, own->right, roles_int(r, i % side))};
 		ValId sum = tir_load(k, r->staged, at, 0, 0, 0);
-		tir_store(k, r->staged, tir_select(k, roles_is_finite(r, sum), sum, again[i]), at, 0, 0);
+		tir_store(k, r->staged, tir_select(k, may_stay(r, own, &x, i, sum), sum, again[i]), at, 0, 0);
 	}
+	tir_end_for(k, NULL, 0);
+}
+
+/* Whether none of the warp's sums in this panel is one of those that cancel. */
+static ValId
+holds_in(Roles *r, ValId doubt, ValId panel)
+{
+	TirKernel *k = r->l.tir;
+	ValId bit = tir_binary(k, OP_BAND, tir_binary(k, OP_SHR, doubt, tir_cast(k, DT_U32, panel)), tir_int(k, DT_U32, 1));
+	return tir_binary(k, OP_EQ, bit, tir_int(k, DT_U32, 0));
 }
 
 /* The rows of the lane's that the output has, where it has the lane's columns. */
@@ -611,7 +661,7 @@ roles_finish(Roles *r)
 		r->put = convert_place(k, l->scratch, &r->to_rows->step.at[0], r->staged, warp, own.lane);
 		r->take = convert_place(k, l->scratch, &r->to_rows->step.at[2], r->staged, warp, own.lane);
 	}
-	ValId finite = r->tile.thirds ? roles_are_finite(r) : 0;
+	ValId doubt = r->of.of_row ? roles_expand(r) : 0, finite = r->tile.thirds && !doubt ? roles_are_finite(r) : 0;
 	ValId panel = tir_for(k, roles_int(r, 0), roles_int(r, roles_repeats(r) * across), roles_int(r, 1), NULL, 0);
 	ValId down = roles_divide(r, panel, roles_int(r, across), &right);
 	if (own.anew) {
@@ -626,7 +676,7 @@ roles_finish(Roles *r)
 	roles_stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, roles_repeats(r) * across);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
 	if (r->tile.thirds) {
-		tir_if(k, finite);
+		tir_if(k, doubt ? holds_in(r, doubt, panel) : finite);
 		tir_else(k, NULL, 0);
 		mend_panel(r, &own);
 		tir_end_if(k, NULL, 0);

@@ -176,6 +176,13 @@ bytes_of(Roles *r, const BoxFactor *e)
 }
 
 ExprId
+roles_thirds_fit(Roles *r)
+{
+	ExprId room = expr_binary(r->l.g, OP_ADD, bytes_of(r, &r->of.row), bytes_of(r, &r->of.column));
+	return expr_binary(r->l.g, OP_LE, room, expr_int(r->l.g, DT_I64, MOST_ROOM));
+}
+
+ExprId
 roles_thirds_pay(Roles *r, const PassOptions *o)
 {
 	Graph *g = r->l.g;
@@ -192,8 +199,6 @@ roles_thirds_pay(Roles *r, const PassOptions *o)
 	ExprId others = threads_least_cycles(x, o);
 	if (g->fp == FP_FAST) /* by which others there are that much faster */
 		others = expr_binary(g, OP_IDIV, expr_binary(g, OP_MUL, others, expr_int(g, DT_I64, 2)), expr_int(g, DT_I64, 5));
-	ExprId pays = expr_binary(g, OP_LE, roles_cycles(r, &r->tile), others);
-	ExprId room = expr_binary(g, OP_ADD, bytes_of(r, &r->of.row), bytes_of(r, &r->of.column));
-	pays = expr_binary(g, OP_AND, pays, expr_binary(g, OP_LE, room, expr_int(g, DT_I64, MOST_ROOM)));
+	ExprId pays = expr_binary(g, OP_AND, expr_binary(g, OP_LE, roles_cycles(r, &r->tile), others), roles_thirds_fit(r));
 	return expr_select(g, pays, expr_int(g, DT_I64, 1), expr_int(g, DT_I64, 0));
 }
