@@ -59,7 +59,7 @@
  * Blocks. On a GPU the threads of a block may take a task together. Such a kernel is written as any other,
  * with vectors that are as long as a block can hold (`threads` of TirKernel; BLOCK); then spread
  * (passes/tile/spread.c) gives each thread its lanes, and it is a kernel of what one thread does (SPREAD).
- * Control flow is the same for all threads wherever a BARRIER or SHUFFLE stands. There are then also
+ * Control flow is the same for all threads wherever a BARRIER stands, and for those of a warp where a SHUFFLE does. There are then also
  *   THREAD   i64: the number of the thread in its block. imm, if it is not 0: it is looked up anew, for each such number and
  *            in each turn of a loop, so that nothing that is made of it is kept where registers are few
  *   RANK     i64: the number of the block in its cluster

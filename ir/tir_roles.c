@@ -616,7 +616,7 @@ run_step(Roles *r, Strand *d, const Step *s)
 	case STEP_RELEASE: return run_release(r, d, s);
 	case STEP_MMA: case STEP_PRODUCT: return run_mma(r, d, s);
 	case STEP_KEEP: return run_keep(r, d, s);
-	case STEP_SHUFFLE: return threads_shuffle(r->x, s, d->from, d->to);
+	case STEP_SHUFFLE: return threads_shuffle(r->x, s, d->active);
 	case STEP_STORE_MATRIX: return threads_matrix(r->x, s);
 	case STEP_SETTLE: run_settle(r, d, s); return true;
 	case STEP_TURN: return run_turn(r, d, s);

@@ -346,12 +346,16 @@ all_meet(Block *x, const Step *s, const bool *active)
 }
 
 bool
-threads_shuffle(Block *x, const Step *s, unsigned from, unsigned to)
+threads_shuffle(Block *x, const Step *s, const bool *active)
 {
 	int64_t by = tir_inst(x->k, s->inst)->imm.i;
 	const uint64_t *own = at(x, s->src[0]);
-	for (unsigned t = from; t < to; t++) {
+	for (unsigned t = x->from; t < x->to; t++) {
 		unsigned warp = t / TIR_WARP * TIR_WARP;
+		if (active[t] != active[warp])
+			return threads_violation(x, s, "not all threads of a warp meet it");
+		if (!active[t])
+			continue;
 		if (by == TIR_SAME && own[t] != own[warp])
 			return threads_violation(x, s, "threads of a warp do not have the same");
 		at(x, s->dst)[t] = own[warp + tir_shuffle_from(by, t % TIR_WARP)];
@@ -363,20 +367,19 @@ static bool
 run_together(Block *x, const Step *s, const bool *active)
 {
 	int64_t by = tir_inst(x->k, s->inst)->imm.i;
+	if (s->kind == STEP_SHUFFLE)
+		return threads_shuffle(x, s, active);
 	if (!all_meet(x, s, active))
 		return false;
-	if (s->kind == STEP_BARRIER) {
-		int64_t k = TIR_HANDED_BUFFER(by);
-		if (k >= 0)
-			return threads_wait_handed(x, s, (uint32_t)k);
-		x->warp_epoch = ++x->epoch;
-		if (by != TIR_WARP_BARRIER)
-			x->block_epoch = x->epoch;
-		if (by == 1)
-			x->cluster_epoch = x->epoch;
-		return true;
-	}
-	return threads_shuffle(x, s, 0, x->threads);
+	int64_t k = TIR_HANDED_BUFFER(by);
+	if (k >= 0)
+		return threads_wait_handed(x, s, (uint32_t)k);
+	x->warp_epoch = ++x->epoch;
+	if (by != TIR_WARP_BARRIER)
+		x->block_epoch = x->epoch;
+	if (by == 1)
+		x->cluster_epoch = x->epoch;
+	return true;
 }
 
 /* --- control --- */

@@ -106,8 +106,8 @@ Access threads_access(const Block *x, const Step *s, const StepAccess *a, bool w
 bool threads_locate(Block *x, const Access *c, unsigned l, int64_t *element);
 /* The thread reads or writes the grain that begins with this byte, of which h tells. */
 bool threads_touch(Block *x, const Access *c, int64_t byte, Shadow *h);
-/* A SHUFFLE between the threads of warps, which are all of those from `from` to `to`. */
-bool threads_shuffle(Block *x, const Step *s, unsigned from, unsigned to);
+/* A SHUFFLE between the threads of those warps among x->from .. x->to that are active. */
+bool threads_shuffle(Block *x, const Step *s, const bool *active);
 /* The steps from .. to; the threads among x->from .. x->to that are active. */
 bool threads_run(Block *x, const Step *from, const Step *to, const bool *active);
 /* tir_handed.c: the same as threads_touch of buffers that are waited for; the wait; whether all that was handed over has been. */

@@ -21,7 +21,7 @@ typedef struct {
 	/* SCALED: over what each term has; POWER: a power of 2, times a constant; FINISHED: of which something is made; GUARDED, WEIGHTED:
 	 * no such sum, since it lacks terms, and since weights may have any sign */
 	enum { SQUARE, SCALED, POWER, FINISHED, GUARDED, WEIGHTED } form;
-	enum { RANDOM, NEAR, WHOLE, FAR, ODD } points; /* NEAR: some nearly one another; FAR: with much in common; ODD: some are no finite numbers */
+	enum { RANDOM, NEAR, CROWDED, WHOLE, FAR, ODD } points; /* NEAR, CROWDED: few, or half, nearly one another; FAR: with much in common; ODD: some are no finite numbers */
 } Squares;
 
 static const Squares *now;
@@ -32,7 +32,7 @@ coordinate(int64_t i, bool second)
 {
 	double v = fmod((double)(i + 1) * (second ? 0.7548776662466927 : 0.6180339887498949), 1) * 4 - 2;
 	switch (now->points) {
-	case NEAR: return i / now->size['k' - 'a'] % 7 == 3 ? fmod((double)(i % now->size['k' - 'a']) * 0.37, 1) + (second ? 1e-3 * v : 0) : v;
+	case NEAR: case CROWDED: return i / now->size['k' - 'a'] % (now->points == NEAR ? 7 : 2) == 1 ? fmod((double)(i % now->size['k' - 'a']) * 0.37, 1) + (second ? 1e-3 * v : 0) : v;
 	case WHOLE: return (double)(i * (second ? 5 : 7) % 13 - 6);
 	case FAR: return v + 100;
 	case ODD: return i % 211 == 5 ? (const double[]){HUGE_VAL, NAN, 0x1.fffffep127, -0x1p64, 0x1p-149}[i / 211 % 5] : v;
@@ -98,6 +98,8 @@ build_squares(Case *c)
 static const Squares squares[] = {
 	{"mk", "nk", "mn", {SIZE('m') = 70, SIZE('n') = 132, SIZE('k') = 64}, DT_F32, SQUARE, RANDOM},
 	{"mk", "nk", "mn", {SIZE('m') = 130, SIZE('n') = 72, SIZE('k') = 65}, DT_F32, SQUARE, NEAR},
+	{"mk", "nk", "mn", {SIZE('m') = 68, SIZE('n') = 130, SIZE('k') = 66}, DT_F32, SQUARE, CROWDED},
+	{"bmk", "bnk", "bmn", {SIZE('b') = 2, SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 90}, DT_F32, SCALED, CROWDED},
 	{"mk", "kn", "mn", {SIZE('m') = 64, SIZE('n') = 196, SIZE('k') = 70}, DT_F32, FINISHED, NEAR},
 	{"bmk", "nbk", "mbn", {SIZE('b') = 2, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 96}, DT_F32, SCALED, NEAR},
 	{"mk", "nk", "mn", {SIZE('m') = 66, SIZE('n') = 68, SIZE('k') = 129}, DT_BF16, POWER, FAR},

@@ -14,13 +14,12 @@
  * Blocks that have parts of the terms put all of a tile's sums where the others of the cluster reach them; then each block
  * adds those of its rows, in the order of the parts, and finishes them. */
 #include "ir/bugs.h"
-#include "passes/schedule/contract/roles_build.h"
+#include "passes/schedule/contract/roles_own.h"
 
 #include <string.h>
 
 enum {
 	GAP = 8,      /* between rows in shared memory: pairs of 8 lanes meet all banks */
-	WARP_ROWS = 16,
 	AT_ONCE = 8,  /* elements of a lane that are finished together, */
 	MOST_AT_ONCE = 32, /* where that takes few instructions: */
 	FEW = 24,
@@ -29,26 +28,8 @@ enum {
 	AHEAD_REGISTERS = 24, /* where some of that is read ahead, with what is finished, */
 	ASIDE_REGISTERS = 28, /* and where some operands are a routine's */
 	SPARE_REGISTERS = 12, /* of those, that hold the lane's place */
-	JOINT_REGISTERS = 8, /* of a block that has a part in common with another: which one it is, and where that one has its words */
-	MOST_AHEAD = 128
+	JOINT_REGISTERS = 8 /* of a block that has a part in common with another: which one it is, and where that one has its words */
 };
-
-typedef struct {
-	ValId lane;
-	ValId first;        /* the first row of the lane's in what is staged, */
-	ValId right;        /* and column */
-	ValId row0, column; /* the same of the output */
-	unsigned down, end; /* rows from one of the lane's to its next; below which all of them are */
-	ValId row_end, column_end; /* of the output, or of a tile that ends before */
-	Side side;
-	unsigned rows;      /* that are finished together */
-	/* What is read of a panel before it is staged, tensor by tensor: of one that goes by rows the first `window` of the lane's,
-	 * else once. */
-	unsigned nahead, window;
-	ValId ahead[MOST_AHEAD];
-	ValId whole;        /* bool: the output has all of the lane's in the panel */
-	bool anew;          /* where that leaves no registers: each panel finds the lane's place in it anew */
-} Own;
 
 /* Of a row of sums that are staged: of a panel, or where the cluster reaches them. */
 static unsigned
@@ -260,95 +241,6 @@ finish_read_ahead(Roles *r, const Own *own)
 	}
 	finish_rows(r, own, row, rows, carried);
 	tir_end_for(k, next, own->nahead);
-}
-
-/* The last one that the output has, where it does not have i. */
-static ValId
-inside(Roles *r, ValId i, ValId end)
-{
-	return roles_op(r, OP_MIN, i, roles_op(r, OP_SUB, end, roles_int(r, 1)));
-}
-
-/* Of the lane's rows of a panel some, from the one that is `down` behind the first on, which are folded again together. */
-typedef struct {
-	ValId down;
-	unsigned rows, terms; /* so many terms a turn of the loop, whose reads wait together */
-} Again;
-
-/* Adds the terms from `term` on to their sums: what rows and columns read is read once for all. */
-static void
-add_terms(Roles *r, const Own *own, const Again *x, ValId term, unsigned terms, ValId *sum)
-{
-	Point *l = &r->l;
-	ValId column = l->axis[r->of.column_axis], row0 = roles_op(r, OP_ADD, own->row0, x->down);
-	unsigned side = r->tile.side;
-	for (unsigned t = 0; t < terms; t++) {
-		l->axis[r->of.term_axis] = roles_op(r, OP_ADD, term, roles_int(r, t));
-		for (unsigned i = 0; i < x->rows * side; i++) {
-			uint32_t mark = point_mark(l);
-			l->axis[r->of.row_axis] = inside(r, roles_op(r, OP_ADD, row0, roles_int(r, (int64_t)(i / side) * own->down)), own->row_end);
-			l->axis[r->of.column_axis] = inside(r, roles_op(r, OP_ADD, column, roles_int(r, i % side)), own->column_end);
-			sum[i] = roles_op(r, OP_ADD, sum[i], point_value(l, l->node->body, true).re);
-			point_release(l, mark);
-		}
-	}
-	l->axis[r->of.column_axis] = column;
-}
-
-/* The elements folded again, in ascending order of the terms. */
-static void
-fold_again(Roles *r, const Own *own, const Again *x, ValId *sum)
-{
-	TirKernel *k = r->l.tir;
-	unsigned n = x->rows * r->tile.side;
-	ValId end = point_launch_expr(&r->l, r->nterm), rest, some = roles_int(r, 0);
-	for (unsigned i = 0; i < n; i++)
-		sum[i] = tir_float(k, DT_F32, 0);
-	if (x->terms > 1) {
-		roles_divide(r, end, roles_int(r, x->terms), &rest);
-		some = roles_op(r, OP_SUB, end, rest);
-		add_terms(r, own, x, tir_for(k, roles_int(r, 0), some, roles_int(r, x->terms), sum, n), x->terms, sum);
-		tir_end_for(k, sum, n);
-	}
-	add_terms(r, own, x, tir_for(k, some, end, roles_int(r, 1), sum, n), 1, sum);
-	tir_end_for(k, sum, n);
-}
-
-/* Whether the lane's i-th sum of those may stay. */
-static ValId
-may_stay(Roles *r, const Own *own, const Again *x, unsigned i, ValId sum)
-{
-	Point *l = &r->l;
-	if (!r->of.of_row)
-		return roles_is_finite(r, sum);
-	ValId column = l->axis[r->of.column_axis], row = roles_op(r, OP_ADD, own->row0, x->down);
-	l->axis[r->of.row_axis] = roles_op(r, OP_ADD, row, roles_int(r, (int64_t)(i / r->tile.side) * own->down));
-	l->axis[r->of.column_axis] = roles_op(r, OP_ADD, column, roles_int(r, i % r->tile.side));
-	ValId holds = roles_expanded_holds(r, sum);
-	l->axis[r->of.column_axis] = column;
-	return holds;
-}
-
-/* The lane's sums of a panel that is staged: those that are no finite numbers are what all its elements are when they are folded again
- * (roles_thirds.c), and so are those that cancel (roles_expanded.c). */
-static void
-mend_panel(Roles *r, const Own *own)
-{
-	enum { MOST = WARP_ROWS * MOST_SIDE, CHEAP = 3, TERMS = 4, FEW_ROWS = 2 };
-	TirKernel *k = r->l.tir;
-	unsigned side = r->tile.side, rows = own->end / own->down;
-	bool cheap = side_expr_cost(r->l.g, r->l.scratch, r->l.node->body) <= CHEAP;
-	ValId again[MOST];
-	Again x = {.rows = cheap || rows < FEW_ROWS ? rows : FEW_ROWS, .terms = cheap && side > 1 ? TERMS : 1};
-	x.down = tir_for(k, roles_int(r, 0), roles_int(r, own->end), roles_int(r, (int64_t)x.rows * own->down), NULL, 0);
-	fold_again(r, own, &x, again);
-	for (unsigned i = 0; i < x.rows * side; i++) {
-		ValId row = roles_op(r, OP_ADD, roles_op(r, OP_ADD, own->first, x.down), roles_int(r, (int64_t)(i / side) * own->down));
-		const ValId at[2] = {row, roles_op(r, OP_ADD, own->right, roles_int(r, i % side))};
-		ValId sum = tir_load(k, r->staged, at, 0, 0, 0);
-		tir_store(k, r->staged, tir_select(k, may_stay(r, own, &x, i, sum), sum, again[i]), at, 0, 0);
-	}
-	tir_end_for(k, NULL, 0);
 }
 
 /* Whether none of the warp's sums in this panel is one of those that cancel. */
@@ -675,12 +567,8 @@ roles_finish(Roles *r)
 		read_ahead(r, &own);
 	roles_stage_one_of(r, own.lane, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)), panel, 0, roles_repeats(r) * across);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
-	if (r->tile.thirds) {
-		tir_if(k, doubt ? holds_in(r, doubt, panel) : finite);
-		tir_else(k, NULL, 0);
-		mend_panel(r, &own);
-		tir_end_if(k, NULL, 0);
-	}
+	if (r->tile.thirds)
+		roles_mend(r, &own, doubt ? holds_in(r, doubt, panel) : finite);
 	(r->packed ? finish_elements : finish_panel)(r, &own);
 	tir_emit(k, OP_BARRIER, (TirType){0}, TIR_WARP_BARRIER, NULL, 0);
 	tir_end_for(k, NULL, 0);
