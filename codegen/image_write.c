@@ -288,7 +288,7 @@ put_kernel(GraphWriter *x, const Kernel *k, uint32_t covers, const char *symbol)
 	const uint32_t handed = tir_handed_buffers(k->tir);
 	const bool *groups = k->aligned ? kernel_groups(k, w->arena) : NULL;
 	ImageKernel to = {.nbuffer = k->buffer.n, .nscalar = k->scalar.n, .serial = k->serial, .threads = k->tir->threads, .cluster = k->tir->cluster,
-	                  .covers = covers, .when = k->aligned ? IMG_ALIGNED : k->otherwise ? IMG_ELSE : IMG_ALWAYS};
+	                  .covers = covers, .when = k->follows ? IMG_AFTER : k->aligned ? IMG_ALIGNED : k->otherwise ? IMG_ELSE : IMG_ALWAYS};
 	to.name = put_text(w, name_text(k->tir->names, k->tir->name));
 	to.template_name = put_text(w, template_info[k->plan.tmpl].text);
 	to.entry = put_text(w, symbol);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define IMAGE_MAGIC "TEXOIMG1"
-enum { IMAGE_VERSION = 21, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5, IMAGE_MAP_THIRDS = 3 };
+enum { IMAGE_VERSION = 22, IMAGE_MAX_RANK = 8, IMAGE_MAP_RANK = 5, IMAGE_MAP_THIRDS = 3 };
 
 enum { /* a word: the operation in the low 8 bits, an operand above */
 #define IMAGE_OP(id, pops, what) IMG_##id,
@@ -80,11 +80,12 @@ typedef struct { /* one per entry point */
 } ImageGraph;
 
 /* When a kernel of CUDA runs, if it has tasks. Of kernels with IMG_ALIGNED and the one with IMG_ELSE behind them
- * the first that can runs, and no other. */
+ * the first that can runs, and no other; with it, after it, the one with IMG_AFTER right behind it, whose buffers suit as well. */
 enum {
 	IMG_ALWAYS,
 	IMG_ALIGNED, /* where each buffer lies as its ImageBind.group asks */
-	IMG_ELSE
+	IMG_ELSE,
+	IMG_AFTER    /* where the kernel before it runs; its memory for tasks (IMG_BIND_PASSED) is that one's, as that one left it */
 };
 
 enum {

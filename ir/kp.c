@@ -28,6 +28,8 @@ kp_print(const KernelPlan *kp, Text *out)
 		text_printf(out, "turns ");
 	if (kp->pieces)
 		text_printf(out, "pieces ");
+	if (kp->joins)
+		text_printf(out, "joins ");
 	if (kp->joint)
 		text_printf(out, "joint ");
 	if (kp->thirds)
@@ -130,6 +132,7 @@ take_blocks(Cursor *c, KernelPlan *kp)
 	kp->chained = pairs && take(c, " chained");
 	kp->turns = take(c, " turns");
 	kp->pieces = take(c, " pieces");
+	kp->joins = take(c, " joins");
 	kp->joint = take(c, " joint");
 	if (take(c, " thirds=") && !take_number(c, UINT8_MAX, &thirds))
 		return false;

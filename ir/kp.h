@@ -56,6 +56,7 @@ typedef struct {
 	 * at a time; tile_columns: which of the short extents that it may be for */
 	bool turns;             /* CONTRACT: groups of threads take turns with a tile each */
 	bool pieces;            /* CONTRACT: tasks are pieces of the terms of tiles (contract/roles_pieces.c) */
+	bool joins;             /* CONTRACT: it adds up what the kernel before it has of those (contract/roles_join.c) */
 	bool joint;            /* CONTRACT: blocks of a cluster have a tile each, and one factor in common */
 	uint8_t thirds;         /* CONTRACT: products are those of so many thirds of the factors (contract/roles_thirds.c); 0: of factors */
 	bool halo;              /* CONTRACT: what a tile reads by windows is a box in shared memory (contract/halo.c) */
@@ -69,7 +70,7 @@ typedef struct {
 /* One line: "nest lanes=0 unroll=1 nodes=%7,%8", "contract lanes=16 unroll=1 tile=14x32
  * block=224x768x768 tasks=4 nodes=%7" (rows, columns, terms), "rowred lanes=4096 unroll=1 threads=128 group=4 held
  * nodes=%7"; where tiles are DOT's, pairs=16 before the nodes, or pairs=8 chained; where groups of threads
- * take turns with tiles, turns; where tasks are pieces of terms, pieces; where a cluster's blocks have a tile
+ * take turns with tiles, turns; where tasks are pieces of terms, pieces, and of what adds them up, joins; where a cluster's blocks have a tile
  * each and one factor in common, joint; where products are of thirds, thirds=3; where what tiles read by windows is a box, halo; of several
  * sums, sums=2; and back. */
 void kp_print(const KernelPlan *kp, Text *out);
@@ -95,7 +96,8 @@ typedef enum { BIND_DATA, BIND_FAULT, BIND_WORK, BIND_SCRATCH, BIND_SHARED, BIND
  *   BIND_SHARED  where Kernel.ahead is 0, the same; else one memory for all calls of this run, which only the tasks
  *               ahead write
  *   BIND_CLEARED  of a kernel of blocks: `elements` elements whose bytes are 0 when the kernel begins, one memory for all tasks
- *   BIND_PASSED  of a kernel of blocks: the same, with anything in them at first
+ *   BIND_PASSED  of a kernel of blocks: the same, with anything in them at first. Of a kernel that follows the one before it (Kernel.follows):
+ *               what that one has left there. The bind is the first of either's that wants such memory, with the same elements
  * In a Program every Result.tensor is a node, and a different one for each result: scheduling adds
  * copy nodes for results that are parameters or used twice, and for inouts whose old value is still
  * read while the new one is computed. So a kernel that writes an inout in place has the same buffer
@@ -137,6 +139,9 @@ typedef struct {
 	 * where the kernel before it is not run.
 	 * An alternative is no kernel more. */
 	bool aligned, otherwise, alternative;
+	/* It runs where the kernel before it does, after it, and has what that one left (BIND_PASSED): the two are one alternative, which
+	 * needs what either asks of memory. It is an alternative too, so no kernel more */
+	bool follows;
 	/* It, with all that are so and follow one another, does what the alternatives before them do: of several nodes, each on
 	 * its own. They run where none of those does. They are no kernels more. */
 	bool covered;

@@ -45,7 +45,7 @@ program_print_plan(const Program *p, Text *out)
 		text_printf(out, " tasks=");
 		print_launch_expr(p->graph, k->ntask, out);
 		text_printf(out, " buffers=%u scalars=%u%s%s%s%s\n", k->buffer.n, k->scalar.n, k->serial ? " serial" : "",
-		            k->aligned ? " aligned" : k->otherwise ? " otherwise" : "", k->covered ? " covered" : "", k->tuned ? " tuned" : "");
+		            k->follows ? " follows" : k->aligned ? " aligned" : k->otherwise ? " otherwise" : "", k->covered ? " covered" : "", k->tuned ? " tuned" : "");
 	}
 }
 

@@ -118,6 +118,27 @@ count_tasks(texo_kernel *k, const ExprEnv *env)
 	x->turn = k->frame.turn;
 }
 
+/* Whether the kernel's buffers, and those of the one that runs after it, lie as they ask; *copies as for cuda_maps_suit. */
+static bool
+suits(texo_kernel *k, uint32_t n, const ExprEnv *env, uint8_t *workspace, bool *copies)
+{
+	const ImageKernel *kernel = &k->program->image.kernel[k->graph->kernel0 + n];
+	fill(k, n, workspace);
+	if (!runs_aligned(k, kernel, env) || !cuda_maps_suit(k, kernel, k->cuda->pitch[n], copies))
+		return false;
+	if (n + 1 == k->graph->nkernel || kernel[1].when != IMG_AFTER)
+		return true;
+	fill(k, n + 1, workspace);
+	return runs_aligned(k, kernel + 1, env);
+}
+
+/* Whether kernel n is none of those that do the same as the ones before it. */
+static bool
+begins(const ImageKernel *kernel, uint32_t n)
+{
+	return kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || (kernel[-1].when != IMG_ALIGNED && kernel[-1].when != IMG_AFTER)));
+}
+
 /* Which kernels run with these arguments: of those that do the same, the first that can, and then none that it covers. */
 static texo_status
 choose(texo_kernel *k, uint8_t *workspace)
@@ -132,15 +153,18 @@ choose(texo_kernel *k, uint8_t *workspace)
 	x->copies = false;
 	x->filled = UINT32_MAX;
 	for (uint32_t n = 0; n < k->graph->nkernel; n++, kernel++) {
-		if (kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || kernel[-1].when != IMG_ALIGNED)))
+		if (kernel->when == IMG_AFTER) {
+			x->run[n] = x->run[n - 1] ? x->ntask[n] : 0;
+			continue;
+		}
+		if (begins(kernel, n))
 			ran = false;
 		x->run[n] = ran || n < covered || x->ntask[n] < 0 ? 0 : x->ntask[n];
 		if (x->run[n] >= MAX_TASKS)
 			return rt_fail(TEXO_LIMIT, "a kernel has %lld tasks; %lld are possible", (long long)x->run[n],
 			               (long long)MAX_TASKS);
 		if (x->run[n] && kernel->when == IMG_ALIGNED) {
-			fill(k, n, workspace);
-			if (!runs_aligned(k, kernel, &env) || !cuda_maps_suit(k, kernel, x->pitch[n], &copies))
+			if (!suits(k, n, &env, workspace, &copies))
 				x->run[n] = 0;
 			x->copies = x->copies || (x->run[n] && copies);
 		}

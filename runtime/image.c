@@ -236,7 +236,7 @@ kernel_ok(const GraphCheck *c, const ImageKernel *k)
 		return false;
 	if (c->im->header->target == IMG_TARGET_CUDA && n > IMAGE_CUDA_MAX_ARGUMENTS)
 		return false;
-	if (k->when > IMG_ELSE || k->threads > IMAGE_CUDA_MAX_THREADS || k->cluster > IMAGE_CUDA_MAX_CLUSTER)
+	if (k->when > IMG_AFTER || k->threads > IMAGE_CUDA_MAX_THREADS || k->cluster > IMAGE_CUDA_MAX_CLUSTER)
 		return false;
 	if (!maps_ok(c, k))
 		return false;
@@ -258,7 +258,7 @@ graph_ok(Image *im, const ImageGraph *g)
 	if (!text_ok(&c, g->name) || !text_ok(&c, g->signature) || !params_ok(&c) || !checks_ok(&c) || !shared_ok(&c) || !lists_ok(&c))
 		return false;
 	for (uint32_t k = 0; k < g->nkernel; k++)
-		if (!kernel_ok(&c, &im->kernel[g->kernel0 + k]) || im->kernel[g->kernel0 + k].covers >= g->nkernel - k)
+		if (!kernel_ok(&c, &im->kernel[g->kernel0 + k]) || (k == 0 && im->kernel[g->kernel0].when == IMG_AFTER) || im->kernel[g->kernel0 + k].covers >= g->nkernel - k)
 			return false;
 	return true;
 }

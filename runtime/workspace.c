@@ -132,7 +132,9 @@ may_run(const texo_kernel *k, const ExprEnv *env, uint32_t n, bool *ran)
 {
 	const Image *im = &k->program->image;
 	const ImageKernel *kernel = &im->kernel[k->graph->kernel0 + n];
-	if (kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || kernel[-1].when != IMG_ALIGNED)))
+	if (kernel->when == IMG_AFTER) /* in the memory of the one before */
+		return false;
+	if (kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || (kernel[-1].when != IMG_ALIGNED && kernel[-1].when != IMG_AFTER))))
 		*ran = false;
 	if (*ran || (kernel->when != IMG_ALWAYS && expr_value(env, kernel->ntask) <= 0))
 		return false;

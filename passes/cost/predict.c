@@ -83,7 +83,7 @@ predict_unit(const Predict *x, uint32_t k)
 		const Kernel *kernel = &p->kernel.at[at];
 		if (!kernel->otherwise && (!kernel->aligned || at == k || !p->kernel.at[at - 1].aligned))
 			ran = false;
-		if (ran || at < from || !has_tasks(x, kernel))
+		if (kernel->follows || ran || at < from || !has_tasks(x, kernel))
 			continue;
 		Predicted one = predict_kernel(x, at);
 		all.kernel = n++ ? all.kernel : at;

@@ -282,7 +282,8 @@ list_alternatives(const PassCtx *cx, const Unit *u, uint64_t digest)
 	PlanUnit to = {.digest = digest, .node = first->plan.node[first->plan.nnode - 1u]};
 	for (uint32_t k = u->first; k < u->end; k++) {
 		const Kernel *x = &u->p->kernel.at[k];
-		offer(&to, g, plan_text(a, &x->plan), x->ntask, x->could ? x->could : x->ntask, false);
+		if (!x->follows)
+			offer(&to, g, plan_text(a, &x->plan), x->ntask, x->could ? x->could : x->ntask, false);
 	}
 	if (u->apart)
 		offer(&to, g, apart_text, expr_int(g, DT_I64, 1), expr_int(g, DT_I64, 1), false);

@@ -297,7 +297,9 @@ build_from_plan(Schedule *s, Program *p, const Places *places, const KernelPlan 
 		break;
 	case TMPL_INDEX: index_build(s->g, scratch, places, k); break;
 	case TMPL_CONTRACT:
-		if (contract_is_strips(&k->plan))
+		if (k->plan.joins)
+			contract_join_build(s->g, scratch, places, k);
+		else if (contract_is_strips(&k->plan))
 			contract_strips_build(s->g, scratch, places, k, s->cx->options);
 		else if (k->plan.halo)
 			contract_halo_build(s->g, scratch, places, s->cx->options, k);
@@ -383,6 +385,7 @@ build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *sc
 	for (unsigned k = 0; k < count; k++) {
 		build_from_plan(s, p, places, &plan[k], scratch);
 		p->kernel.at[p->kernel.n - 1].aligned = true;
+		p->kernel.at[p->kernel.n - 1].follows = plan[k].joins;
 		p->kernel.at[p->kernel.n - 1].alternative = k > 0;
 		arena_free(scratch);
 	}

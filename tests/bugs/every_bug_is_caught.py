@@ -52,6 +52,7 @@ UNITS = {
     "passes/schedule/contract/roles": (("passes/contract_roles_test",),),
     "passes/schedule/contract/roles_expanded": (("passes/contract_expanded_test",),),
     "passes/schedule/contract/roles_thirds": (("passes/contract_roles_test", "thirds_*"),),
+    "passes/schedule/contract/roles_join": (("passes/contract_roles_test", "pieces_*"),),
     "passes/schedule/contract/roles_pieces": (("passes/contract_roles_test", "pieces_*"),),
     "passes/schedule/contract/members": (("passes/contract_siblings_test",),),
     "passes/schedule/contract/absent": (("passes/contract_threads_test", "zeros_*"), ("passes/contract_threads_test", "absent_*"), ("passes/contract_threads_test", "products_*")),

@@ -423,6 +423,7 @@ run_config(Arena *a, CaseFn *build, const Config *f, Matrices by, Asked **asked,
 	out->cut = got.cut;
 	out->once = p->kernel.at[0].plan.once > 0;
 	out->posts = got.posts;
+	out->follows = got.follows;
 	out->threads = got.threads;
 	out->block_columns = got.ran ? got.ran->plan.block_columns : 0;
 	out->unroll = got.ran ? got.ran->plan.unroll : 0;

@@ -54,6 +54,7 @@ typedef struct {
 	bool chained;
 	bool roles;                /* and whether it has some */
 	bool once;                 /* whether its folds are gone through together */
+	bool follows;              /* whether a kernel ran that joins what the one before it has */
 	bool posts;                /* whether tasks of a kernel that ran wait for others */
 	bool strips;               /* whether the kernel that ran first is one of strips, or of tiles of warps */
 	bool warps;

@@ -26,6 +26,8 @@ typedef struct {
 	Arena scratch;      /* of a kernel's call: so the next one finds its pages in the caches */
 	InterpRun *out;
 	uint64_t seed;
+	Memory *passed;     /* of the kernel that ran last, its first BIND_PASSED */
+	bool follows;       /* the kernel at work: what it is passed is that */
 	bool called;        /* the kernel at work, before */
 	int64_t ahead;      /* its tasks that are finished before others begin */
 } Interp;
@@ -194,11 +196,15 @@ static Memory *
 bound_memory(Interp *r, const BufferBind *b, DType dtype)
 {
 	if (b->kind == BIND_SCRATCH || b->kind == BIND_SHARED || b->kind == BIND_CLEARED || b->kind == BIND_PASSED) {
+		if (b->kind == BIND_PASSED && r->follows)
+			return r->passed;
 		Memory *m = ARENA_NEW(r->a, Memory);
 		int64_t n = launch_value(r, b->elements);
 		memory_take(r, m, dtype, n > 0 ? n : 0);
 		if (b->kind == BIND_CLEARED)
 			memset(m->data, 0, (size_t)m->bytes);
+		if (b->kind == BIND_PASSED)
+			r->passed = m;
 		return m;
 	}
 	if (b->kind == BIND_WORK)
@@ -363,7 +369,7 @@ static bool
 may_run(Interp *r, uint32_t k)
 {
 	const Kernel *kernel = &r->p->kernel.at[k];
-	return launch_value(r, kernel->ntask) > 0 && (!r->o.rows || kernel_takes_rows(kernel, r->g, extent_of, r, r->a));
+	return !kernel->follows && launch_value(r, kernel->ntask) > 0 && (!r->o.rows || kernel_takes_rows(kernel, r->g, extent_of, r, r->a));
 }
 
 /* Of kernel k and those that do the same, up to `next`, one that takes these sizes: the first, or any. `next`: none, or those
@@ -415,6 +421,12 @@ interp_program(const Program *p, Arena *a, const EvalInputs *in, const int64_t *
 			out.error = "a kernel runs that has no place in the workspace";
 		if (out.error || (chosen < next && !run_kernel(&r, &p->kernel.at[chosen])))
 			return out;
+		if (chosen + 1 < next && p->kernel.at[chosen + 1].follows) {
+			r.follows = out.follows = true;
+			if (!run_kernel(&r, &p->kernel.at[chosen + 1]))
+				return out;
+			r.follows = false;
+		}
 	}
 	if (!canaries_live(&r))
 		out.error = "something outside a tensor was overwritten";

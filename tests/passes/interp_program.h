@@ -16,6 +16,7 @@ typedef struct {
 typedef struct {
 	const void **result; /* packed row-major, one per Graph.result */
 	uint32_t fault, cut;
+	bool follows;        /* a kernel ran that joins what the one before it has */
 	bool posts;          /* tasks of a kernel that ran waited for others */
 	unsigned threads;    /* of a block of the kernel that ran last */
 	const Kernel *ran, *last; /* the first kernel that ran, and the last; NULL: none did */

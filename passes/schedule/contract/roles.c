@@ -8,7 +8,8 @@
  * begin at places that copies are slow to bring, two blocks bring the factor of columns for both of their tiles, which lie
  * below each other: a task is both. Where there
  * are fewer tiles than processors the blocks of a cluster have a tile, and each a part of its terms: they add up their sums
- * in the order of the terms, and each finishes a part of the rows. Or tasks are pieces of terms (roles_pieces.c).
+ * in the order of the terms, and each finishes a part of the rows. Or tasks are pieces of terms (roles_pieces.c), which another
+ * kernel adds (roles_join.c).
  *
  * Elements outside of a factor are 0 to the copy, so only what is stored is masked. The copies want rows that begin at
  * multiples of 16 bytes, and take less of the cache where they begin with its sectors: a launch brings others to memory where
@@ -173,6 +174,11 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 		    (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
 			continue;
 		plan[n++] = roles_plan(&tile, &t, 1);
+		if (!tile.pieces)
+			continue;
+		plan[n] = plan[n - 1];
+		plan[n].joins = true;
+		plan[n++].threads = ROLES_JOIN_THREADS;
 	}
 	return n;
 }
@@ -220,6 +226,11 @@ count_tasks(Roles *r, Kernel *kernel, const PassOptions *o)
 	int64_t parts = r->tile.parts ? r->tile.parts : 1;
 	worth = expr_binary(g, OP_MUL, worth, raster_reaches(g, r->nterm, parts * TIR_PART_TERMS));
 	ExprId count = roles_tile_count(r, &r->tile), right = roles_tile_suits(r, roles_tile_of(r->plan), 1);
+	if (r->tile.pieces) {
+		RolesPieces x;
+		roles_count_pieces(r, &r->tile, &x);
+		count = expr_binary(g, OP_MUL, count, x.pieces);
+	}
 	kernel->could = expr_binary(g, OP_MUL, count, expr_binary(g, OP_MUL, worth, right));
 	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
 	if (r->of.of_row) /* whoever makes the factors does so then alone */
@@ -228,11 +239,6 @@ count_tasks(Roles *r, Kernel *kernel, const PassOptions *o)
 		worth = expr_binary(g, OP_MUL, worth, roles_thirds_pay(r, o));
 	if (r->members && !only)
 		worth = expr_binary(g, OP_MUL, worth, roles_together_suits(r));
-	if (r->tile.pieces) {
-		RolesPieces x;
-		roles_count_pieces(r, &r->tile, &x);
-		count = expr_binary(g, OP_MUL, count, x.pieces);
-	}
 	kernel->ntask = expr_binary(g, OP_MUL, count, worth);
 	kernel->pitch = roles_pitch(r);
 	r->rows = point_launch_expr(&r->l, launch_ceil_div(g, r->nrow, roles_task_rows(&r->tile)));
@@ -444,11 +450,7 @@ multiply(Roles *r, ValId *fill)
 		roles_enter_piece(r);
 	enter_tile(r); /* while the group waits for what it multiplies */
 	(r->tile.thirds ? roles_multiply_thirds : roles_multiply)(r, fill);
-	if (r->tile.pieces)
-		roles_open_finish(r);
-	roles_finish(r);
-	if (r->tile.pieces)
-		roles_end_finish(r);
+	(r->tile.pieces ? roles_hand_over : roles_finish)(r);
 }
 
 /* As many as the tile has, where there is memory for them: several factors of rows take more of a slot than several of columns. */
@@ -505,7 +507,8 @@ contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *ker
 	if (r->tile.pieces)
 		roles_bind_pieces(r, kernel);
 	point_say_same_memory(l);
-	roles_bind_staged(r);
+	if (!r->tile.pieces)
+		roles_bind_staged(r);
 	tir_open_roles(k, TIR_ROLES(r->tile.groups, r->tile.registers, r->tile.rest) | (r->tile.turns ? TIR_ROLES_TURNS : 0) |
 	                      (r->tile.thirds ? TIR_ROLES_ANEW : 0)); /* whose sums leave no register to spare */
 	ValId fill, rest;

@@ -17,6 +17,9 @@ void contract_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel
  * longer than the node by threads, else 0. */
 ExprId contract_expanded_pays(Graph *g, Arena *scratch, TensorId t, const PassOptions *o);
 
+/* The kernel of a plan that joins the pieces of the one before it (roles_join.c). */
+void contract_join_build(Graph *g, Arena *scratch, const Places *places, Kernel *kernel);
+
 /* How long the plan's kernel is predicted to take, over dims, in cycles of 1.4 GHz: all; the steps that a processor goes through,
  * and a step, of which `products` is what the multipliers need. False: it is no kernel of roles, or one with a window. */
 typedef struct {

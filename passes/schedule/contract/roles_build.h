@@ -39,15 +39,16 @@ typedef struct {
 	uint16_t step;    /* cycles of a processor for TIR_PART_TERMS of the terms, where blocks have all that they need */
 } RolesTile;
 
-/* Over dims, of tiles whose pieces are tasks: how many tiles, pieces of each, and steps of all terms. */
+/* Over dims, of tiles whose pieces are tasks: how many tiles, pieces of each, and the most steps that a piece has. */
 typedef struct {
-	ExprId tiles, pieces, steps, less; /* so many steps less has the last piece */
+	ExprId tiles, pieces, steps;
 } RolesPieces;
 
 typedef struct {
-	ValId tiles, pieces, less;
-	ValId sums, posted;   /* views */
-	ValId task;           /* of the launch */
+	ValId tiles, pieces;
+	ValId rows;           /* of the output, whose axes but the columns' are one */
+	ValId sums;           /* view: (piece and row, column) */
+	ValId piece;          /* of the task */
 } PieceValues;
 
 typedef struct {
@@ -189,14 +190,15 @@ ValId roles_expanded_holds(Roles *r, ValId whole);
 
 /* --- tasks that are pieces of terms (roles_pieces.c) --- */
 void roles_count_pieces(Roles *r, const RolesTile *t, RolesPieces *to);
-/* Before roles are opened: what is handed over, and what is known at the launch. */
+/* Over dims: rows of the output, whose axes but the columns' are one. */
+ExprId roles_rows_of_output(const Roles *r);
+/* Before roles are opened: what is handed over, and what is known at the launch; the same of the kernel that has it then. */
 void roles_bind_pieces(Roles *r, Kernel *kernel);
 /* Of task r->task: sets task, of the tile, and the steps. */
 void roles_enter_piece(Roles *r);
-/* Around what finishes a tile, where the piece, whose sums are there, is the last one: those of the others are added. Else they
- * are posted. */
-void roles_open_finish(Roles *r);
-void roles_end_finish(Roles *r);
+/* The sums of the piece, to where the kernel that follows finds them (roles_join.c). */
+void roles_hand_over(Roles *r);
+enum { ROLES_JOIN_THREADS = 256 }; /* of that one's blocks */
 
 /* --- panels of sums in shared memory (roles_panel.c) --- */
 /* How many times 64 rows of a sum a group has. */

@@ -28,7 +28,7 @@ roles_packs(const Roles *r, const RolesTile *t)
 	const Graph *g = r->l.g;
 	struct { const Roles *r; bool any; } asks = {r, false};
 	const Node *n = r->l.node;
-	if (r->members || r->window || t->parts || t->thirds || t->side == 1 || dtype_info[g->tensor.at[n->out].dtype].bits != 16)
+	if (r->members || r->window || t->parts || t->pieces || t->thirds || t->side == 1 || dtype_info[g->tensor.at[n->out].dtype].bits != 16)
 		return false;
 	if (n->finish)
 		expr_walk(g, r->l.scratch, n->finish, note_place, &asks);

@@ -8,23 +8,21 @@
  * Decomposition for Dense Matrix-Matrix Multiplication on the GPU", PPoPP 2023, whose tasks begin anywhere: of 2304 x 2304 x 4096
  * on an H200 such asked the L2 cache for 602 MB where whole tiles ask for 390, and took 71 us for 64; 5008 cubed took 463 for 427.
  *
- * A piece that is not its tile's last is posted; who has the last one, of fewer steps, adds those before it, in the order of the
- * terms, and finishes the tile. It waits for tasks before it alone, which have begun before and wait for none:
- * however many run at a time, none waits for ever. What is added to what, the sizes and the number of processors say alone.
+ * What each piece has of an element goes to memory, where a second kernel, which follows this one, adds the pieces of all elements
+ * and finishes them (roles_join.c). Its blocks come while the last pieces end. No task waits for another one: where the last piece of
+ * a tile waited for the others and added them, words that they posted had to be cleared by the launch, and one processor brought
+ * what all others had.
  *
- * Sums are handed over in memory, as threads have them: those who add them have the same elements. A group posts a word when
- * all its threads have stored theirs (ir/channel.h).
- *
- * What is posted is added by one addition a piece; a piece has at least a step of terms, which the bound on the error in roles.c
- * has room for: its own products leave 0.34 u S of each term. */
+ * How many pieces there are, the sizes and the number of processors say alone, and so what is added to what. A piece is added by one
+ * addition, or two, and has at least two steps of terms, which the bound on the error in roles.c has room for: its own products leave
+ * 0.34 u S of each term. */
 #include "ir/bugs.h"
 #include "ir/gpu_facts.h"
 #include "passes/schedule/contract/roles_build.h"
 
 enum {
-	STEPS_A_PIECE = 2, /* that go on elsewhere while a task adds one */
-	QUAD = 4,      /* elements that a thread stores or loads at once */
-	MOST_QUADS = 16 /* of a thread, which has those of two pieces beside its own */
+	LEAST_STEPS = 2, /* of a piece */
+	WARP_ROWS = 16
 };
 
 /* --- the launch --- */
@@ -36,25 +34,24 @@ roles_count_pieces(Roles *r, const RolesTile *t, RolesPieces *to)
 	ExprId one = expr_int(g, DT_I64, 1);
 	to->tiles = roles_tile_count(r, t);
 	ExprId room = expr_binary(g, OP_IDIV, gpu_fact(g, GPU_PROCESSORS), expr_binary(g, OP_MAX, to->tiles, one));
-	to->steps = launch_ceil_div(g, r->nterm, TIR_PART_TERMS);
-	to->pieces = expr_binary(g, OP_MIN, expr_binary(g, OP_MIN, room, expr_int(g, DT_I64, t->pieces)), to->steps);
-	to->pieces = expr_binary(g, OP_MAX, to->pieces, one);
-	ExprId others = expr_binary(g, OP_SUB, to->pieces, one), least = expr_binary(g, OP_SUB, expr_binary(g, OP_IDIV, to->steps, to->pieces), one);
-	to->less = expr_binary(g, OP_MUL, others, expr_int(g, DT_I64, STEPS_A_PIECE));
-	to->less = expr_binary(g, OP_MAX, expr_binary(g, OP_MIN, to->less, least), expr_int(g, DT_I64, 0));
+	ExprId steps = launch_ceil_div(g, r->nterm, TIR_PART_TERMS), most = expr_binary(g, OP_IDIV, steps, expr_int(g, DT_I64, LEAST_STEPS));
+	most = expr_binary(g, OP_MAX, expr_binary(g, OP_MIN, expr_binary(g, OP_MIN, room, expr_int(g, DT_I64, t->pieces)), most), one);
+	/* none more than there must be where none is to have more steps */
+	ExprId more = expr_binary(g, OP_SUB, most, one);
+	to->steps = expr_binary(g, OP_MAX, expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, steps, more), most), one);
+	more = expr_binary(g, OP_SUB, to->steps, one);
+	to->pieces = expr_binary(g, OP_MAX, expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, steps, more), to->steps), one);
 }
 
-static unsigned
-pieces_of_thread(const Roles *r)
+ExprId
+roles_rows_of_output(const Roles *r)
 {
-	return roles_repeats(r) * r->tile.columns / 2;
-}
-
-static unsigned
-bind(Roles *r, Kernel *kernel, BindKind kind, DType t, ExprId elements)
-{
-	vec_push(r->l.g->arena, &kernel->buffer, ((BufferBind){.kind = kind, .tensor = r->plan->node[0], .elements = elements}));
-	return tir_add_buffer(r->l.tir, r->l.g->tensor.at[r->plan->node[0]].name, t, true);
+	Graph *g = r->l.g;
+	ExprId rows = expr_int(g, DT_I64, 1);
+	for (unsigned a = 0; a < r->l.node->npar; a++)
+		if (a != r->of.column_axis)
+			rows = expr_binary(g, OP_MUL, rows, roles_extent(r, a));
+	return rows;
 }
 
 void
@@ -63,148 +60,93 @@ roles_bind_pieces(Roles *r, Kernel *kernel)
 	Graph *g = r->l.g;
 	RolesPieces x;
 	roles_count_pieces(r, &r->tile, &x);
-	ExprId groups = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, x.tiles, x.pieces), expr_int(g, DT_I64, r->tile.groups));
-	unsigned quads = pieces_of_thread(r) / QUAD, row = TIR_GROUP * QUAD;
-	ExprId rows = expr_binary(g, OP_MUL, groups, expr_int(g, DT_I64, quads));
-	unsigned sums = bind(r, kernel, BIND_PASSED, DT_F32, expr_binary(g, OP_MUL, rows, expr_int(g, DT_I64, row)));
-	unsigned words = bind(r, kernel, BIND_CLEARED, DT_U64, groups);
-	r->l.tir->buffer.at[words].posted = true;
-	const ValId extent[2] = {point_launch_expr(&r->l, rows), roles_int(r, row)}, stride[2] = {extent[1], roles_int(r, 1)};
-	const ValId all = point_launch_expr(&r->l, groups);
-	r->pieces = (PieceValues){.sums = tir_view(r->l.tir, sums, 2, extent, stride), .posted = tir_view(r->l.tir, words, 1, &all, stride + 1)};
-	r->pieces.tiles = point_launch_expr(&r->l, x.tiles);
-	r->pieces.pieces = point_launch_expr(&r->l, x.pieces);
-	r->pieces.less = point_launch_expr(&r->l, x.less);
+	ExprId each = roles_rows_of_output(r), rows = expr_binary(g, OP_MUL, each, x.pieces), elements = expr_binary(g, OP_MUL, rows, r->ncolumn);
+	vec_push(g->arena, &kernel->buffer, ((BufferBind){.kind = BIND_PASSED, .tensor = r->plan->node[0], .elements = elements}));
+	unsigned buffer = tir_add_buffer(r->l.tir, g->tensor.at[r->plan->node[0]].name, DT_F32, !r->plan->joins);
+	const ValId extent[2] = {point_launch_expr(&r->l, rows), point_launch_expr(&r->l, r->ncolumn)}, stride[2] = {extent[1], roles_int(r, 1)};
+	r->pieces = (PieceValues){.sums = tir_view(r->l.tir, buffer, 2, extent, stride),
+	                          .tiles = point_launch_expr(&r->l, x.tiles),
+	                          .pieces = point_launch_expr(&r->l, x.pieces),
+	                          .rows = point_launch_expr(&r->l, each)};
 }
 
 /* --- which piece a task has --- */
 
-/* The first step of a piece: as if there were a few more steps, which the last piece does not have. */
 static ValId
 first_step(Roles *r, ValId piece)
 {
-	ValId rest, all = roles_op(r, OP_ADD, r->steps, r->pieces.less);
-	return roles_op(r, OP_MIN, roles_divide(r, roles_op(r, OP_MUL, all, piece), r->pieces.pieces, &rest), r->steps);
+	ValId rest;
+	return roles_divide(r, roles_op(r, OP_MUL, r->steps, piece), r->pieces.pieces, &rest);
 }
 
 void
 roles_enter_piece(Roles *r)
 {
 	PieceValues *x = &r->pieces;
-	x->task = r->task;
-	ValId piece = roles_divide(r, x->task, x->tiles, &r->task), next = roles_op(r, OP_ADD, piece, roles_int(r, 1));
-	r->step0 = first_step(r, piece);
-	r->step_end = first_step(r, next);
+	x->piece = roles_divide(r, r->task, x->tiles, &r->task);
+	r->step0 = first_step(r, x->piece);
+	r->step_end = first_step(r, roles_op(r, OP_ADD, x->piece, roles_int(r, 1)));
 	if (BUG(piece_step_missing))
-		r->step0 = roles_op(r, OP_MIN, roles_op(r, OP_ADD, r->step0, piece), roles_op(r, OP_SUB, r->step_end, roles_int(r, 1)));
+		r->step0 = roles_op(r, OP_MIN, roles_op(r, OP_ADD, r->step0, x->piece), roles_op(r, OP_SUB, r->step_end, roles_int(r, 1)));
 }
 
 /* --- what is handed over --- */
 
-/* Where a task's group has its word, and its sums from quad 0 on. */
+/* Where a row of the tile has its sums; *apart: from one to the next. */
 static ValId
-place_of(Roles *r, ValId task)
+place_of_row(Roles *r, ValId row, ValId *apart)
 {
-	return roles_op(r, OP_ADD, roles_op(r, OP_MUL, task, roles_int(r, r->tile.groups)), r->group);
-}
-
-static ValId
-row_of(Roles *r, ValId place, unsigned quad)
-{
-	unsigned quads = pieces_of_thread(r) / QUAD;
-	return roles_op(r, OP_ADD, roles_op(r, OP_MUL, place, roles_int(r, quads)), roles_int(r, quad));
-}
-
-static ValId
-thread_of_group(Roles *r)
-{
-	ValId thread;
-	roles_divide(r, r->thread, roles_int(r, TIR_GROUP), &thread);
-	return thread;
-}
-
-static ValId
-is_first_thread(Roles *r)
-{
-	return roles_op(r, OP_EQ, thread_of_group(r), roles_int(r, 0));
-}
-
-static void
-meet(Roles *r)
-{
-	tir_emit(r->l.tir, OP_BARRIER, (TirType){0}, TIR_GROUP_BARRIER, NULL, 0);
-}
-
-static void
-post(Roles *r)
-{
-	TirKernel *k = r->l.tir;
-	ValId place = place_of(r, r->pieces.task), column = roles_op(r, OP_MUL, thread_of_group(r), roles_int(r, QUAD));
-	for (unsigned quad = 0; quad < pieces_of_thread(r) / QUAD; quad++) {
-		ValId sum[QUAD];
-		for (unsigned n = 0; n < QUAD; n++)
-			sum[n] = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), QUAD * quad + n, NULL, 0);
-		ValId all = tir_emit(k, OP_JOIN, tir_vector(DT_F32, QUAD), 0, sum, QUAD);
-		tir_store(k, r->pieces.sums, all, (ValId[]){row_of(r, place, quad), column}, 0, TIR_LANES_ALONG(1));
+	ValId place = r->pieces.piece;
+	*apart = roles_int(r, 1);
+	for (unsigned a = 0; a < r->l.node->npar; a++) {
+		if (a == r->of.column_axis)
+			continue;
+		ValId extent = point_launch_expr(&r->l, roles_extent(r, a));
+		place = roles_op(r, OP_ADD, roles_op(r, OP_MUL, place, extent), a == r->of.row_axis ? row : r->coord[a]);
+		*apart = a > r->of.row_axis ? roles_op(r, OP_MUL, *apart, extent) : *apart;
 	}
-	if (!BUG(piece_posted_early))
-		meet(r);
-	tir_store(k, r->pieces.posted, tir_int(k, DT_U64, 1), &place, is_first_thread(r), 0);
+	return place;
 }
 
-/* What the thread's group of a task has posted, where `there` holds. */
-static void
-load(Roles *r, ValId task, ValId there, ValId *quad)
+/* Whether index i is below the end, and none that a tile before this one has, which has so many of its first ones. */
+static ValId
+is_own(Roles *r, ValId i, ValId first, ValId skip, ValId end)
 {
-	ValId place = place_of(r, task), column = roles_op(r, OP_MUL, thread_of_group(r), roles_int(r, QUAD));
-	for (unsigned n = 0; n < pieces_of_thread(r) / QUAD; n++)
-		quad[n] = tir_load(r->l.tir, r->pieces.sums, (ValId[]){row_of(r, place, n), column}, there, TIR_LANES_ALONG(1), QUAD);
+	ValId own = roles_op(r, OP_LE, skip, tir_cast(r->l.tir, DT_U32, roles_op(r, OP_SUB, i, first)));
+	return roles_op(r, OP_AND, own, roles_op(r, OP_LT, i, end));
 }
 
-static void
-add(Roles *r, const ValId *quad)
+static ValId
+sum_of(Roles *r, unsigned n)
 {
-	TirKernel *k = r->l.tir;
-	for (unsigned e = 0; e < pieces_of_thread(r); e++) {
-		ValId own = tir_emit(k, OP_PIECE, tir_scalar(DT_F32), e, NULL, 0);
-		ValId other = tir_emit(k, OP_LANE, tir_scalar(DT_F32), e % QUAD, &quad[e / QUAD], 1), all = roles_op(r, OP_ADD, own, other);
-		tir_emit(k, OP_PUT, (TirType){0}, e, &all, 1);
-	}
-}
-
-/* What tasks before this one have of the tile. Each of the first threads waits for one of them; what the next one has is on its
- * way while one is added. */
-static void
-take_pieces(Roles *r)
-{
-	TirKernel *k = r->l.tir;
-	ValId own = r->pieces.task, step = r->pieces.tiles, first = r->task, quad[MOST_QUADS], next[MOST_QUADS];
-	if (BUG(piece_forgotten))
-		first = roles_op(r, OP_ADD, first, step);
-	ValId waited = roles_op(r, OP_ADD, r->task, roles_op(r, OP_MUL, thread_of_group(r), step)), place = place_of(r, waited);
-	tir_load(k, r->pieces.posted, &place, roles_op(r, OP_LT, waited, own), 0, 0);
-	if (!BUG(piece_taken_early))
-		meet(r);
-	load(r, first, roles_op(r, OP_LT, first, own), quad);
-	ValId task = tir_for(k, first, own, step, quad, pieces_of_thread(r) / QUAD), behind = roles_op(r, OP_ADD, task, step);
-	load(r, behind, roles_op(r, OP_LT, behind, own), next);
-	add(r, quad);
-	tir_end_for(k, next, pieces_of_thread(r) / QUAD);
+	return r->total ? r->total[n] : tir_emit(r->l.tir, OP_PIECE, tir_scalar(DT_F32), n, NULL, 0);
 }
 
 void
-roles_open_finish(Roles *r)
+roles_hand_over(Roles *r)
 {
+	enum { MOST_ROWS = 8 };
 	TirKernel *k = r->l.tir;
-	tir_if(k, roles_op(r, OP_EQ, r->step_end, r->steps));
-	take_pieces(r);
-}
-
-void
-roles_end_finish(Roles *r)
-{
-	TirKernel *k = r->l.tir;
-	tir_else(k, NULL, 0);
-	post(r);
-	tir_end_if(k, NULL, 0);
+	unsigned columns = r->tile.columns, repeats = roles_repeats(r);
+	ValId lane, quad, apart, warp = roles_divide(r, r->thread, roles_int(r, TIR_WARP), &lane);
+	roles_divide(r, warp, roles_int(r, TIR_GROUP / TIR_WARP), &warp);
+	ValId row = roles_op(r, OP_ADD, r->row0, roles_divide(r, lane, roles_int(r, 4), &quad));
+	row = roles_op(r, OP_ADD, row, roles_op(r, OP_MUL, r->group, roles_int(r, (int64_t)repeats * TIR_MMA_ROWS)));
+	row = roles_op(r, OP_ADD, row, roles_op(r, OP_MUL, warp, roles_int(r, WARP_ROWS)));
+	ValId column = roles_op(r, OP_ADD, r->column0, roles_op(r, OP_MUL, quad, roles_int(r, 2)));
+	ValId place[MOST_ROWS], own[MOST_ROWS], first = place_of_row(r, row, &apart), row_end = point_launch_expr(&r->l, r->nrow), column_end = point_launch_expr(&r->l, r->ncolumn);
+	for (unsigned n = 0; n < 2 * repeats; n++) {
+		ValId down = roles_int(r, n / 2 * TIR_MMA_ROWS + n % 2 * (WARP_ROWS / 2));
+		place[n] = roles_op(r, OP_ADD, first, roles_op(r, OP_MUL, apart, down));
+		own[n] = is_own(r, roles_op(r, OP_ADD, row, down), r->row0, r->skip_rows, row_end);
+	}
+	for (unsigned c = 0; c < columns; c += 8) {
+		ValId at = roles_op(r, OP_ADD, column, roles_int(r, c)), there = is_own(r, at, r->column0, r->skip_columns, column_end);
+		for (unsigned n = 0; n < 2 * repeats; n++) {
+			unsigned piece = n / 2 * (columns / 2) + c / 2 + n % 2 * 2;
+			const ValId pair[2] = {sum_of(r, piece), sum_of(r, piece + 1)};
+			ValId both = tir_emit(k, OP_JOIN, tir_vector(DT_F32, 2), 0, pair, 2);
+			tir_store(k, r->pieces.sums, both, (ValId[]){place[n], at}, tir_binary(k, OP_AND, there, own[n]), TIR_LANES_ALONG(1));
+		}
+	}
 }

@@ -48,11 +48,11 @@ void
 roles_load_thirds(Roles *r, ValId *fill)
 {
 	TirKernel *k = r->l.tir;
-	ValId zero = roles_int(r, 0), one = roles_int(r, 1);
+	ValId one = roles_int(r, 1);
 	unsigned all = roles_third_pairs(TIR_THIRDS), first = all - roles_third_pairs(r->tile.thirds);
 	ValId pair = tir_for(k, roles_int(r, first), roles_int(r, all), one, fill, 1);
 	const ValId third[2] = {third_of(r, pair, ROWS_THIRD), third_of(r, pair, COLUMNS_THIRD)};
-	ValId step = tir_for(k, zero, r->steps, one, fill, 1);
+	ValId step = tir_for(k, r->step0, r->step_end, one, fill, 1);
 	roles_load_step(r, step, *fill, third);
 	*fill = roles_op(r, OP_ADD, *fill, one);
 	tir_end_for(k, fill, 1);
@@ -112,11 +112,12 @@ roles_multiply_thirds(Roles *r, ValId *fill)
 	TirKernel *k = r->l.tir;
 	unsigned n = roles_repeats(r) * r->tile.columns / 2;
 	ValId carried[1 + MOST], *total = carried + 1, zero = roles_int(r, 0), one = roles_int(r, 1);
+	ValId steps = r->tile.pieces ? roles_op(r, OP_SUB, r->step_end, r->step0) : r->steps;
 	if (n > MOST)
 		bug(r->l.g->arena, "a tile has %u sums of a thread, and as many more", n);
 	for (unsigned pairs = r->tile.thirds; pairs > 1; pairs--) {
 		ValId scale = tir_float(k, DT_F32, ldexp(1, -TIR_THIRD_BITS * ((int)pairs - 1)));
-		multiply_steps(r, roles_op(r, OP_MUL, r->steps, roles_int(r, pairs)), fill);
+		multiply_steps(r, roles_op(r, OP_MUL, steps, roles_int(r, pairs)), fill);
 		for (unsigned i = 0; i < n; i++) {
 			ValId lesser = BUG(lesser_thirds_lost) ? tir_float(k, DT_F32, 0) : roles_op(r, OP_MUL, piece(r, i), scale);
 			total[i] = pairs == r->tile.thirds ? lesser : roles_op(r, OP_ADD, total[i], lesser);
@@ -124,10 +125,10 @@ roles_multiply_thirds(Roles *r, ValId *fill)
 	}
 	carried[0] = *fill;
 	if (BUG(first_thirds_left)) {
-		multiply_steps(r, r->steps, carried);
+		multiply_steps(r, steps, carried);
 		add_pieces(r, total, n);
 	} else {
-		tir_for(k, zero, r->steps, one, carried, 1 + n);
+		tir_for(k, zero, steps, one, carried, 1 + n);
 		multiply(r, carried[0], false);
 		carried[0] = roles_op(r, OP_ADD, carried[0], one);
 		settle(r, 0, carried[0]);

@@ -46,9 +46,7 @@ enum {
 	                       * sectors, and where they do not: 112 and 56 to 59 bytes in a nanosecond on an H200 */
 	BEYOND = 3,           /* cycles that a step takes longer for each row or column of a tile that the output does not have: where
 	                       * there are no more, since other tiles begin before */
-	HAND_OVER = 8000,     /* cycles until tasks know of each other's pieces, beside the launch that clears what they post */
-	HANDED_BYTES = 40,    /* in a cycle, of a piece that a processor adds */
-	LEAST_STEPS = 4,      /* that are worth a task */
+	JOIN = 3000,          /* cycles that the kernel takes which joins pieces, beside what it reads */
 	NEVER = 1 << 30,      /* cycles */
 	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
 };
@@ -72,8 +70,10 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 4, .clusters = 30, .side = SIDE, .step = 545},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 6, .clusters = 17, .side = SIDE, .step = 545},
 	/* tasks are pieces of terms */
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 5, .panel = 64, .pieces = 16, .side = SIDE, .step = 541},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 32, .side = SIDE, .step = 250},
+	{.rows = 128, .columns = 256, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 4, .panel = 64, .pieces = 255, .side = SIDE, .step = 1010},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 6, .panel = 64, .pieces = 255, .side = SIDE, .step = 541},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 255, .side = SIDE, .step = 325},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 255, .side = SIDE, .step = 250},
 	/* two blocks have columns in common */
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .joint = 2, .side = SIDE, .step = 795},
 	{.rows = 192, .columns = 192, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .joint = 2, .side = SIDE, .step = 1210},
@@ -87,10 +87,14 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 3, .step = 3410},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .thirds = 3, .step = 2120},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = 1, .thirds = 3, .step = 3410},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 4, .panel = 64, .pieces = 255, .side = SIDE, .thirds = 3, .step = 3410},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 255, .side = SIDE, .thirds = 3, .step = 2120},
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 2, .step = 2430},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 2, .step = 1790},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .thirds = 2, .step = 1110},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = 1, .thirds = 2, .step = 1790},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 4, .panel = 64, .pieces = 255, .side = SIDE, .thirds = 2, .step = 1790},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 255, .side = SIDE, .thirds = 2, .step = 1110},
 	/* several sums, with so many rows and columns each */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .sums = 2, .step = 1024},
 	{.rows = 192, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = SIDE, .sums = 2, .step = 781},
@@ -212,15 +216,6 @@ steps_of_tile(Roles *r, const RolesTile *t)
 	return launch_ceil_div(r->l.g, r->nterm, (int64_t)(t->parts ? t->parts : 1) * TIR_PART_TERMS);
 }
 
-/* Of a task that has a piece of a tile. */
-static ExprId
-steps_of_piece(Roles *r, const RolesPieces *x)
-{
-	Graph *g = r->l.g;
-	ExprId more = expr_binary(g, OP_SUB, x->pieces, expr_int(g, DT_I64, 1));
-	return expr_binary(g, OP_IDIV, expr_binary(g, OP_ADD, expr_binary(g, OP_ADD, x->steps, x->less), more), x->pieces);
-}
-
 ExprId
 roles_steps(Roles *r, const RolesTile *t)
 {
@@ -228,24 +223,21 @@ roles_steps(Roles *r, const RolesTile *t)
 	if (!t->pieces)
 		return expr_binary(r->l.g, OP_MUL, waves_of(r, t), steps_of_tile(r, t));
 	roles_count_pieces(r, t, &x);
-	return steps_of_piece(r, &x);
+	return x.steps;
 }
 
-/* What a task computes, and what one has left to do that adds the other pieces of its tile. */
+/* A task's piece, and what the kernel behind it takes, through which all pieces go. */
 static ExprId
-cycles_of_pieces(Roles *r, const RolesTile *t, unsigned finish, ExprId step)
+cycles_of_pieces(Roles *r, const RolesTile *t, ExprId step)
 {
 	Graph *g = r->l.g;
 	RolesPieces x;
 	roles_count_pieces(r, t, &x);
-	ExprId piece = expr_int(g, DT_I64, (int64_t)t->rows * t->columns * (int64_t)sizeof(float) / HANDED_BYTES);
-	ExprId steps = steps_of_piece(r, &x), all = expr_binary(g, OP_MUL, steps, step);
-	ExprId adding = expr_binary(g, OP_MUL, piece, x.pieces), saved = expr_binary(g, OP_MUL, x.less, step);
-	all = expr_binary(g, OP_ADD, all, expr_binary(g, OP_MAX, expr_binary(g, OP_SUB, adding, saved), piece));
-	all = expr_binary(g, OP_ADD, all, expr_binary(g, OP_ADD, gpu_launch(g), expr_int(g, DT_I64, finish + START + HAND_OVER)));
-	ExprId worth = expr_binary(g, OP_LE, expr_int(g, DT_I64, LEAST_STEPS), steps);
-	worth = expr_binary(g, OP_AND, worth, expr_binary(g, OP_LE, expr_int(g, DT_I64, 2), x.pieces));
-	return expr_select(g, worth, all, expr_int(g, DT_I64, NEVER));
+	ExprId elements = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, roles_rows_of_output(r), r->ncolumn), x.pieces);
+	ExprId moved = gpu_moving(g, expr_binary(g, OP_MUL, elements, expr_int(g, DT_I64, 2 * sizeof(float))));
+	ExprId all = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, x.steps, step), moved);
+	all = expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, START + JOIN));
+	return expr_select(g, expr_binary(g, OP_LE, expr_int(g, DT_I64, 2), x.pieces), all, expr_int(g, DT_I64, NEVER));
 }
 
 /* One of few rows would bring the other factor several times for an output of more. */
@@ -279,7 +271,7 @@ cycles_of(Roles *r, const RolesTile *t, bool copied)
 	ExprId step = roles_step(r, t, copied);
 	unsigned finish = finish_cycles(r, t);
 	if (t->pieces)
-		return cycles_of_pieces(r, t, finish, step);
+		return cycles_of_pieces(r, t, step);
 	unsigned parts = t->parts ? t->parts : 1, at_once = t->turns ? t->groups : t->resident;
 	finish = t->parts ? finish / parts + MEET : finish;
 	ExprId waves = waves_of(r, t), each = expr_binary(g, OP_MUL, steps_of_tile(r, t), step);

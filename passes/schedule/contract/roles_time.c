@@ -24,7 +24,7 @@ contract_roles_time(Graph *g, Arena *scratch, const bool *faulty, const KernelPl
 {
 	Roles *r = ARENA_NEW(scratch, Roles);
 	Members m;
-	if (plan->tmpl != TMPL_CONTRACT || !plan->threads || plan->lanes || plan->pairs || !begin(r, g, scratch, faulty, plan, &m))
+	if (plan->tmpl != TMPL_CONTRACT || !plan->threads || plan->lanes || plan->pairs || plan->joins || !begin(r, g, scratch, faulty, plan, &m))
 		return false;
 	RolesTile t = roles_tile(roles_tile_of(plan));
 	*to = (RolesTime){.cycles = roles_cycles(r, &t), .steps = roles_steps(r, &t),
