@@ -116,29 +116,33 @@ lay_out_asides(texo_kernel *k, int64_t *end)
 	return true;
 }
 
-/* Whether the kernel runs if it has tasks: it asks for no alignment. Then none of those behind it does that do the same. */
+/* Whether kernel n, with the one that follows it, asks for no alignment: it runs if it has tasks. Then none of those behind it does that
+ * do the same. */
 static bool
-asks_nothing(const ImageKernel *kernel, const ImageBind *bind)
-{
-	bool groups = false;
-	for (uint32_t n = 0; n < kernel->nbuffer; n++)
-		groups |= bind[n].group != 0;
-	return kernel->when == IMG_ALIGNED && !kernel->nmap && !groups;
-}
-
-/* Whether kernel n may run with these sizes; *ran: one does that does the same as those behind it. */
-static bool
-may_run(const texo_kernel *k, const ExprEnv *env, uint32_t n, bool *ran)
+asks_nothing(const texo_kernel *k, uint32_t n)
 {
 	const Image *im = &k->program->image;
 	const ImageKernel *kernel = &im->kernel[k->graph->kernel0 + n];
-	if (kernel->when == IMG_AFTER) /* in the memory of the one before */
-		return false;
+	const bool follows = n + 1 < k->graph->nkernel && kernel[1].when == IMG_AFTER;
+	bool groups = false;
+	for (uint32_t f = 0; f <= follows; f++)
+		for (uint32_t b = 0; b < kernel[f].nbuffer; b++)
+			groups |= im->bind[kernel[f].bind0 + b].group != 0;
+	return kernel->when == IMG_ALIGNED && !kernel->nmap && !groups;
+}
+
+/* Whether kernel n may run with these sizes; before: whether the one before it may; *ran: one does that does the same as those behind it. */
+static bool
+may_run(const texo_kernel *k, const ExprEnv *env, uint32_t n, bool before, bool *ran)
+{
+	const ImageKernel *kernel = &k->program->image.kernel[k->graph->kernel0 + n];
+	if (kernel->when == IMG_AFTER)
+		return before;
 	if (kernel->when == IMG_ALWAYS || (kernel->when == IMG_ALIGNED && (n == 0 || (kernel[-1].when != IMG_ALIGNED && kernel[-1].when != IMG_AFTER))))
 		*ran = false;
 	if (*ran || (kernel->when != IMG_ALWAYS && expr_value(env, kernel->ntask) <= 0))
 		return false;
-	*ran = asks_nothing(kernel, im->bind + kernel->bind0);
+	*ran = asks_nothing(k, n);
 	return true;
 }
 
@@ -149,12 +153,12 @@ static void
 find_pieces(texo_kernel *k, const ExprEnv *env)
 {
 	const Image *im = &k->program->image;
-	bool ran = false;
+	bool ran = false, runs = false;
 	for (uint32_t n = 0; n < k->graph->ntensor; n++)
 		k->frame.piece[n] = NO_PIECE;
 	for (uint32_t n = 0; n < k->graph->nkernel; n++) {
 		const ImageKernel *kernel = &im->kernel[k->graph->kernel0 + n];
-		bool runs = may_run(k, env, n, &ran);
+		runs = may_run(k, env, n, runs, &ran);
 		for (uint32_t b = 0; runs && b < kernel->nbuffer; b++)
 			if (im->bind[kernel->bind0 + b].kind == IMG_BIND_TENSOR)
 				k->frame.piece[im->bind[kernel->bind0 + b].a] = A_PIECE;
@@ -186,12 +190,13 @@ lay_out(texo_kernel *k, int64_t *end)
 	if (!lay_out_asides(k, end))
 		return false;
 	k->frame.scratch = (uint64_t)*end;
-	bool ran = false;
+	bool ran = false, runs = false;
 	for (uint32_t n = 0; n < g->nkernel; n++) {
 		const ImageKernel *kernel = &im->kernel[g->kernel0 + n];
 		uint32_t calls = kernel->serial ? 1 : k->program->rt->calls;
 		int64_t copies;
-		if (!may_run(k, &env, n, &ran))
+		runs = may_run(k, &env, n, runs, &ran);
+		if (!runs)
 			continue;
 		if (!copies_bytes(k, kernel, &env, &copies) || !kernel_bytes(&env, kernel, im->bind + kernel->bind0, calls, &bytes) ||
 		    !checked_add(bytes, copies, &bytes))

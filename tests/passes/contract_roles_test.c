@@ -213,6 +213,7 @@ static const struct {
 	{17, {"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 200}, DT_BF16, DT_F32, PLAIN, false, false}}, /* fewer steps than processors */
 	{2, {"bmk", "nbk", "mbn", {SIZE('b') = 7, SIZE('m') = 66, SIZE('n') = 72, SIZE('k') = 130}, DT_F16, DT_F32, PLAIN, false, false}},
 	{15, {"mk", "nk", "mn", {SIZE('m') = 72, SIZE('n') = 136, SIZE('k') = 456}, DT_BF16, DT_BF16, GELU, true, false}},
+	{20, {"mk", "nk", "mn", {SIZE('m') = 64, SIZE('n') = 64, SIZE('k') = 1200}, DT_BF16, DT_F32, PLAIN, false, false}}, /* several warps join an element */
 	{40, {"mk", "nk", "mn", {SIZE('m') = 40, SIZE('n') = 560, SIZE('k') = 300}, DT_BF16, DT_BF16, EPILOGUE, false, false}},
 	{19, {"km", "kn", "mn", {SIZE('m') = 130, SIZE('n') = 200, SIZE('k') = 390}, DT_BF16, DT_F32, PLAIN, true, false}},
 	{24, {"mk", "nk", "mn", {SIZE('m') = 200, SIZE('n') = 72, SIZE('k') = 650}, DT_BF16, DT_F32, PLAIN, true, false}},
@@ -220,7 +221,7 @@ static const struct {
 	{33, {"mk", "nk", "mn", {SIZE('m') = 65, SIZE('n') = 64, SIZE('k') = 2600}, DT_BF16, DT_F32, PLAIN, true, false}},
 };
 
-enum { FEW_PIECES = 4 };
+enum { FEW_PIECES = 5 };
 
 /* Sums of whole numbers have the oracle's bits. Tiles of thirds have the same products, of factors of f32. */
 static void

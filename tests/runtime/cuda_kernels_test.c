@@ -140,6 +140,46 @@ what_is_covered_does_not_run(void **state)
 	free(copy);
 }
 
+/* A kernel that follows another one runs where that one does: where that has its tasks and its alignment, and where what follows has
+ * its own. There is one before it. */
+static void
+what_follows_runs_after(void **state)
+{
+	enum { RUNS, NO_TASKS, NOT_ALIGNED, AFTER_NOT_ALIGNED, FIRST, WAYS };
+	static const int launches[WAYS] = {3, 1, 1, 1, -1};
+	(void)state;
+	texo_rt_options o = cuda_options();
+	for (int way = 0; way < WAYS; way++) {
+		char *copy = image_of_rows();
+		ImageHeader *h = (ImageHeader *)(void *)copy;
+		ImageKernel *kernel = (ImageKernel *)(void *)(copy + h->kernel.at);
+		ImageBind *bind = (ImageBind *)(void *)(copy + h->bind.at);
+		kernel[0].when = way == FIRST ? IMG_AFTER : IMG_ALIGNED;
+		kernel[1].when = IMG_AFTER;
+		if (way == NOT_ALIGNED || way == AFTER_NOT_ALIGNED)
+			bind[kernel[way == AFTER_NOT_ALIGNED].bind0].group = IMG_GROUPS;
+		image_seal(copy);
+		Whole w = {.image = copy};
+		first_init(&w.f);
+		if (way == NO_TASKS) {
+			w.f.shape_x[0] = w.f.shape_y[0] = w.f.shape_ids[0] = 0;
+			w.f.shape_acc[0] = 1;
+		}
+		int s = whole_start(&w, &o);
+		assert_int_equal(s != TEXO_OK, way == FIRST);
+		if (!s) {
+			assert_int_equal(whole_move_in(&w), TEXO_OK);
+			fake->launches = 0;
+			assert_int_equal(texo_kernel_launch(w.kernel, w.f.arg, FIRST_ARGS, w.workspace, NULL), TEXO_OK);
+			if (fake->launches != launches[way])
+				fail_msg("way %d: %d launches", way, fake->launches);
+		}
+		whole_end(&w);
+		nothing_alive();
+		free(copy);
+	}
+}
+
 /* Kernels whose tasks are a thread each, as many as keep all processors busy (nothing is computed: there is no such
  * memory). The last kernel has 2N + 1 tasks. */
 static void
@@ -286,6 +326,7 @@ main(void)
 		cmocka_unit_test_setup(posts_are_cleared, set_up),
 		cmocka_unit_test_setup(what_never_runs_has_no_memory, set_up),
 		cmocka_unit_test_setup(what_is_covered_does_not_run, set_up),
+		cmocka_unit_test_setup(what_follows_runs_after, set_up),
 		cmocka_unit_test_setup(a_thread_a_task, set_up),
 		cmocka_unit_test_setup(intermediates_in_groups, set_up),
 		cmocka_unit_test_setup(rows_that_are_one, set_up),

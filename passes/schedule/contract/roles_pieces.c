@@ -14,14 +14,14 @@
  * what all others had.
  *
  * How many pieces there are, the sizes and the number of processors say alone, and so what is added to what. A piece is added by one
- * addition, or two, and has at least two steps of terms, which the bound on the error in roles.c has room for: its own products leave
+ * addition, or by two, and has at least a step of terms, which the bound on the error in roles.c has room for: its own products leave
  * 0.34 u S of each term. */
 #include "ir/bugs.h"
 #include "ir/gpu_facts.h"
 #include "passes/schedule/contract/roles_build.h"
 
 enum {
-	LEAST_STEPS = 2, /* of a piece */
+	LEAST = 1000, /* cycles of a piece's steps: less is gained by another piece than its sums cost, 25 cycles where tiles are small */
 	WARP_ROWS = 16
 };
 
@@ -34,7 +34,7 @@ roles_count_pieces(Roles *r, const RolesTile *t, RolesPieces *to)
 	ExprId one = expr_int(g, DT_I64, 1);
 	to->tiles = roles_tile_count(r, t);
 	ExprId room = expr_binary(g, OP_IDIV, gpu_fact(g, GPU_PROCESSORS), expr_binary(g, OP_MAX, to->tiles, one));
-	ExprId steps = launch_ceil_div(g, r->nterm, TIR_PART_TERMS), most = expr_binary(g, OP_IDIV, steps, expr_int(g, DT_I64, LEAST_STEPS));
+	ExprId steps = launch_ceil_div(g, r->nterm, TIR_PART_TERMS), most = expr_binary(g, OP_IDIV, steps, expr_int(g, DT_I64, (LEAST + t->step - 1) / t->step));
 	most = expr_binary(g, OP_MAX, expr_binary(g, OP_MIN, expr_binary(g, OP_MIN, room, expr_int(g, DT_I64, t->pieces)), most), one);
 	/* none more than there must be where none is to have more steps */
 	ExprId more = expr_binary(g, OP_SUB, most, one);

@@ -9,8 +9,10 @@
  * elements are finished while nothing multiplies, took longer wherever they were timed (5000 and 8192 cubed). Elements are
  * finished at the instructions of a group's four warps, which wait more than they compute; other sums go on
  * meanwhile where a processor has more groups that finish for themselves than one. A small output is bound by how long memory takes
- * to answer: the rings that are as long as there is memory for ask for most at once. What pieces of terms take beside their
- * steps (roles_pieces.c) is from the same GPU: 60 us of 512 x 512 x 65536, 8.8 and 14.7 of 256 x 256 x 4096 without and with them.
+ * to answer: the rings that are as long as there is memory for ask for most at once. The steps of pieces of
+ * terms (roles_pieces.c), and what those take who join them, are from the same GPU: 512 x 512 x 8192 took 13.0 us in tiles of 128 x 128
+ * and of 64 x 128, 15.5 in those of 64 x 64, 17.5 in tiles of 128 x 256, which have twice as many pieces to join, 14.1 where two blocks have
+ * columns in common; 65536 terms 60, 72, 106, 63 and 64 us (cuBLAS 58); 256 x 256 x 65536 25.7, 23.6 and 27.3 (24.0).
  * One group's tile of 64 x 128 waits where no cache has its factors: 256 x 4096 x 8192 took 34 us in those and 32.3 in two parts
  * (cuBLAS 29), 4096 x 256 x 8192 33.5 and 33.2 (30); with factors in the cache both take as long.
  *
@@ -46,7 +48,7 @@ enum {
 	                       * sectors, and where they do not: 112 and 56 to 59 bytes in a nanosecond on an H200 */
 	BEYOND = 3,           /* cycles that a step takes longer for each row or column of a tile that the output does not have: where
 	                       * there are no more, since other tiles begin before */
-	JOIN = 3000,          /* cycles that the kernel takes which joins pieces, beside what it reads */
+	JOIN = 3500,          /* cycles that the kernel takes which joins pieces, beside what it reads */
 	NEVER = 1 << 30,      /* cycles */
 	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
 };
@@ -70,10 +72,9 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 4, .clusters = 30, .side = SIDE, .step = 545},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .parts = 6, .clusters = 17, .side = SIDE, .step = 545},
 	/* tasks are pieces of terms */
-	{.rows = 128, .columns = 256, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 4, .panel = 64, .pieces = 255, .side = SIDE, .step = 1010},
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 6, .panel = 64, .pieces = 255, .side = SIDE, .step = 541},
-	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 255, .side = SIDE, .step = 325},
-	{.rows = 64, .columns = 64, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 255, .side = SIDE, .step = 250},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 6, .panel = 64, .pieces = 128, .side = SIDE, .step = 581},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 128, .side = SIDE, .step = 375},
+	{.rows = 64, .columns = 64, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 128, .side = SIDE, .step = 265},
 	/* two blocks have columns in common */
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .turns = true, .joint = 2, .side = SIDE, .step = 795},
 	{.rows = 192, .columns = 192, .groups = 3, .registers = 160, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .joint = 2, .side = SIDE, .step = 1210},
@@ -87,14 +88,14 @@ static const RolesTile tile[] = {
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 3, .step = 3410},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .thirds = 3, .step = 2120},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = 1, .thirds = 3, .step = 3410},
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 4, .panel = 64, .pieces = 255, .side = SIDE, .thirds = 3, .step = 3410},
-	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 255, .side = SIDE, .thirds = 3, .step = 2120},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 4, .panel = 64, .pieces = 128, .side = SIDE, .thirds = 3, .step = 3410},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 128, .side = SIDE, .thirds = 3, .step = 2120},
 	{.rows = 128, .columns = 192, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 2, .step = 2430},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 64, .side = SIDE, .thirds = 2, .step = 1790},
 	{.rows = 64, .columns = 128, .groups = 1, .registers = 240, .rest = 24, .resident = 1, .slots = 8, .panel = 64, .side = SIDE, .thirds = 2, .step = 1110},
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .side = 1, .thirds = 2, .step = 1790},
-	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 4, .panel = 64, .pieces = 255, .side = SIDE, .thirds = 2, .step = 1790},
-	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 255, .side = SIDE, .thirds = 2, .step = 1110},
+	{.rows = 128, .columns = 128, .groups = 2, .registers = 232, .rest = 40, .resident = 1, .slots = 4, .panel = 64, .pieces = 128, .side = SIDE, .thirds = 2, .step = 1790},
+	{.rows = 64, .columns = 128, .groups = 1, .registers = 232, .rest = 40, .resident = 1, .slots = 8, .panel = 64, .pieces = 128, .side = SIDE, .thirds = 2, .step = 1110},
 	/* several sums, with so many rows and columns each */
 	{.rows = 128, .columns = 128, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 3, .panel = 64, .side = SIDE, .sums = 2, .step = 1024},
 	{.rows = 192, .columns = 64, .groups = 2, .registers = 240, .rest = 24, .resident = 1, .slots = 4, .panel = 32, .turns = true, .side = SIDE, .sums = 2, .step = 781},
