@@ -48,7 +48,7 @@ enum {
 	                       * sectors, and where they do not: 112 and 56 to 59 bytes in a nanosecond on an H200 */
 	BEYOND = 3,           /* cycles that a step takes longer for each row or column of a tile that the output does not have: where
 	                       * there are no more, since other tiles begin before */
-	JOIN = 3500,          /* cycles that the kernel takes which joins pieces, beside what it reads */
+	JOIN = 4200,          /* cycles that the kernel takes which joins pieces, beside what it reads */
 	NEVER = 1 << 30,      /* cycles */
 	MEET = 4500           /* cycles until blocks of a cluster have added up their parts */
 };
@@ -227,6 +227,23 @@ roles_steps(Roles *r, const RolesTile *t)
 	return x.steps;
 }
 
+/* What memory takes for all factors: where all processors are at work on few tiles, that may bound them. */
+static ExprId
+bringing(Roles *r)
+{
+	Graph *g = r->l.g;
+	ExprId all = expr_int(g, DT_I64, 0);
+	for (unsigned p = 0; p < 2; p++) {
+		unsigned own;
+		const BoxFactor *e = roles_part(r, p, &own);
+		ExprId count = expr_int(g, DT_I64, r->of.thirds ? 2 * r->of.thirds : 2);
+		for (unsigned n = 0; n < e->naxis; n++)
+			count = expr_binary(g, OP_MUL, count, roles_extent(r, e->axis[n]));
+		all = expr_binary(g, OP_ADD, all, count);
+	}
+	return gpu_moving(g, all);
+}
+
 /* A task's piece, and what the kernel behind it takes, through which all pieces go. */
 static ExprId
 cycles_of_pieces(Roles *r, const RolesTile *t, ExprId step)
@@ -236,7 +253,8 @@ cycles_of_pieces(Roles *r, const RolesTile *t, ExprId step)
 	roles_count_pieces(r, t, &x);
 	ExprId elements = expr_binary(g, OP_MUL, expr_binary(g, OP_MUL, roles_rows_of_output(r), r->ncolumn), x.pieces);
 	ExprId moved = gpu_moving(g, expr_binary(g, OP_MUL, elements, expr_int(g, DT_I64, 2 * sizeof(float))));
-	ExprId all = expr_binary(g, OP_ADD, expr_binary(g, OP_MUL, x.steps, step), moved);
+	ExprId brought = expr_binary(g, OP_ADD, bringing(r), step); /* and multiplied, the last of it */
+	ExprId all = expr_binary(g, OP_ADD, expr_binary(g, OP_MAX, expr_binary(g, OP_MUL, x.steps, step), brought), moved);
 	all = expr_binary(g, OP_ADD, all, expr_int(g, DT_I64, START + JOIN));
 	return expr_select(g, expr_binary(g, OP_LE, expr_int(g, DT_I64, 2), x.pieces), all, expr_int(g, DT_I64, NEVER));
 }
