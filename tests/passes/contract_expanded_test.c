@@ -126,7 +126,7 @@ squares_are_right(void **state)
 			const RolesTile t = roles_tile(tile - 1);
 			unsigned columns = (unsigned)now->size[now->out[(now->out[2] != 0) + 1] - 'a'];
 			bool last = t.rows < 128 || t.side == 1; /* two of four tiles are enough */
-			if (t.thirds == TIR_THIRDS && columns % t.side == 0 && (last || n == 1))
+			if (t.thirds == TIR_THIRDS && !t.pieces && columns % t.side == 0 && (last || n == 1))
 				try(n, tile);
 		}
 }
@@ -138,7 +138,7 @@ squares_of_whole_numbers_are_exact(void **state)
 	(void)state;
 	now = &of;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++) {
-		if (roles_tile(tile - 1).thirds != TIR_THIRDS)
+		if (roles_tile(tile - 1).thirds != TIR_THIRDS || roles_tile(tile - 1).pieces)
 			continue;
 		CaseRun r = case_try_roles(build_squares, false, tile);
 		if (!r.roles || r.ratio > 0)
@@ -154,7 +154,7 @@ squares_are_near(void **state)
 	(void)state;
 	now = &of;
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++) {
-		if (roles_tile(tile - 1).thirds != TIR_THIRDS)
+		if (roles_tile(tile - 1).thirds != TIR_THIRDS || roles_tile(tile - 1).pieces)
 			continue;
 		CaseRun r = case_try_roles(build_squares, false, tile);
 		if (!r.roles || r.ratio > 0.5)

@@ -170,7 +170,7 @@ contract_roles_take(const Graph *g, Arena *scratch, const Places *places, Tensor
 	unsigned n = 0;
 	for (unsigned k = 0; k < roles_tiles(); k++) {
 		RolesTile tile = roles_tile(k);
-		if (tile.sums || tile.thirds != x.thirds || (o->roles_tile && o->roles_tile != k + 1) ||
+		if (tile.sums || tile.thirds != x.thirds || (tile.pieces && x.of_row) || (o->roles_tile && o->roles_tile != k + 1) ||
 		    (tile.side > 1 && !side_possible(g, tensor_node(g, t), x.column_axis)))
 			continue;
 		plan[n++] = roles_plan(&tile, &t, 1);

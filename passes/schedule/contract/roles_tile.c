@@ -346,6 +346,8 @@ roles_tile_suits(Roles *r, unsigned n, unsigned only)
 bool
 roles_tile_fits(const Roles *r, const RolesTile *t)
 {
+	if (t->pieces && r->of.of_row) /* whoever joins pieces has no sums as they are expanded */
+		return false;
 	return t->rows >= TIR_MMA_ROWS || !r->of.beside || r->of.columns;
 }
 
