@@ -149,6 +149,16 @@ add_scores(const Streams *s, const Candidate *readers, TensorId reader, Candidat
 	return true;
 }
 
+/* Whether a fold asks for other elements for each of its rows, as below a diagonal, on a GPU: the others would be products that
+ * are stored and that nobody reads. */
+static bool
+folds_part(const Streams *s, TensorId t)
+{
+	const Node *n = tensor_node(s->g, t);
+	uint32_t rows = (1u << n->npar) - 1;
+	return s->cx->options->blocks && n->nred == 1 && n->guard && (expr_axes(s->g, s->cx->scratch, n->guard) & rows);
+}
+
 /* The score's readers, and the scores that they alone read. */
 static bool
 gather(const Streams *s, TensorId source, Candidate *c)
@@ -162,7 +172,7 @@ gather(const Streams *s, TensorId source, Candidate *c)
 	for (unsigned k = 0; k < readers.n; k++)
 		if (!add_scores(s, &readers, readers.member[k], c))
 			return false;
-	return readers.n > 1;
+	return readers.n > 1 || (readers.n == 1 && folds_part(s, readers.member[0]));
 }
 
 /* --- pointwise nodes --- */

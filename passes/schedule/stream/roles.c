@@ -626,6 +626,7 @@ fold(StreamRoles *x)
 	slots_scales(&x->s);
 	sr_open_tasks(x, fill, nfill, false);
 	enter_rows(x);
+	sr_place_once(x);
 	start(x);
 	if (!x->pieces)
 		wait(x, QUERIES, fill[1]);
@@ -722,6 +723,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	bind_quads(x);
 	if (p->beside)
 		sr_add_beside(x, s, beside);
+	sr_name_once(x, s);
 	uint64_t roles = roles_of(x) | TIR_ROLES_ANEW;
 	tir_open_roles(k, x->pieces || x->rows == TIR_MMA_ROWS ? roles : roles | TIR_ROLES_ORDER);
 	fold(x);

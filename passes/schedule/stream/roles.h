@@ -19,6 +19,7 @@ void stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *
 /* --- for the files of this template --- */
 
 enum { SR_GROUPS = 2, SR_ROWS = SR_GROUPS * TIR_MMA_ROWS }; /* of parts, and of most plans */
+enum { SR_ONCE = 2 };
 
 typedef struct {
 	StreamSlots s;
@@ -31,6 +32,8 @@ typedef struct {
 	ExprId beside;             /* what scores take of OF_BESIDE, by name; 0: nothing that comes through a channel */
 	unsigned beside_channel;
 	ValId of_beside[SLOTS_MAX / TIR_HELD_LANES]; /* what the thread has of the tile's, in vectors */
+	ExprId once[SR_ONCE];      /* reads that are the same for all of a task */
+	unsigned nonce;
 	ValId view[NOF];
 	ValId thread, group, lane, warp, in_group; /* the thread's number in its group */
 	ValId right;               /* its first element, or column, of a tile's */
@@ -76,6 +79,11 @@ void sr_add_beside(StreamRoles *x, Stream *s, ExprId read);
 void sr_load_beside(StreamRoles *x, ValId fill);
 void sr_take_beside(StreamRoles *x, ValId fill);
 void sr_place_beside(StreamRoles *x, unsigned k);
+
+/* --- what is the same for all of a task (roles_once.c) --- */
+/* Finds it in what s makes of elements, which then has it by name; for the task at work. */
+void sr_name_once(StreamRoles *x, Stream *s);
+void sr_place_once(StreamRoles *x);
 
 /* --- terms piece by piece (roles_pieces.c) --- */
 void sr_add_piece_channel(StreamRoles *x);

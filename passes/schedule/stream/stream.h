@@ -16,7 +16,8 @@ enum {
 	STREAM_KEPT = 5u << 20,  /* IVAR STREAM_KEPT + k: the term of accumulator k, kept from the stage before */
 	STREAM_POWER = 6u << 20, /* IVAR STREAM_POWER + k: a power of what score k is off its extreme by (slots.c) */
 	STREAM_MOVE = 7u << 20,  /* IVAR STREAM_MOVE + k: the same power of what its extreme was off what it is */
-	STREAM_BESIDE = 8u << 20 /* IVAR STREAM_BESIDE: an element that scores take of a tensor of rows and elements (roles_beside.c) */
+	STREAM_BESIDE = 8u << 20, /* IVAR STREAM_BESIDE: an element that scores take of a tensor of rows and elements (roles_beside.c) */
+	STREAM_ONCE = 9u << 20   /* IVAR STREAM_ONCE + k: what is the same for all of a task (roles_once.c) */
 };
 
 /* A node that is computed a tile at a time: t = finish(sum of query * key). */
