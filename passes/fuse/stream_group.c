@@ -129,6 +129,32 @@ add_score(const Streams *s, const Candidate *readers, TensorId source, Candidate
 	return !is_inside(s, readers, t) || (add(s, c, source) && add(s, c, t));
 }
 
+typedef struct {
+	const Graph *g;
+	TensorId t;
+	bool read;
+} Folded;
+
+static void
+note_term(void *user, ExprId e)
+{
+	Folded *t = user;
+	const Expr *p = expr_get(t->g, e);
+	t->read |= p->op == OP_READ && p->ref == t->t;
+}
+
+/* Whether what the reader folds takes t: not only what it makes of the fold. */
+static bool
+folds(const Streams *s, TensorId reader, TensorId t)
+{
+	const Node *n = tensor_node(s->g, reader);
+	Folded terms = {.g = s->g, .t = t};
+	expr_walk(s->g, s->cx->scratch, n->body, note_term, &terms);
+	if (n->guard)
+		expr_walk(s->g, s->cx->scratch, n->guard, note_term, &terms);
+	return terms.read;
+}
+
 /* The sums of products that make what this reader reads. */
 static bool
 add_scores(const Streams *s, const Candidate *readers, TensorId reader, Candidate *c)
@@ -137,7 +163,7 @@ add_scores(const Streams *s, const Candidate *readers, TensorId reader, Candidat
 	for (uint32_t j = 0; j < reads->list.n; j++) {
 		TensorId t = reads->list.at[j];
 		const Neighbours *below = &s->reads[s->g->tensor.at[t].node];
-		if (has(readers, t))
+		if (has(readers, t) || !folds(s, reader, t))
 			continue;
 		if (may_be_score(s, t) && !add_score(s, readers, t, c))
 			return false;
