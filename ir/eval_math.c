@@ -157,17 +157,17 @@ reach(long double *lo, long double *hi, long double x)
 
 /* Of exact operands: infinities and powers of 0 are exact, the rest has its budget. */
 static Val
-pow_exact(FpMode fp, DType t, Val a, Val b, long double v)
+pow_exact(FpMode fp, DType t, DType narrow, Val a, Val b, long double v)
 {
 	if (isinf(a.re) || isinf(b.re) || a.re == 0 || !isfinite(v))
 		return val_float(v);
-	return within_budget(fp, OP_POW, t, DT_NONE, v, 0, 0);
+	return within_budget(fp, OP_POW, t, narrow, v, 0, 0);
 }
 
 /* pow is monotone in each operand on a > 0, so its extremes over the box are at the corners; for
  * an exact integer exponent also on a < 0, with 0 as one more point where the box holds it. */
 Val
-math_pow(FpMode fp, DType t, Val a, Val b)
+math_pow(FpMode fp, DType t, DType narrow, Val a, Val b)
 {
 	a = val_hard(a), b = val_hard(b);
 	bool one = (b.err == 0 && b.re == 0) || (a.err == 0 && a.re == 1);
@@ -179,7 +179,7 @@ math_pow(FpMode fp, DType t, Val a, Val b)
 		return val_unknown();
 	long double v = powl(a.re, b.re);
 	if (a.err == 0 && b.err == 0)
-		return pow_exact(fp, t, a, b, v);
+		return pow_exact(fp, t, narrow, a, b, v);
 	bool straddles = fabsl(a.re) <= a.err;
 	if (isinf(a.re) || isinf(b.re) || (a.err > 0 && straddles && !(is_integer(b) && b.re > 0)) ||
 	    (a.re < 0 && !is_integer(b)))
@@ -192,5 +192,5 @@ math_pow(FpMode fp, DType t, Val a, Val b)
 	if (isinf(lo) && lo == hi)
 		return val_float(v);
 	long double e = fmaxl(hi - v, v - lo) * 1.01L;
-	return isfinite(e) ? within_budget(fp, OP_POW, t, DT_NONE, v, e, 0) : val_unknown();
+	return isfinite(e) ? within_budget(fp, OP_POW, t, narrow, v, e, 0) : val_unknown();
 }

@@ -9,7 +9,7 @@ kind_of(unsigned t)
 }
 
 static Val
-binary(const Run *r, Op op, DType t, Val a, Val b)
+binary(const Run *r, Op op, DType t, DType narrow, Val a, Val b)
 {
 	FpMode fp = r->g->fp;
 	if (kind_of(t) == KIND_COMPLEX)
@@ -21,7 +21,7 @@ binary(const Run *r, Op op, DType t, Val a, Val b)
 	if (op == OP_ADD || op == OP_SUB)
 		return op == OP_ADD ? arith_add(fp, t, a, b) : arith_sub(fp, t, a, b);
 	if (op == OP_POW)
-		return math_pow(fp, t, a, b);
+		return math_pow(fp, t, narrow, a, b);
 	return op == OP_MUL ? arith_mul(fp, t, a, b) : arith_div(fp, t, a, b);
 }
 
@@ -151,7 +151,7 @@ apply(const Run *r, const Instr *p, const Val *const *a)
 		return r->touched;
 	case OP_ADD: case OP_SUB: case OP_MUL: case OP_FDIV: case OP_IDIV: case OP_IMOD: case OP_POW:
 	case OP_MIN: case OP_MAX:
-		return binary(r, (Op)p->op, t, *a[0], *a[1]);
+		return binary(r, (Op)p->op, t, op_info[p->op].flags & F_NARROW ? (DType)p->ref : DT_NONE, *a[0], *a[1]);
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_FLOOR: case OP_CEIL: case OP_ROUND: case OP_TRUNC:
 		return unary((Op)p->op, t, *a[0]);
 	case OP_SQRT: case OP_RSQRT: case OP_EXP: case OP_EXP2: case OP_EXPM1: case OP_LOG: case OP_LOG2:

@@ -144,7 +144,7 @@ Val complex_root(int64_t a, int64_t n);
 /* --- eval_math.c --- */
 /* With a narrow type (tg.h, narrowed functions), or DT_NONE. */
 Val math_unary(FpMode fp, Op op, DType t, DType narrow, Val a);
-Val math_pow(FpMode fp, DType t, Val a, Val b);
+Val math_pow(FpMode fp, DType t, DType narrow, Val a, Val b);
 
 /* --- eval_rand.c --- */
 void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);

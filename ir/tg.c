@@ -201,8 +201,8 @@ ExprId
 expr_narrowed(Graph *g, ExprId e, DType t)
 {
 	Expr p = *expr_get(g, e);
-	ExprId a = expr_arg(g, e, 0);
-	return expr_make(g, (Op)p.op, (DType)p.dtype, (uint32_t)t, 0, &a, 1);
+	ExprId arg[2] = {expr_arg(g, e, 0), p.narg > 1 ? expr_arg(g, e, 1) : 0};
+	return expr_make(g, (Op)p.op, (DType)p.dtype, (uint32_t)t, 0, arg, p.narg);
 }
 
 ExprId

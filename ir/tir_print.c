@@ -126,7 +126,7 @@ print_imm(Text *out, const TirInst *p)
 	case OP_CONST:
 		print_const(out, p);
 		return;
-	case OP_EXP: case OP_EXP2: case OP_TANH:
+	case OP_EXP: case OP_EXP2: case OP_TANH: case OP_POW:
 		if (TIR_NARROW(p->imm.i))
 			text_printf(out, "~%s", dtype_info[TIR_NARROW(p->imm.i)].text);
 		if (p->imm.i & TIR_NO_MORE_THAN_0)
@@ -173,7 +173,7 @@ print_imm(Text *out, const TirInst *p)
 		print_signed(out, p->imm.i);
 		return;
 	case OP_NONE: case OP_IVAR: case OP_AXIS: case OP_DIM: case OP_ACC: case OP_TOUCHED: case OP_READ:
-	case OP_ADD: case OP_SUB: case OP_MUL: case OP_IDIV: case OP_IMOD: case OP_POW:
+	case OP_ADD: case OP_SUB: case OP_MUL: case OP_IDIV: case OP_IMOD:
 	case OP_NEG: case OP_ABS: case OP_SIGN: case OP_MIN: case OP_MAX: case OP_FLOOR: case OP_CEIL:
 	case OP_ROUND: case OP_TRUNC: case OP_SQRT: case OP_RSQRT:
 	case OP_EXPM1: case OP_LOG: case OP_LOG2: case OP_LOG1P: case OP_ERF: case OP_SIN:

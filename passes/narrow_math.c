@@ -97,6 +97,17 @@ ends_in_powers(const Ends *e)
 	return e->gain[0] > 0 || e->gain[1] > 0;
 }
 
+/* Whether it has a short form: a power has one whose exponent is an integer, which it is where that is cast, of a sum of indices. */
+static bool
+has_short_form(const Graph *g, ExprId e)
+{
+	const Expr *p = expr_get(g, e);
+	if (!(op_info[p->op].flags & F_NARROW) || p->dtype != DT_F32)
+		return false;
+	const Expr *by = p->op == OP_POW ? expr_get(g, expr_arg(g, e, 1)) : NULL;
+	return !by || (by->op == OP_CAST && dtype_is_int((DType)expr_get(g, expr_arg(g, expr_arg(g, e, 1), 0))->dtype));
+}
+
 /* Those of an operand that hands absolute errors on, magnified by `gain`; if that is 0 or infinite, it does not. */
 static Ends
 with_gain(Ends e, double gain)
@@ -205,7 +216,7 @@ follow(Paths *p, ExprId root, Ends ends)
 			add_ends(&p->tensor[x->ref], &own);
 		else if (x->op == OP_ACC)
 			add_ends(&p->acc, &own);
-		else if (op_info[x->op].flags & F_NARROW && x->dtype == DT_F32)
+		else if (has_short_form(g, e))
 			add_ends(&p->all[e], &own);
 		for (unsigned k = 0; k < x->narg; k++) {
 			Ends through = ends_through(p, e, k, own);
@@ -341,7 +352,7 @@ static bool
 has_function(const Graph *g)
 {
 	for (ExprId e = 1; e < g->expr.n; e++)
-		if (op_info[expr_get(g, e)->op].flags & F_NARROW && expr_get(g, e)->dtype == DT_F32)
+		if (has_short_form(g, e))
 			return true;
 	return false;
 }

@@ -102,6 +102,30 @@ narrow_tanh(const Ex *x, ValId a, DType to, Means by)
 	return ex_select(x, ex_lt(x, ex_abs(x, a), ex_float(x, to == DT_F16 ? 0x1p-4 : 0x1p-7)), small, large);
 }
 
+/* 2^a, or e^a. */
+static ValId
+narrow_power(const Ex *x, ValId a, bool two, const TirInst *p, Means by)
+{
+	if (by == BY_EX2) {
+		ValId half = two ? half_of(x, a) : ex_mul(x, a, ex_float(x, log2e_sum.c[0][0] / 2));
+		ValId root = tir_unary(x->k, OP_EX2, half);
+		return ex_mul(x, root, root);
+	}
+	return narrow_exp(x, a, two, TIR_NARROW(p->imm.i), p->op != OP_POW && p->imm.i & TIR_NO_MORE_THAN_0);
+}
+
+/* a^b = 2^(b log2 |a|) with the sign of a where b is odd; b is a whole number, and finite. The exponent is off by less than 2^-22 of
+ * itself, and no larger than 150 where the power is anything but 0 or infinite: that is 2^-15.5 of the power. */
+static ValId
+narrow_pow(const Ex *x, ValId a, ValId b, const TirInst *p, Means by)
+{
+	ValId exponent = ex_mul(x, b, tir_unary(x->k, OP_LOG2, ex_abs(x, a)));
+	ValId v = narrow_power(x, exponent, true, p, by), half = ex_mul(x, b, ex_float(x, 0.5));
+	ValId even = ex_eq(x, tir_unary(x->k, OP_FLOOR, half), half);
+	v = ex_flip(x, v, ex_select(x, even, ex_bits(x, 0), BUG(narrow_power_unsigned) ? ex_bits(x, 0) : ex_sign_bit(x, a)));
+	return ex_select(x, ex_eq(x, b, ex_float(x, 0)), ex_float(x, 1), v);
+}
+
 static bool
 is_taken(const TirInst *p)
 {
@@ -119,13 +143,9 @@ expand(void *user, TirKernel *to, const TirKernel *from, ValId v, const ValId *a
 	x.scales = by == BY_SCALE;
 	if (p->op == OP_TANH)
 		return narrow_tanh(&x, arg[0], TIR_NARROW(p->imm.i), by);
-	bool two = p->op == OP_EXP2;
-	if (by == BY_EX2) {
-		ValId half = two ? half_of(&x, arg[0]) : ex_mul(&x, arg[0], ex_float(&x, log2e_sum.c[0][0] / 2));
-		ValId root = tir_unary(to, OP_EX2, half);
-		return ex_mul(&x, root, root);
-	}
-	return narrow_exp(&x, arg[0], two, TIR_NARROW(p->imm.i), p->imm.i & TIR_NO_MORE_THAN_0);
+	if (p->op == OP_POW)
+		return narrow_pow(&x, arg[0], arg[1], p, by);
+	return narrow_power(&x, arg[0], p->op == OP_EXP2, p, by);
 }
 
 static TirKernel *

@@ -86,7 +86,7 @@ static Val
 allowed_power(const Form *f, Val x, Val y)
 {
 	(void)y;
-	return math_pow(FP_FAST, DT_F32, x, val_float(f->n));
+	return math_pow(FP_FAST, DT_F32, DT_NONE, x, val_float(f->n));
 }
 
 static ValId

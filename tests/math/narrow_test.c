@@ -169,10 +169,65 @@ specials(void **state)
 	}
 }
 
+/* a^b for whole b, of bases around 1, far from it and special, with either sign. */
+static void
+fill_powers(float *x, float *y)
+{
+	static const float special[] = {0, -0.0f, INFINITY, -INFINITY, NAN, 1, -1, 0x1p-140f, -0x1p127f, 2};
+	for (int i = 0; i < N; i++) {
+		int way = i % 4, b = i / 4 % 341 - 170;
+		float size = way == 0 ? 1 + (float)(i % 97 - 48) / 512 : way == 1 ? expf((float)(i % 83 - 41) / 8) : 1 - 0x1p-20f * (float)(i % 31);
+		x[i] = way == 3 ? special[i / 4 % 10] : i % 3 ? size : -size;
+		y[i] = way == 2 ? (float)(b * 60000) : (float)b;
+	}
+}
+
+static void
+check_powers(NarrowLower *lower, DType to, bool native)
+{
+	static float x[N], y[N], z[N];
+	int64_t n = N;
+	Rig r;
+	fill_powers(x, y);
+	rig_open(&r, "f");
+	kernel_map(&r, OP_POW, DT_F32, DT_F32, DT_F32, 8);
+	for (ValId v = 1; v < r.k->inst.n; v++)
+		if (tir_inst(r.k, v)->op == OP_POW)
+			r.k->inst.at[v].imm.i = to;
+	lower(&r);
+	RigRun run = {.data = {x, y, z}, .count = {n, n, n}, .scalar = {&n}, .ntask = 1};
+	if (native) {
+		rig_load(&r, "host", 1);
+		rig_launch(&r, &run);
+	} else
+		rig_interpret(&r, &run);
+	rig_close(&r);
+	for (int i = 0; i < N; i++) {
+		long double want = powl(x[i], y[i]), off = fabsl(z[i] - want), most = (to == DT_F16 ? 0x1p-15L : 0x1p-12L) * fabsl(want) + 0x1p-148L;
+		bool over = fabsl(want) > 0x1p128L * (1 - 0x1p-12L) && isinf(z[i]) && !signbit(z[i]) == !signbit(want);
+		bool same = isnan(want) ? isnan(z[i]) : ((off <= most || z[i] == want) && !signbit(z[i]) == !signbit(want)) || over;
+		if (!same)
+			fail_msg("%a to the power %a: %a for %La", (double)x[i], (double)y[i], (double)z[i], want);
+	}
+}
+
+static void
+powers(void **state)
+{
+	(void)state;
+	for (int k = 0; k < 2; k++) {
+		DType to = k ? DT_F16 : DT_BF16;
+		check_powers(kernel_lower_narrow, to, true);
+		check_powers(kernel_lower_narrow_ex2, to, false);
+		if (codegen_target_offer("host").scale)
+			check_powers(kernel_lower_narrow_scaled, to, true);
+	}
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(within_a_sixteenth), cmocka_unit_test(with_a_unit), cmocka_unit_test(erf_with_a_unit), cmocka_unit_test(forms_agree), cmocka_unit_test(low_forms_agree),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(within_a_sixteenth), cmocka_unit_test(with_a_unit), cmocka_unit_test(erf_with_a_unit), cmocka_unit_test(forms_agree), cmocka_unit_test(low_forms_agree), cmocka_unit_test(powers),
 	                                   cmocka_unit_test(specials)};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

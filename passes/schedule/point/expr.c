@@ -233,6 +233,8 @@ point_plain(Point *l, ExprId e, const PointVal *arg)
 	ValId v = p->narg == 1 ? tir_unary(l->tir, (Op)p->op, arg[0].re) : tir_binary(l->tir, (Op)p->op, arg[0].re, arg[1].re);
 	if (p->op == OP_FDIV)
 		l->tir->inst.at[v].imm.i = divisor_is(l, expr_arg(l->g, e, 1));
+	if (p->op == OP_POW)
+		l->tir->inst.at[v].imm.i = (int64_t)expr_narrow_type(l->g, e);
 	return (PointVal){.re = v};
 }
 

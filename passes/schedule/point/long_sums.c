@@ -41,7 +41,7 @@ mark(Graph *g, ExprId e, unsigned depth)
 	const Expr *p = expr_get(g, e);
 	if (p->dtype != DT_F32 || depth > MAX_DEPTH)
 		return e;
-	if (op_info[p->op].flags & F_NARROW)
+	if (op_info[p->op].flags & F_NARROW && p->narg == 1)
 		return expr_narrow_type(g, e) == DT_NONE ? expr_narrowed(g, e, DT_F16) : e;
 	switch (p->op) {
 	case OP_NEG: case OP_FDIV:
