@@ -88,6 +88,7 @@ UNITS = {
     "passes/schedule/stream/quads": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
     "passes/schedule/stream/warps": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
     "passes/schedule/stream/roles": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
+    "passes/schedule/stream/roles_apart": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "decaying"),),
     "passes/schedule/stream/roles_beside": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "biased"),),
     "passes/schedule/stream/powers": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "pooled"),),
     "passes/schedule/stream/exact": (("fuse/stream_blocks_test", Path("tests/fuse/stream.tex"), Path("tests/fuse/scores.tex"), "narrow"),),

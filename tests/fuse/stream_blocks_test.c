@@ -121,6 +121,8 @@ static const Row rows[] = {
 	{"unweighed", "H=1 T=70 S=70 D=9 E=8", 1, false, false, 128},
 	{"decaying", "H=4 G=2 T=140 S=140 D=24 E=40", 1, false, true, 384},
 	{"decaying", "H=2 G=1 T=40 S=90 D=64 E=64", 1, true, true, 256},
+	{"retained", "H=2 T=140 S=150", 1, false, true, 384},
+	{"retained", "H=1 T=150 S=150", 1, true, true, 384},
 	{"chunks", "H=2 T=140 S=150 D=24 E=40", 2, false, true, 0},
 	{"gated", "H=2 T=300 D=24 E=40 W=70", 1, false, true, 384},
 	{"gated", "H=1 T=130 D=128 E=72 W=200", 1, true, true, 384},

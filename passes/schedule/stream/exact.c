@@ -60,6 +60,9 @@ static ValId
 term(StreamBuild *b, unsigned acc, ValId *weight)
 {
 	Point *l = &b->l;
+	for (unsigned down = 0; down < 2; down++)
+		if (b->apart[down])
+			point_place(l, stream_apart(b, down), point_value(l, b->apart[down], false).re);
 	for (unsigned k = 0; k < b->s->pass->nacc; k++)
 		if (b->s->acc[k].kept)
 			point_place(l, stream_kept(b, k), point_value(l, b->s->acc[k].term, false).re);

@@ -712,6 +712,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 		slots_delay(&x->s, LATE_ELEMENTS);
 	stream_bind_sizes(b);
 	ExprId beside = sr_find_beside(g, scratch, s, &x->of[OF_BESIDE]);
+	sr_name_apart(x, s);
 	sr_bind_tasks(x);
 	stream_bind_launch(b);
 	sr_count_tasks(x, kernel);

@@ -85,6 +85,11 @@ void sr_place_beside(StreamRoles *x, unsigned k);
 void sr_name_once(StreamRoles *x, Stream *s);
 void sr_place_once(StreamRoles *x);
 
+/* --- how far elements are from the row (roles_apart.c) --- */
+/* Finds it likewise, of fewer than SR_MOST_APART rows and elements. */
+enum { SR_MOST_APART = 1 << 23 };
+void sr_name_apart(StreamRoles *x, Stream *s);
+
 /* --- terms piece by piece (roles_pieces.c) --- */
 void sr_add_piece_channel(StreamRoles *x);
 /* All that the tile at b.first, or the task's rows, take of it, from this fill on, which becomes the one behind them. */

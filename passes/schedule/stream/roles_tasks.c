@@ -90,6 +90,10 @@ sr_count_tasks(StreamRoles *x, Kernel *kernel)
 	if (b->plan->long_sums)
 		n = expr_binary(g, OP_MUL, n, raster_reaches(g, stream_least_elements(b), LONG_SUM_TERMS));
 	const StreamElement *key = &x->of[OF_KEY];
+	if (b->apart[0] || b->apart[1]) {
+		ExprId most = expr_binary(g, OP_MAX, b->s->c.extent[b->s->lane], g->tensor.at[key->tensor].extent[key->own]);
+		n = expr_binary(g, OP_MUL, n, expr_binary(g, OP_SUB, expr_int(g, DT_I64, 1), raster_reaches(g, most, SR_MOST_APART)));
+	}
 	n = expr_binary(g, OP_MUL, n, raster_reaches(g, g->tensor.at[key->tensor].extent[key->own], 1));
 	kernel->ntask = x->columns ? expr_binary(g, OP_MUL, n, is_in(g, b->columns, 1, x->columns)) : n;
 }

@@ -57,6 +57,7 @@ slots_enter(StreamSlots *x, ValId from)
 		ValId at = tir_binary(k, OP_ADD, from, stream_int(b, x->offset[e]));
 		x->at[e] = last ? tir_binary(k, OP_MIN, at, last) : at;
 	}
+	slots_enter_apart(x);
 }
 
 typedef struct {
@@ -71,6 +72,7 @@ enter_slot(StreamSlots *x, unsigned row, unsigned element)
 {
 	stream_at_vector(&x->b, row);
 	x->b.l.axis[x->b.s->stream] = x->at[element];
+	slots_place_apart(x, row, element);
 }
 
 static bool

@@ -25,6 +25,7 @@ typedef struct StreamSlots {
 	/* of the tile; by row and element: row * nelement + element */
 	ValId from;                        /* element e is from + offset[e] */
 	unsigned offset[SLOTS_MAX_ELEMENTS];
+	ValId apart[2][STREAM_MAX_VECTORS]; /* what b.apart is of the first */
 	ValId at[SLOTS_MAX_ELEMENTS];      /* the same, or an element that there is in its place */
 	bool exact;               /* of tiles, whether all their elements are there, and present for all rows */
 	ValId weight[MAX_ACCS][SLOTS_MAX]; /* of wide accumulators: 0 where the element is absent; of late ones the power's exponent */
@@ -51,6 +52,10 @@ ValId slots_exponent(StreamSlots *x, unsigned n, ValId score, ValId from);
 ValId slots_power_scale(StreamSlots *x, unsigned n);
 /* The tile at work: its slots' elements begin at `from`. */
 void slots_enter(StreamSlots *x, ValId from);
+/* What b.apart names: of the tile; in a slot, which is the point; of the element and row at the point (roles_apart.c). */
+void slots_enter_apart(StreamSlots *x);
+void slots_place_apart(StreamSlots *x, unsigned row, unsigned element);
+ExprId stream_apart(const StreamBuild *b, unsigned down);
 /* The sum of score k in a slot, as long as the tile is folded. */
 typedef ValId SlotSum(StreamSlots *x, unsigned score, unsigned row, unsigned element);
 /* The tile's slots into the state of the thread's rows, which is b.run and becomes it; weights and factors of the wide. */

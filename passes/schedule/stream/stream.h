@@ -17,7 +17,8 @@ enum {
 	STREAM_POWER = 6u << 20, /* IVAR STREAM_POWER + k: a power of what score k is off its extreme by (slots.c) */
 	STREAM_MOVE = 7u << 20,  /* IVAR STREAM_MOVE + k: the same power of what its extreme was off what it is */
 	STREAM_BESIDE = 8u << 20, /* IVAR STREAM_BESIDE: an element that scores take of a tensor of rows and elements (roles_beside.c) */
-	STREAM_ONCE = 9u << 20   /* IVAR STREAM_ONCE + k: what is the same for all of a task (roles_once.c) */
+	STREAM_ONCE = 9u << 20,  /* IVAR STREAM_ONCE + k: what is the same for all of a task (roles_once.c) */
+	STREAM_APART = 10u << 20 /* IVAR STREAM_APART: f32(element - row); and + 1: f32(row - element) (roles_apart.c) */
 };
 
 /* A node that is computed a tile at a time: t = finish(sum of query * key). */
@@ -135,6 +136,7 @@ typedef struct {
 	ExprId rows, terms[STREAM_MAX_SCORES], columns, padded;
 	ExprId power[STREAM_MAX_SCORES]; /* what STREAM_POWER + k stands for; 0: for nothing */
 	ValId move[STREAM_MAX_SCORES][STREAM_MAX_VECTORS]; /* what STREAM_MOVE + k is for the row; 0: nothing is named so */
+	ExprId apart[2];          /* what STREAM_APART and the next stand for; 0: for nothing */
 	double raised;            /* results are made of sums that are so many powers of 2 too large, as quotients (quotient.c) */
 	bool from_zero;           /* wide accumulators begin with +0, as they are without terms */
 	bool beyond;              /* products take values behind a row's last element, with a weight of 0 */
