@@ -66,6 +66,8 @@ class Program:
             forms = [f"{dot} + {self.tensor('extra', [*head, ('i', 'T'), ('j', 'S')])}"]
         elif r.random() < 0.2:
             forms = [f"{dot} - 0.1 * f32(abs(i - j))"]
+            if self.blocks:
+                forms += [f"{dot} + 0.1 * f32(j - i)", f"{dot} * exp(0.05 * f32(i - j))", f"{dot} * (-0.9) ** (i - j)"]
         return r.choice(forms)
 
     def mask(self):
@@ -94,8 +96,9 @@ class Program:
         v = self.tensor("v", [*keys, ("j", "S"), ("e", columns)])
         row, wide = [*head, ("i", "T")], [*head, ("i", "T"), ("e", columns)]
         soft = ([f"{o}[{h}i, e] = sum[j](softmax[j]({at}) * {v})"], [(o, wide)])
-        if masked:
-            return soft
+        if masked:  # below a diagonal, say, a GPU folds them as they are as well
+            plain = ([f"{o}[{h}i, e] = sum[j]({at} * {v})"], [(o, wide)])
+            return r.choice((soft, plain)) if self.blocks else soft
         first = [f"{m}[{h}i] = max[j]({at})", f"{l}[{h}i] = sum[j](exp({at} - {m}[{h}i]))"]
         low = [f"{m}[{h}i] = min[j]({at})", f"{l}[{h}i] = sum[j](exp({m}[{h}i] - {at}))"]
         mean = [f"{m}[{h}i] = sum[j]({at}) / S", f"{l}[{h}i] = sum[j](sq({at} - {m}[{h}i])) / S"]
