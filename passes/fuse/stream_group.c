@@ -304,13 +304,15 @@ take(Streams *s, const Candidate *c)
 	}
 }
 
-/* Matrix units that take the products apart take them streamed as well. */
+/* Matrix units that take the products apart take them streamed as well: those of 16 bits, and of f32 the first of a chain of two. */
 static bool
 keeps_units(const Streams *s, const Stream *stream)
 {
 	KernelPlan plan[STREAM_ROLES_PLANS];
 	const PassOptions *o = s->cx->options;
-	return !o->blocks || !o->roles || !stream->factors || stream_roles_take(s->g, s->cx->scratch, stream, NULL, o, plan) > 0;
+	if (o->blocks && o->roles && !stream->factors)
+		return stream->c.nmember > 1;
+	return !o->blocks || !o->roles || stream_roles_take(s->g, s->cx->scratch, stream, NULL, o, plan) > 0;
 }
 
 /* Whether there is a kernel for the candidate. */

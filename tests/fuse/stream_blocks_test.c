@@ -123,6 +123,8 @@ static const Row rows[] = {
 	{"decaying", "H=2 G=1 T=40 S=90 D=64 E=64", 1, true, true, 256},
 	{"retained", "H=2 T=140 S=150", 1, false, true, 384},
 	{"retained", "H=1 T=150 S=150", 1, true, true, 384},
+	{"best", "H=2 T=140 S=150 D=24", 1, false, true, 384},
+	{"best", "H=1 T=40 S=90 D=264", 1, false, true, 384},
 	{"chunks", "H=2 T=140 S=150 D=24 E=40", 2, false, true, 0},
 	{"gated", "H=2 T=300 D=24 E=40 W=70", 1, false, true, 384},
 	{"gated", "H=1 T=130 D=128 E=72 W=200", 1, true, true, 384},
