@@ -33,6 +33,7 @@ typedef struct LowerRoles {
 	Val ring;       /* i32: the same */
 	Val group;      /* i32, the same in a warp */
 	Val first;      /* i32: 1 in the first thread of the group, else 0 */
+	bool warp;      /* a warp loads, whose first thread fills */
 	Val thread;     /* i32 */
 	unsigned first_map, groups, shares; /* shares: in how many parts the first factor's rows are */
 } Roles;
@@ -295,6 +296,15 @@ declare_registers(Lower *l)
 		lower_assembly(l, NULL, arena_text(l->arena, ".reg .b32 kept<%u>;", tir_kept_terms(l->k) / 4), "", NULL, 0);
 }
 
+/* Of the group, which all threads of a warp know to be the same. */
+static Val
+is_first_warp(Lower *l)
+{
+	Val warp = LLVMBuildLShr(l->b, l->roles->thread, number(l, 5), "");
+	warp = lower_assembly(l, i32(l), "shfl.sync.idx.b32 $0, $1, 0, 31, -1;", "=r,r", &warp, 1);
+	return LLVMBuildZExt(l->b, LLVMBuildICmp(l->b, LLVMIntEQ, LLVMBuildAnd(l->b, warp, number(l, GROUP_WARPS - 1), ""), number(l, 0), ""), i32(l), "");
+}
+
 void
 lower_roles(Lower *l, ValId v)
 {
@@ -303,6 +313,7 @@ lower_roles(Lower *l, ValId v)
 	Val thread = LLVMBuildTrunc(l->b, lower_thread(l), i32(l), "");
 	r->shares = roles.shares;
 	r->groups = roles.groups;
+	r->warp = roles.warp;
 	r->thread = thread;
 	declare_registers(l);
 	if (l->k->resident == 1) /* those of the next kernel have places where its own end, one by one (nvptx_entry.c) */
@@ -328,7 +339,7 @@ lower_roles(Lower *l, ValId v)
 	lower_assembly(l, NULL, arena_text(l->arena, "setmaxnreg.dec.sync.aligned.u32 %u;", roles.rest), "", NULL, 0);
 	if (roles.anew)
 		lower_tasks_anew(l);
-	LLVMBasicBlockRef after = open_if(l, r->first);
+	LLVMBasicBlockRef after = open_if(l, roles.warp ? is_first_warp(l) : r->first);
 	lower_role(l, lower_inst(l, v)->region + 1);
 	if (tir_has_joint(l->k))
 		meet_cluster(l);
@@ -354,15 +365,25 @@ wait_for(Lower *l, const TirChannel *c, Val at, Val n, bool before)
 	LLVMPositionBuilderAtEnd(l->b, there);
 }
 
+/* What fills, one thread does: of a warp that loads the first one, where it goes on. NULL: there is no other one. */
+static LLVMBasicBlockRef
+open_fill(Lower *l)
+{
+	return l->roles->warp ? open_if(l, l->roles->first) : NULL;
+}
+
 /* The slot's bytes are announced as soon as it is empty. */
 void
 lower_acquire(Lower *l, ValId v)
 {
 	const TirChannel *c = channel_of(l, v);
 	Val n = lower_arg(l, v, 0);
+	LLVMBasicBlockRef after = open_fill(l);
 	wait_for(l, c, empty_word(l, v, n), n, true);
 	lower_assembly(l, NULL, "mbarrier.arrive.expect_tx.shared::cta.b64 _, [$0], $1;", "r,r",
 	         (Val[]){full_word(l, v, n), number(l, tir_slot_bytes(c))}, 2);
+	if (after)
+		close_if(l, after);
 }
 
 void
@@ -459,10 +480,13 @@ lower_copy(Lower *l, ValId v)
 	}
 	unsigned panels = p->turned ? p->rows / tir_part_along(p) : 1;
 	Val first = at[0];
+	LLVMBasicBlockRef after = open_fill(l);
 	for (unsigned k = 0; k < panels; k++) {
 		at[0] = LLVMBuildAdd(l->b, first, number(l, k * tir_part_along(p)), "");
 		copy_box(l, LLVMBuildAdd(l->b, to, number(l, k * span(p) * p->terms), ""), map, word, at, axes, p->joint);
 	}
+	if (after)
+		close_if(l, after);
 }
 
 /* --- products --- */

@@ -3,7 +3,8 @@
  *
  * A kernel of threads (tir.h) may end in ROLES, before which it reaches no memory. Its threads are then groups of TIR_GROUP; all but the last run the first
  * region, the multiplying role, with `registers` each, and the first thread of the last group runs the second one, the
- * loading role, whose threads have `rest`. Inside of a role the groups meet none of the others but by a channel, and the
+ * loading role, whose threads have `rest`; or its first warp does (TIR_ROLES_WARP): its threads find out together what is to be
+ * loaded, and take the same way wherever one of the operations below stands, which they do once. Inside of a role the groups meet none of the others but by a channel, and the
  * threads of a group take the same way wherever one of the operations below stands, but for PIECE and PUT. Tasks may post words to
  * later ones, and with them what groups have stored (tir.h): multiplying groups post, and wait.
  *
@@ -28,7 +29,7 @@
  * turns if they like, meet nowhere else, and a call has any number of tasks, the same of all blocks.
  *
  *   ROLES    imm = TIR_ROLES(groups, registers, rest), with turns | TIR_ROLES_TURNS, with numbers looked up anew
- *            | TIR_ROLES_ANEW; two regions, which yield nothing; ends the kernel's body
+ *            | TIR_ROLES_ANEW, with a warp that loads | TIR_ROLES_WARP; two regions, which yield nothing; ends the kernel's body
  *   TASK_STEP  i64: the tasks of a call are TASK_LO, TASK_LO + TASK_STEP, … below TASK_HI; without roles 1
  *   ACQUIRE  n; imm = channel. Waits until all groups have released what slot n mod slots had. In turn: n = 0, 1, …
  *   COPY     view, n, index[0..rank) (i64 scalars); imm = TIR_COPY(channel, part). Begins to copy a box of the view, from
@@ -118,9 +119,10 @@ typedef struct {
 #define TIR_ROLES_TURNS (INT64_C(1) << 48)
 #define TIR_ROLES_ORDER (INT64_C(1) << 49) /* 2 .. TIR_MAX_ORDER groups, without turns */
 #define TIR_ROLES_ANEW (INT64_C(1) << 50)
+#define TIR_ROLES_WARP (INT64_C(1) << 51)
 typedef struct {
 	unsigned groups, registers, rest;
-	bool turns, order, anew;
+	bool turns, order, anew, warp;
 	unsigned shares; /* in how many parts the first factor's rows are */
 } TirRoles;
 static inline TirRoles
@@ -128,7 +130,8 @@ tir_roles(int64_t imm)
 {
 	bool turns = (imm & TIR_ROLES_TURNS) != 0;
 	return (TirRoles){.groups = imm & 0xffff, .registers = imm >> 16 & 0xffff, .rest = imm >> 32 & 0xffff, .turns = turns,
-	                  .order = (imm & TIR_ROLES_ORDER) != 0, .anew = (imm & TIR_ROLES_ANEW) != 0, .shares = turns ? 1 : imm & 0xffff};
+	                  .order = (imm & TIR_ROLES_ORDER) != 0, .anew = (imm & TIR_ROLES_ANEW) != 0, .warp = (imm & TIR_ROLES_WARP) != 0,
+	                  .shares = turns ? 1 : imm & 0xffff};
 }
 
 /* An f32 number is the sum of its thirds t = 0, 1, 2, each a bf16 times 2^(-TIR_THIRD_BITS t), exactly, and all of its sign: the bits of the

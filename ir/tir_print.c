@@ -152,7 +152,8 @@ print_imm(Text *out, const TirInst *p)
 		return;
 	case OP_ROLES: {
 		TirRoles r = tir_roles(p->imm.i);
-		text_printf(out, " %u by %u rest %u%s%s", r.groups, r.registers, r.rest, r.turns ? " turns" : r.order ? " order" : "", r.anew ? " anew" : "");
+		text_printf(out, " %u by %u rest %u%s%s%s", r.groups, r.registers, r.rest, r.turns ? " turns" : r.order ? " order" : "", r.anew ? " anew" : "",
+		            r.warp ? " warp" : "");
 		return;
 	}
 	case OP_COPY: case OP_TAKE:

@@ -349,7 +349,7 @@ read_shape(Reader *r, int64_t *imm)
 	return true;
 }
 
-/* `2 by 240 rest 24 turns anew`, `0 part 1`, `0 part 0 by 1` */
+/* `2 by 240 rest 24 turns anew warp`, `0 part 1`, `0 part 0 by 1` */
 static bool
 read_parts(Reader *r, Op op, int64_t *imm)
 {
@@ -366,6 +366,8 @@ read_parts(Reader *r, Op op, int64_t *imm)
 		*imm |= TIR_ROLES_ORDER;
 	if (op == OP_ROLES && take_this_word(r, "anew"))
 		*imm |= TIR_ROLES_ANEW;
+	if (op == OP_ROLES && take_this_word(r, "warp"))
+		*imm |= TIR_ROLES_WARP;
 	return true;
 }
 

@@ -1,5 +1,5 @@
-/* tir_roles.c: runs the roles of a kernel (ir/channel.h): a strand for each group that multiplies and one for the thread
- * that loads, each as far as it can go, in turn.
+/* tir_roles.c: runs the roles of a kernel (ir/channel.h): a strand for each group that multiplies and one for the thread,
+ * or the warp, that loads, each as far as it can go, in turn.
  *
  * Whatever order they really take, what is wrong is found: a slot is filled between its ACQUIRE and the next one, read
  * between WAIT and RELEASE and while products are settled, so that who does either without the right to it is found at
@@ -57,7 +57,7 @@ typedef struct Roles {
 	Strand *strand;
 	Strand *parted; /* of which some threads take a way of their own */
 	unsigned groups, shares, nstrand;
-	bool turns, joint; /* joint: blocks have parts in common */
+	bool turns, joint, warp; /* joint: blocks have parts in common; warp: one loads */
 	unsigned now[TIR_MAX_CLUSTER]; /* whose turn it is, of each block */
 	unsigned came, met; /* groups that have come to the cluster's next barrier; barriers that all have met */
 	unsigned columns[TIR_MAX_BANKS]; /* of an accumulator */
@@ -105,6 +105,15 @@ complete(const Roles *r, Ring *ring)
 	ring->filled++;
 }
 
+static bool
+same_in_all(const Roles *r, const Strand *d, uint32_t slot)
+{
+	for (unsigned t = d->from; t < d->to; t++)
+		if (at(r->x, slot)[t] != at(r->x, slot)[d->from])
+			return false;
+	return true;
+}
+
 /* Waits where a group has not released what the slot had. */
 static bool
 run_acquire(Roles *r, Strand *d, const Step *s)
@@ -112,6 +121,8 @@ run_acquire(Roles *r, Strand *d, const Step *s)
 	unsigned channel = TIR_CHANNEL_OF(imm_of(r, s));
 	Ring *ring = ring_of(r, d, channel);
 	int64_t n = value(r, d, s->src[0]);
+	if (!same_in_all(r, d, s->src[0]))
+		return threads_violation(r->x, s, "threads of a warp differ in what they fill");
 	if (n != ring->acquired)
 		return threads_violation(r->x, s, arena_text(r->x->scratch, "fill %" PRId64 " where %" PRId64 " is next", n, ring->acquired));
 	if (ring->acquired > 0 && ring->copied + 1 != 1u << ring->c->nparts)
@@ -231,6 +242,11 @@ run_box(Roles *r, Strand *d, const Step *s)
 	if (ring->copied >> number & 1)
 		return threads_violation(r->x, s, "the part is there already");
 	const StepAccess *a = &r->x->program->access.at[s->access];
+	bool same = same_in_all(r, d, s->src[0]);
+	for (unsigned k = 0; k < a->rank; k++)
+		same &= same_in_all(r, d, a->axis[k].index);
+	if (!same)
+		return threads_violation(r->x, s, "threads of a warp differ in what they fill");
 	if (!box_fits(r, d, a, p))
 		return threads_violation(r->x, s, "the box is not what its part has");
 	if (value(r, d, a->axis[a->rank - 1].index) % (16 / dtype_info[p->dtype].bits))
@@ -516,15 +532,6 @@ run_take(Roles *r, Strand *d, const Step *s)
 
 /* --- control: what the threads of a strand have in common --- */
 
-static bool
-same_in_all(const Roles *r, const Strand *d, uint32_t slot)
-{
-	for (unsigned t = d->from; t < d->to; t++)
-		if (at(r->x, slot)[t] != at(r->x, slot)[d->from])
-			return false;
-	return true;
-}
-
 static void
 set_all(const Roles *r, const Strand *d, uint32_t slot, int64_t v)
 {
@@ -724,7 +731,7 @@ make_strand(Roles *r, unsigned n, const Step *s, const Step *after)
 	d->at = loads ? other : s + 1;
 	d->end = loads ? after - 1 : other - 1; /* without the jump behind it */
 	d->from = n * TIR_GROUP;
-	d->to = d->from + (loads ? 1u : (unsigned)TIR_GROUP);
+	d->to = d->from + (!loads ? (unsigned)TIR_GROUP : r->warp ? (unsigned)TIR_WARP : 1u);
 	d->active = ARENA_ARRAY(x->scratch, bool, x->threads);
 	for (unsigned t = d->from; t < d->to; t++)
 		d->active[t] = true;
@@ -756,7 +763,7 @@ bool
 roles_run(Block *x, const Step *s, const Step *after)
 {
 	TirRoles roles = tir_roles(tir_inst(x->k, s->inst)->imm.i);
-	Roles r = {.x = x, .groups = roles.groups, .shares = roles.shares, .turns = roles.turns, .joint = tir_has_joint(x->k)};
+	Roles r = {.x = x, .groups = roles.groups, .shares = roles.shares, .turns = roles.turns, .joint = tir_has_joint(x->k), .warp = roles.warp};
 	r.nstrand = (r.groups + 1) * tir_blocks(x->k);
 	r.ring = ARENA_ARRAY(x->scratch, Ring, (size_t)x->k->channel.n * tir_blocks(x->k));
 	r.strand = ARENA_ARRAY(x->scratch, Strand, r.nstrand);

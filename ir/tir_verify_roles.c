@@ -297,7 +297,8 @@ check_inst(Check *x, ValId v, const WalkFrame *f)
 	if (p->op == OP_BARRIER || p->op == OP_SHUFFLE || p->op == OP_WARP_MMA) {
 		bool all = p->imm.i == 1 && !tir_has_joint(x->k);
 		bool group = p->op == OP_BARRIER && (p->imm.i == TIR_GROUP_BARRIER || (x->role && (all || p->imm.i == TIR_WARP_BARRIER)));
-		NEED(p->op != OP_BARRIER ? x->role < 2 : group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
+		bool warp = p->op == OP_SHUFFLE && x->roles.warp;
+		NEED(p->op != OP_BARRIER ? x->role < 2 || warp : group ? x->role == 1 : x->role == 0, "is met by other threads than those of its role");
 	}
 	NEED(x->role != 2 || (p->op != OP_STORE && !is_wait(x, v)), "in the loading role");
 	NEED(x->role || !x->k->channel.n || (p->op != OP_LOAD && p->op != OP_STORE && p->op != OP_FETCH), "reaches memory before the roles");

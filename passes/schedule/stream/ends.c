@@ -38,18 +38,18 @@ end_at(StreamBuild *b, ExprId e, ValId row)
 	return v;
 }
 
-/* The least or most of some rows, of which the threads of a warp ask one each, or one thread all. */
+/* The least or most of some rows, of which the threads of a warp ask some each, all at once. */
 static ValId
 end_of_all(StreamBuild *b, ExprId e, bool most, ValId first, ValId last, unsigned rows, ValId lane)
 {
 	TirKernel *k = b->l.tir;
 	Op op = most ? OP_MAX : OP_MIN;
-	ValId v = end_at(b, e, last), step = stream_int(b, lane ? TIR_WARP : 1);
-	ValId i = tir_for(k, stream_int(b, 0), stream_int(b, rows), step, &v, 1);
-	ValId row = tir_binary(k, OP_ADD, first, lane ? tir_binary(k, OP_ADD, i, lane) : i);
-	v = tir_binary(k, op, v, end_at(b, e, tir_binary(k, OP_MIN, row, last)));
-	tir_end_for(k, &v, 1);
-	for (unsigned bit = 1; lane && bit < TIR_WARP; bit *= 2)
+	ValId v = 0, own = tir_binary(k, OP_ADD, first, lane);
+	for (unsigned n = 0; n < rows; n += TIR_WARP) {
+		ValId row = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, own, stream_int(b, n)), last), end = end_at(b, e, row);
+		v = v ? tir_binary(k, op, v, end) : end;
+	}
+	for (unsigned bit = 1; bit < TIR_WARP; bit *= 2)
 		v = tir_binary(k, op, v, tir_emit(k, OP_SHUFFLE, tir_scalar(DT_I64), bit, &v, 1));
 	return v;
 }
@@ -75,6 +75,13 @@ slots_core(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, V
 {
 	*begin = b->s->rest ? 0 : end_of(b, b->s->lo, true, first, last, rows, lane);
 	*end = b->s->rest ? 0 : end_of(b, b->s->hi, false, first, last, rows, lane);
+}
+
+bool
+slots_ask_all(StreamBuild *b)
+{
+	Graph *g = b->l.g;
+	return course_of(g, b->l.scratch, b->s->lo, b->s->lane) == EITHER || course_of(g, b->l.scratch, b->s->hi, b->s->lane) == EITHER;
 }
 
 bool

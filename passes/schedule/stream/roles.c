@@ -246,7 +246,7 @@ load(StreamRoles *x)
 	ValId fill[2], one = sr_int(x, 1); /* of tiles; of queries, where they stay */
 	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
-	sr_open_tasks(x, fill, nfill, true);
+	sr_open_tasks(x, fill, nfill);
 	if (!x->pieces)
 		load_queries(x, fill[1]);
 	ValId last = sr_last_tile(x), back = tir_for(k, sr_int(x, 0), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), fill, 1);
@@ -624,7 +624,7 @@ fold(StreamRoles *x)
 	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
 	slots_scales(&x->s);
-	sr_open_tasks(x, fill, nfill, false);
+	sr_open_tasks(x, fill, nfill);
 	enter_rows(x);
 	sr_place_once(x);
 	start(x);
@@ -725,7 +725,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	if (p->beside)
 		sr_add_beside(x, s, beside);
 	sr_name_once(x, s);
-	uint64_t roles = roles_of(x) | TIR_ROLES_ANEW;
+	uint64_t roles = roles_of(x) | TIR_ROLES_ANEW | (slots_ask_all(b) ? TIR_ROLES_WARP : 0);
 	tir_open_roles(k, x->pieces || x->rows == TIR_MMA_ROWS ? roles : roles | TIR_ROLES_ORDER);
 	fold(x);
 	tir_other_role(k);

@@ -56,9 +56,8 @@ sr_op(StreamRoles *x, Op o, ValId a, ValId b)
 void sr_bind_tasks(StreamRoles *x);
 /* None where the sizes are none of the plan's. */
 void sr_count_tasks(StreamRoles *x, Kernel *kernel);
-/* Opens the loop of a block's tasks, which carries n fills, of tiles and, where queries stay, of those; and its task, for the role
- * that loads, which is one thread, or the others. */
-void sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool loads);
+/* Opens the loop of a block's tasks, which carries n fills, of tiles and, where queries stay, of those; and its task. */
+void sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n);
 /* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */
 ValId sr_last_tile(StreamRoles *x);
 

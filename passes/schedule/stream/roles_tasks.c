@@ -101,7 +101,7 @@ sr_count_tasks(StreamRoles *x, Kernel *kernel)
 /* --- a task --- */
 
 static void
-open_task(StreamRoles *x, ValId task, bool loads)
+open_task(StreamRoles *x, ValId task)
 {
 	StreamBuild *b = &x->s.b;
 	if (goes_by_raster(x))
@@ -109,11 +109,11 @@ open_task(StreamRoles *x, ValId task, bool loads)
 	else
 		slots_open_task(b, task, x->rows, one_strip(b));
 	x->row_last = sr_op(x, OP_SUB, b->row1, sr_int(x, 1));
-	slots_hull(b, b->row0, x->row_last, x->rows, loads ? 0 : x->lane, &b->begin, &b->end);
+	slots_hull(b, b->row0, x->row_last, x->rows, x->lane, &b->begin, &b->end);
 }
 
 void
-sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool loads)
+sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n)
 {
 	TirKernel *k = x->s.b.l.tir;
 	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
@@ -121,7 +121,7 @@ sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool loads)
 	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
 	for (unsigned i = 0; i < n; i++)
 		fills[i] = sr_int(x, 0);
-	open_task(x, tir_for(k, lo, hi, step, fills, n), loads);
+	open_task(x, tir_for(k, lo, hi, step, fills, n));
 }
 
 /* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */

@@ -87,8 +87,10 @@ void slots_bind_raster(StreamBuild *b);
 void slots_open_raster(StreamBuild *b, ValId task, unsigned rows);
 
 /* --- ends.c --- */
-/* Over the rows first .. last of the task: where the least range begins, and the most one ends. With threads of a warp, which
- * all ask; else for one alone. */
+/* Whether the ends of a block's rows are asked of all of them, by a warp. */
+bool slots_ask_all(StreamBuild *b);
+/* Over the rows first .. last of the task: where the least range begins, and the most one ends; lane: the thread's in a warp that
+ * asks. */
 void slots_hull(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, ValId *begin, ValId *end);
 /* The same of elements that all of these rows have; 0: it is not known. */
 void slots_core(StreamBuild *b, ValId first, ValId last, unsigned rows, ValId lane, ValId *begin, ValId *end);
