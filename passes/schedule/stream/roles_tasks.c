@@ -112,6 +112,19 @@ open_task(StreamRoles *x, ValId task)
 	slots_hull(b, b->row0, x->row_last, x->rows, x->lane, &b->begin, &b->end);
 }
 
+/* Blocks take a turn's tasks in their order and the next turn's in the other one: where data says what a row has, as the
+ * documents of a text, tasks a turn apart often are at like places of some such, and the same block would have the long ones. */
+static ValId
+back_and_forth(StreamRoles *x, ValId task, ValId hi, ValId step)
+{
+	TirKernel *k = x->s.b.l.tir;
+	ValId of_turn, odd, turn = raster_divide(k, task, step, &of_turn), first = sr_op(x, OP_SUB, task, of_turn);
+	raster_divide(k, turn, sr_int(x, 2), &odd);
+	ValId last = sr_op(x, OP_SUB, sr_op(x, OP_MIN, step, sr_op(x, OP_SUB, hi, first)), sr_int(x, 1));
+	ValId back = sr_op(x, OP_ADD, first, sr_op(x, OP_SUB, last, of_turn));
+	return tir_select(k, sr_op(x, OP_EQ, odd, sr_int(x, 1)), back, task);
+}
+
 void
 sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n)
 {
@@ -121,7 +134,8 @@ sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n)
 	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
 	for (unsigned i = 0; i < n; i++)
 		fills[i] = sr_int(x, 0);
-	open_task(x, tir_for(k, lo, hi, step, fills, n));
+	ValId task = tir_for(k, lo, hi, step, fills, n);
+	open_task(x, slots_ask_all(&x->s.b) ? back_and_forth(x, task, hi, step) : task);
 }
 
 /* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */
