@@ -31,6 +31,7 @@ enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 24
 enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces or parts, or that computes_to_load */
 enum { ASKED_COLUMNS = 256 }; /* whether anchors moved is asked of so many */
 enum { LATE_ELEMENTS = 4 }; /* of a row, whose powers wait: what a thread has of the terms of one instruction */
+enum { AHEAD_COLUMNS = 128 }; /* of more, what the next task has is not asked ahead: there are no registers for it */
 enum { THREE_REGISTERS = 160, THREE_REST = 32 }; /* of three groups */
 enum { ONE_REGISTERS = 216, ONE_REST = 40, ONE_RESIDENT = 2 }; /* of one group, of which a processor has two blocks */
 
@@ -238,30 +239,57 @@ load_tile(StreamRoles *x, ValId fill)
 		sr_copy_part(x, VALUES, n, OF_VALUE, sr_int(x, 0), sr_op(x, OP_ADD, first, sr_int(x, n * TIR_PART_TERMS)), fill);
 }
 
+/* The tile at b.first, from this fill on, which becomes the one behind it. */
+static void
+load_at(StreamRoles *x, ValId *fill)
+{
+	if (x->pieces) {
+		sr_load_pieces(x, fill);
+		return;
+	}
+	load_tile(x, *fill);
+	*fill = sr_op(x, OP_ADD, *fill, sr_int(x, 1));
+}
+
+/* The task's first tile; and while those that fold are busy with it, what is asked of the next task. */
+static void
+load_first(StreamRoles *x, ValId last, ValId *fill)
+{
+	StreamBuild *b = &x->s.b;
+	ValId none = *fill;
+	tir_if(b->l.tir, sr_op(x, OP_LT, b->begin, b->end));
+	uint32_t mark = point_mark(&b->l);
+	b->first = last;
+	load_at(x, fill);
+	point_release(&b->l, mark);
+	tir_else(b->l.tir, fill, 1);
+	*fill = none;
+	tir_end_if(b->l.tir, fill, 1);
+	sr_find_next(x);
+}
+
 static void
 load(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
-	ValId fill[2], one = sr_int(x, 1); /* of tiles; of queries, where they stay */
+	ValId fill[2]; /* of tiles; of queries, where they stay */
 	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
-	sr_open_tasks(x, fill, nfill);
+	sr_open_tasks(x, fill, nfill, false);
 	if (!x->pieces)
 		load_queries(x, fill[1]);
-	ValId last = sr_last_tile(x), back = tir_for(k, sr_int(x, 0), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), fill, 1);
+	ValId last = sr_last_tile(x), from = sr_int(x, x->ahead ? x->elements : 0);
+	if (x->ahead)
+		load_first(x, last, fill);
+	ValId back = tir_for(k, from, sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), fill, 1);
 	b->first = sr_op(x, OP_SUB, last, back);
-	if (x->pieces)
-		sr_load_pieces(x, fill);
-	else {
-		load_tile(x, *fill);
-		*fill = sr_op(x, OP_ADD, *fill, one);
-	}
+	load_at(x, fill);
 	tir_end_for(k, fill, 1);
 	if (!x->pieces)
-		fill[1] = sr_op(x, OP_ADD, fill[1], one);
+		fill[1] = sr_op(x, OP_ADD, fill[1], sr_int(x, 1));
 	point_release(&b->l, mark);
-	tir_end_for(k, fill, nfill);
+	sr_close_tasks(x, fill, nfill);
 }
 
 /* --- a tile --- */
@@ -460,24 +488,7 @@ start(StreamRoles *x)
 		tir_emit(b->l.tir, OP_PUT, (TirType){0}, TIR_PIECE(k, COLUMNS), &zero, 1);
 }
 
-static void
-enter_rows(StreamRoles *x)
-{
-	StreamBuild *b = &x->s.b;
-	ValId rest, row = raster_divide(b->l.tir, x->lane, sr_int(x, 4), &rest);
-	row = sr_op(x, OP_ADD, row, sr_op(x, OP_MUL, x->warp, sr_int(x, 16)));
-	row = sr_op(x, OP_ADD, sr_op(x, OP_ADD, b->row0, sr_op(x, OP_MUL, x->group, sr_int(x, TIR_MMA_ROWS))), row);
-	for (unsigned v = 0; v < b->vectors; v++) {
-		b->row_of[v] = sr_op(x, OP_MIN, sr_op(x, OP_ADD, row, sr_int(x, 8 * v)), x->row_last);
-		uint32_t mark = point_mark(&b->l);
-		stream_at_vector(b, v);
-		b->lo[v] = b->s->ragged ? point_value(&b->l, b->s->lo, true).re : 0;
-		b->hi[v] = b->s->ragged ? point_value(&b->l, b->s->hi, true).re : 0;
-		point_release(&b->l, mark);
-	}
-}
-
-enum { CARRIED = MAX_ACCS * STREAM_MAX_VECTORS + SLOTS_MAX + 1 };
+enum { CARRIED = MAX_ACCS * STREAM_MAX_VECTORS + SLOTS_MAX + 1 + SR_MOST_OF_TASK };
 
 /* What tiles go on with: the fill, behind the state. */
 static unsigned
@@ -489,6 +500,20 @@ carry(StreamRoles *x, ValId *carried, ValId *fill, bool back)
 	else
 		carried[n] = *fill;
 	return n + 1;
+}
+
+/* Those, and what the next task is. */
+static unsigned
+carry_next(StreamRoles *x, ValId *carried, ValId *fill, bool back)
+{
+	unsigned n = carry(x, carried, fill, back);
+	for (unsigned k = 0; k < x->nnext; k++, n++) {
+		if (back)
+			x->next[k] = carried[n];
+		else
+			carried[n] = x->next[k];
+	}
+	return n;
 }
 
 /* The same, and the weights that wait. */
@@ -530,7 +555,7 @@ fold_others(StreamRoles *x, ValId queries, ValId *fill, ValId last)
 	TirKernel *k = b->l.tir;
 	ValId carried[CARRIED], begin, end;
 	unsigned n = carry_late(x, carried, fill, false);
-	slots_core(b, b->row0, x->row_last, x->rows, x->lane, &begin, &end);
+	sr_core(x, &begin, &end);
 	ValId back = tir_for(k, sr_int(x, x->elements), sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), carried, n);
 	uint32_t mark = point_mark(&b->l);
 	carry_late(x, carried, fill, true);
@@ -559,7 +584,7 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 	StreamBuild *b = &x->s.b;
 	TirKernel *k = b->l.tir;
 	ValId before[CARRIED], carried[CARRIED], last = sr_last_tile(x);
-	unsigned n = carry(x, before, fill, false);
+	carry(x, before, fill, false);
 	tir_if(k, sr_op(x, OP_LT, b->begin, b->end));
 	uint32_t mark = point_mark(&b->l);
 	b->first = last;
@@ -579,17 +604,22 @@ fold_tiles(StreamRoles *x, ValId queries, ValId *fill)
 	if (x->columns) {
 		keep_late(x);
 		ask_columns(x, *fill);
-		take_columns(x, *fill);
 	}
+	sr_find_next(x);
+	if (x->columns)
+		take_columns(x, *fill);
 	if (!x->pieces)
 		*fill = sr_op(x, OP_ADD, *fill, sr_int(x, 1));
-	carry(x, carried, fill, false);
+	unsigned n = carry_next(x, carried, fill, false);
 	point_release(&b->l, mark);
 	tir_else(k, carried, n);
 	if (!x->pieces)
 		release(x, QUERIES, queries);
-	tir_end_if(k, before, n);
+	sr_find_next(x);
 	carry(x, before, fill, true);
+	carry_next(x, before, fill, false);
+	tir_end_if(k, before, n);
+	carry_next(x, before, fill, true);
 }
 
 static ValId
@@ -619,13 +649,11 @@ static void
 fold(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
-	TirKernel *k = b->l.tir;
 	ValId fill[2]; /* as load's */
 	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
 	slots_scales(&x->s);
-	sr_open_tasks(x, fill, nfill);
-	enter_rows(x);
+	sr_open_tasks(x, fill, nfill, true);
 	sr_place_once(x);
 	start(x);
 	if (!x->pieces)
@@ -638,7 +666,7 @@ fold(StreamRoles *x)
 	stream_find_some(b);
 	finish(x);
 	point_release(&b->l, mark);
-	tir_end_for(k, fill, nfill);
+	sr_close_tasks(x, fill, nfill);
 }
 
 /* --- the kernel --- */
@@ -673,7 +701,7 @@ roles_of(const StreamRoles *x)
 		return TIR_ROLES(x->rows / TIR_MMA_ROWS, THREE_REGISTERS, THREE_REST);
 	if (x->rows < SR_ROWS)
 		return TIR_ROLES(1, ONE_REGISTERS, ONE_REST);
-	if (x->pieces || stream_is_parts(x->s.b.l.g, x->s.b.s) || computes_to_load(x))
+	if (x->pieces || x->ahead || stream_is_parts(x->s.b.l.g, x->s.b.s) || computes_to_load(x))
 		return TIR_ROLES(SR_GROUPS, MORE_REGISTERS, MORE_REST);
 	return TIR_ROLES(SR_GROUPS, REGISTERS, REST);
 }
@@ -704,6 +732,8 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	x->s.least = x->pieces ? RESIDENT_TERMS + 1 : least_terms(b->s);
 	x->s.most = x->pieces ? MOST_TERMS : x->terms;
 	x->s.across = 3;
+	x->asks = slots_ask_all(b);
+	x->ahead = x->asks && x->columns <= AHEAD_COLUMNS;
 	if (x->columns)
 		s->acc[x->acc].weight = stream_unrounded(g, s->acc[x->acc].weight, s->factors);
 	b->beyond = x->columns && !stream_ends_with_tile(g, s, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term], x->elements);
@@ -725,7 +755,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	if (p->beside)
 		sr_add_beside(x, s, beside);
 	sr_name_once(x, s);
-	uint64_t roles = roles_of(x) | TIR_ROLES_ANEW | (slots_ask_all(b) ? TIR_ROLES_WARP : 0);
+	uint64_t roles = roles_of(x) | TIR_ROLES_ANEW | (x->asks ? TIR_ROLES_WARP : 0);
 	tir_open_roles(k, x->pieces || x->rows == TIR_MMA_ROWS ? roles : roles | TIR_ROLES_ORDER);
 	fold(x);
 	tir_other_role(k);

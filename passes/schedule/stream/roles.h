@@ -20,6 +20,7 @@ void stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *
 
 enum { SR_GROUPS = 2, SR_ROWS = SR_GROUPS * TIR_MMA_ROWS }; /* of parts, and of most plans */
 enum { SR_ONCE = 2 };
+enum { SR_MOST_OF_TASK = TG_MAX_AXES + 6 + 2 * STREAM_MAX_VECTORS };
 
 typedef struct {
 	StreamSlots s;
@@ -39,6 +40,12 @@ typedef struct {
 	ValId right;               /* its first element, or column, of a tile's */
 	StreamQuads quads;         /* what is made of the state */
 	ValId row_last;
+	/* the task at work */
+	bool asks, ahead, folds;   /* data says which elements it has; which is asked while the one before is at work; of whom folds */
+	ValId core[2];             /* then: of the elements that all of its rows have, begin and end; 0: not known */
+	ValId task, hi, step;
+	ValId next[SR_MOST_OF_TASK]; /* what the next one is */
+	unsigned nnext;
 } StreamRoles;
 
 static inline ValId
@@ -56,8 +63,14 @@ sr_op(StreamRoles *x, Op o, ValId a, ValId b)
 void sr_bind_tasks(StreamRoles *x);
 /* None where the sizes are none of the plan's. */
 void sr_count_tasks(StreamRoles *x, Kernel *kernel);
-/* Opens the loop of a block's tasks, which carries n fills, of tiles and, where queries stay, of those; and its task. */
-void sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n);
+/* Opens the loop of a block's tasks, which carries n fills, of tiles and, where queries stay, of those; and its task, for those
+ * that fold with their rows. */
+void sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool folds);
+/* Where data says what a task has: finds that out for the next one, before sr_close_tasks, which ends the loop. */
+void sr_find_next(StreamRoles *x);
+void sr_close_tasks(StreamRoles *x, ValId *fills, unsigned n);
+/* Of the elements that all rows of the task have, begin and end; 0: not known. */
+void sr_core(StreamRoles *x, ValId *begin, ValId *end);
 /* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */
 ValId sr_last_tile(StreamRoles *x);
 

@@ -1,4 +1,6 @@
 /* roles_tasks.c: how many tasks a launch has, and which of them a block takes (roles.c). */
+#include <string.h>
+
 #include "passes/schedule/contract/raster.h"
 #include "passes/schedule/point/long_sums.h"
 #include "passes/schedule/stream/roles.h"
@@ -100,42 +102,182 @@ sr_count_tasks(StreamRoles *x, Kernel *kernel)
 
 /* --- a task --- */
 
+/* Blocks take a turn's tasks in their order and the next turn's in the other one: where data says what a row has, as the
+ * documents of a text, tasks a turn apart often are at like places of some such, and the same block would have the long ones. */
+static ValId
+back_and_forth(StreamRoles *x, ValId task)
+{
+	TirKernel *k = x->s.b.l.tir;
+	ValId of_turn, odd, turn = raster_divide(k, task, x->step, &of_turn), first = sr_op(x, OP_SUB, task, of_turn);
+	raster_divide(k, turn, sr_int(x, 2), &odd);
+	ValId last = sr_op(x, OP_SUB, sr_op(x, OP_MIN, x->step, sr_op(x, OP_SUB, x->hi, first)), sr_int(x, 1));
+	ValId back = sr_op(x, OP_ADD, first, sr_op(x, OP_SUB, last, of_turn));
+	return tir_select(k, sr_op(x, OP_EQ, odd, sr_int(x, 1)), back, task);
+}
+
+static void
+place_rows(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	ValId rest, row = raster_divide(b->l.tir, x->lane, sr_int(x, 4), &rest);
+	row = sr_op(x, OP_ADD, row, sr_op(x, OP_MUL, x->warp, sr_int(x, 16)));
+	row = sr_op(x, OP_ADD, sr_op(x, OP_ADD, b->row0, sr_op(x, OP_MUL, x->group, sr_int(x, TIR_MMA_ROWS))), row);
+	for (unsigned v = 0; v < b->vectors; v++)
+		b->row_of[v] = sr_op(x, OP_MIN, sr_op(x, OP_ADD, row, sr_int(x, 8 * v)), x->row_last);
+}
+
+/* The ranges of the thread's rows. */
+static void
+find_ends(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	for (unsigned v = 0; v < b->vectors; v++) {
+		uint32_t mark = point_mark(&b->l);
+		stream_at_vector(b, v);
+		b->lo[v] = b->s->ragged ? point_value(&b->l, b->s->lo, true).re : 0;
+		b->hi[v] = b->s->ragged ? point_value(&b->l, b->s->hi, true).re : 0;
+		point_release(&b->l, mark);
+	}
+}
+
 static void
 open_task(StreamRoles *x, ValId task)
 {
 	StreamBuild *b = &x->s.b;
+	task = x->asks ? back_and_forth(x, task) : task;
 	if (goes_by_raster(x))
 		slots_open_raster(b, task, x->rows);
 	else
 		slots_open_task(b, task, x->rows, one_strip(b));
 	x->row_last = sr_op(x, OP_SUB, b->row1, sr_int(x, 1));
+	if (x->ahead && x->folds) {
+		place_rows(x);
+		find_ends(x);
+	}
 	slots_hull(b, b->row0, x->row_last, x->rows, x->lane, &b->begin, &b->end);
+	if (x->ahead && x->folds)
+		slots_core(b, b->row0, x->row_last, x->rows, x->lane, &x->core[0], &x->core[1]);
 }
 
-/* Blocks take a turn's tasks in their order and the next turn's in the other one: where data says what a row has, as the
- * documents of a text, tasks a turn apart often are at like places of some such, and the same block would have the long ones. */
-static ValId
-back_and_forth(StreamRoles *x, ValId task, ValId hi, ValId step)
+/* What a task is, and has: how many values. */
+static unsigned
+of_task(StreamRoles *x, ValId **at)
 {
-	TirKernel *k = x->s.b.l.tir;
-	ValId of_turn, odd, turn = raster_divide(k, task, step, &of_turn), first = sr_op(x, OP_SUB, task, of_turn);
-	raster_divide(k, turn, sr_int(x, 2), &odd);
-	ValId last = sr_op(x, OP_SUB, sr_op(x, OP_MIN, step, sr_op(x, OP_SUB, hi, first)), sr_int(x, 1));
-	ValId back = sr_op(x, OP_ADD, first, sr_op(x, OP_SUB, last, of_turn));
-	return tir_select(k, sr_op(x, OP_EQ, odd, sr_int(x, 1)), back, task);
+	StreamBuild *b = &x->s.b;
+	unsigned n = 0;
+	for (unsigned a = 0; a < b->s->c.npar; a++)
+		if (a != b->s->lane && b->s->base >> a & 1)
+			at[n++] = &b->l.axis[a];
+	ValId *own[] = {&b->row0, &b->row1, &b->begin, &b->end};
+	for (unsigned i = 0; i < sizeof own / sizeof *own; i++)
+		at[n++] = own[i];
+	for (unsigned v = 0; x->folds && b->s->ragged && v < b->vectors; v++) {
+		at[n++] = &b->lo[v];
+		at[n++] = &b->hi[v];
+	}
+	for (unsigned i = 0; x->folds && x->core[0] && i < 2; i++)
+		at[n++] = &x->core[i];
+	return n;
+}
+
+static unsigned
+copy_task(StreamRoles *x, ValId *v, bool back)
+{
+	ValId *at[SR_MOST_OF_TASK];
+	unsigned n = of_task(x, at);
+	for (unsigned i = 0; i < n; i++) {
+		if (back)
+			*at[i] = v[i];
+		else
+			v[i] = *at[i];
+	}
+	return n;
+}
+
+/* The first one, of a block that has any. */
+static void
+find_first(StreamRoles *x, ValId lo)
+{
+	Point *l = &x->s.b.l;
+	ValId none[SR_MOST_OF_TASK];
+	tir_if(l->tir, sr_op(x, OP_LT, lo, x->hi));
+	uint32_t mark = point_mark(l);
+	open_task(x, lo);
+	x->nnext = copy_task(x, x->next, false);
+	point_release(l, mark);
+	tir_else(l->tir, x->next, x->nnext);
+	for (unsigned i = 0; i < x->nnext; i++)
+		none[i] = sr_int(x, 0);
+	tir_end_if(l->tir, none, x->nnext);
+	memcpy(x->next, none, sizeof none);
 }
 
 void
-sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n)
+sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool folds)
 {
 	TirKernel *k = x->s.b.l.tir;
-	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0);
-	ValId hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
-	ValId step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
-	for (unsigned i = 0; i < n; i++)
-		fills[i] = sr_int(x, 0);
-	ValId task = tir_for(k, lo, hi, step, fills, n);
-	open_task(x, slots_ask_all(&x->s.b) ? back_and_forth(x, task, hi, step) : task);
+	ValId lo = tir_emit(k, OP_TASK_LO, tir_scalar(DT_I64), 0, NULL, 0), carried[2 + SR_MOST_OF_TASK];
+	x->hi = tir_emit(k, OP_TASK_HI, tir_scalar(DT_I64), 0, NULL, 0);
+	x->step = tir_emit(k, OP_TASK_STEP, tir_scalar(DT_I64), 0, NULL, 0);
+	x->folds = folds;
+	x->nnext = 0;
+	if (x->ahead)
+		find_first(x, lo);
+	for (unsigned i = 0; i < n + x->nnext; i++)
+		carried[i] = i < n ? sr_int(x, 0) : x->next[i - n];
+	x->task = tir_for(k, lo, x->hi, x->step, carried, n + x->nnext);
+	memcpy(fills, carried, n * sizeof *fills);
+	if (x->ahead) {
+		copy_task(x, carried + n, true);
+		x->row_last = sr_op(x, OP_SUB, x->s.b.row1, sr_int(x, 1));
+	} else
+		open_task(x, x->task);
+	if (folds) {
+		place_rows(x);
+		if (!x->ahead)
+			find_ends(x);
+	}
+}
+
+/* Who has none looks at the last of all again. */
+void
+sr_find_next(StreamRoles *x)
+{
+	StreamBuild *b = &x->s.b;
+	ValId own[SR_MOST_OF_TASK], row_last = x->row_last, row_of[STREAM_MAX_VECTORS];
+	if (!x->ahead)
+		return;
+	PointHidden hidden = point_hide(&b->l);
+	memcpy(row_of, b->row_of, sizeof row_of);
+	copy_task(x, own, false);
+	ValId task = sr_op(x, OP_MIN, sr_op(x, OP_ADD, x->task, x->step), sr_op(x, OP_SUB, x->hi, sr_int(x, 1)));
+	open_task(x, task);
+	copy_task(x, x->next, false);
+	copy_task(x, own, true);
+	memcpy(b->row_of, row_of, sizeof row_of);
+	x->row_last = row_last;
+	point_show(&b->l, &hidden);
+}
+
+void
+sr_close_tasks(StreamRoles *x, ValId *fills, unsigned n)
+{
+	ValId carried[2 + SR_MOST_OF_TASK];
+	for (unsigned i = 0; i < n + x->nnext; i++)
+		carried[i] = i < n ? fills[i] : x->next[i - n];
+	tir_end_for(x->s.b.l.tir, carried, n + x->nnext);
+}
+
+void
+sr_core(StreamRoles *x, ValId *begin, ValId *end)
+{
+	StreamBuild *b = &x->s.b;
+	if (!x->ahead) {
+		slots_core(b, b->row0, x->row_last, x->rows, x->lane, begin, end);
+		return;
+	}
+	*begin = x->core[0];
+	*end = x->core[1];
 }
 
 /* Where the last tile of the task begins, if it has one: tiles begin where its elements do. */
