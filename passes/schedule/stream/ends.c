@@ -38,6 +38,15 @@ end_at(StreamBuild *b, ExprId e, ValId row)
 	return v;
 }
 
+/* An end as a number of 32 bits, of elements that are counted in as many: any beyond those is one beyond them. */
+static ValId
+in_32_bits(StreamBuild *b, ValId end)
+{
+	TirKernel *k = b->l.tir;
+	end = tir_binary(k, OP_MIN, tir_binary(k, OP_MAX, end, stream_int(b, -1)), stream_int(b, INT32_MAX));
+	return tir_cast(k, DT_I32, end);
+}
+
 /* The least or most of some rows, of which the threads of a warp ask some each, all at once. */
 static ValId
 end_of_all(StreamBuild *b, ExprId e, bool most, ValId first, ValId last, unsigned rows, ValId lane)
@@ -49,9 +58,11 @@ end_of_all(StreamBuild *b, ExprId e, bool most, ValId first, ValId last, unsigne
 		ValId row = tir_binary(k, OP_MIN, tir_binary(k, OP_ADD, own, stream_int(b, n)), last), end = end_at(b, e, row);
 		v = v ? tir_binary(k, op, v, end) : end;
 	}
+	DType t = b->l.short_axes >> b->s->stream & 1 ? DT_I32 : DT_I64;
+	v = t == DT_I32 ? in_32_bits(b, v) : v;
 	for (unsigned bit = 1; bit < TIR_WARP; bit *= 2)
-		v = tir_binary(k, op, v, tir_emit(k, OP_SHUFFLE, tir_scalar(DT_I64), bit, &v, 1));
-	return v;
+		v = tir_binary(k, op, v, tir_emit(k, OP_SHUFFLE, tir_scalar(t), bit, &v, 1));
+	return t == DT_I32 ? tir_cast(k, DT_I64, v) : v;
 }
 
 static ValId

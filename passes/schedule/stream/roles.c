@@ -251,41 +251,37 @@ load_at(StreamRoles *x, ValId *fill)
 	*fill = sr_op(x, OP_ADD, *fill, sr_int(x, 1));
 }
 
-/* The task's first tile; and while those that fold are busy with it, what is asked of the next task. */
+/* The task's tiles from one on to another, counted in elements from the last one back. */
 static void
-load_first(StreamRoles *x, ValId last, ValId *fill)
+load_tiles(StreamRoles *x, ValId last, ValId from, ValId to, ValId *fill)
 {
-	StreamBuild *b = &x->s.b;
-	ValId none = *fill;
-	tir_if(b->l.tir, sr_op(x, OP_LT, b->begin, b->end));
-	uint32_t mark = point_mark(&b->l);
-	b->first = last;
+	TirKernel *k = x->s.b.l.tir;
+	ValId back = tir_for(k, from, to, sr_int(x, x->elements), fill, 1);
+	uint32_t mark = point_mark(&x->s.b.l);
+	x->s.b.first = sr_op(x, OP_SUB, last, back);
 	load_at(x, fill);
-	point_release(&b->l, mark);
-	tir_else(b->l.tir, fill, 1);
-	*fill = none;
-	tir_end_if(b->l.tir, fill, 1);
-	sr_find_next(x);
+	point_release(&x->s.b.l, mark);
+	tir_end_for(k, fill, 1);
 }
 
+/* What is asked of the next task waits until slots are full: others would lack a tile meanwhile. */
 static void
 load(StreamRoles *x)
 {
 	StreamBuild *b = &x->s.b;
-	TirKernel *k = b->l.tir;
 	ValId fill[2]; /* of tiles; of queries, where they stay */
 	unsigned nfill = x->pieces ? 1 : 2;
 	uint32_t mark = point_mark(&b->l);
 	sr_open_tasks(x, fill, nfill, false);
 	if (!x->pieces)
 		load_queries(x, fill[1]);
-	ValId last = sr_last_tile(x), from = sr_int(x, x->ahead ? x->elements : 0);
-	if (x->ahead)
-		load_first(x, last, fill);
-	ValId back = tir_for(k, from, sr_op(x, OP_SUB, b->end, b->begin), sr_int(x, x->elements), fill, 1);
-	b->first = sr_op(x, OP_SUB, last, back);
-	load_at(x, fill);
-	tir_end_for(k, fill, 1);
+	ValId last = sr_last_tile(x), from = sr_int(x, 0), to = sr_op(x, OP_SUB, b->end, b->begin), full = sr_int(x, SLOTS * x->elements);
+	if (x->ahead) {
+		load_tiles(x, last, from, sr_op(x, OP_MIN, to, full), fill);
+		sr_find_next(x);
+		from = full;
+	}
+	load_tiles(x, last, from, to, fill);
 	if (!x->pieces)
 		fill[1] = sr_op(x, OP_ADD, fill[1], sr_int(x, 1));
 	point_release(&b->l, mark);

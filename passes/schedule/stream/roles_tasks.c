@@ -115,23 +115,18 @@ back_and_forth(StreamRoles *x, ValId task)
 	return tir_select(k, sr_op(x, OP_EQ, odd, sr_int(x, 1)), back, task);
 }
 
+/* The thread's rows; with their ranges. */
 static void
-place_rows(StreamRoles *x)
+enter_rows(StreamRoles *x, bool ranges)
 {
 	StreamBuild *b = &x->s.b;
 	ValId rest, row = raster_divide(b->l.tir, x->lane, sr_int(x, 4), &rest);
 	row = sr_op(x, OP_ADD, row, sr_op(x, OP_MUL, x->warp, sr_int(x, 16)));
 	row = sr_op(x, OP_ADD, sr_op(x, OP_ADD, b->row0, sr_op(x, OP_MUL, x->group, sr_int(x, TIR_MMA_ROWS))), row);
-	for (unsigned v = 0; v < b->vectors; v++)
-		b->row_of[v] = sr_op(x, OP_MIN, sr_op(x, OP_ADD, row, sr_int(x, 8 * v)), x->row_last);
-}
-
-/* The ranges of the thread's rows. */
-static void
-find_ends(StreamRoles *x)
-{
-	StreamBuild *b = &x->s.b;
 	for (unsigned v = 0; v < b->vectors; v++) {
+		b->row_of[v] = sr_op(x, OP_MIN, sr_op(x, OP_ADD, row, sr_int(x, 8 * v)), x->row_last);
+		if (!ranges)
+			continue;
 		uint32_t mark = point_mark(&b->l);
 		stream_at_vector(b, v);
 		b->lo[v] = b->s->ragged ? point_value(&b->l, b->s->lo, true).re : 0;
@@ -150,10 +145,8 @@ open_task(StreamRoles *x, ValId task)
 	else
 		slots_open_task(b, task, x->rows, one_strip(b));
 	x->row_last = sr_op(x, OP_SUB, b->row1, sr_int(x, 1));
-	if (x->ahead && x->folds) {
-		place_rows(x);
-		find_ends(x);
-	}
+	if (x->ahead && x->folds)
+		enter_rows(x, true);
 	slots_hull(b, b->row0, x->row_last, x->rows, x->lane, &b->begin, &b->end);
 	if (x->ahead && x->folds)
 		slots_core(b, b->row0, x->row_last, x->rows, x->lane, &x->core[0], &x->core[1]);
@@ -232,11 +225,8 @@ sr_open_tasks(StreamRoles *x, ValId *fills, unsigned n, bool folds)
 		x->row_last = sr_op(x, OP_SUB, x->s.b.row1, sr_int(x, 1));
 	} else
 		open_task(x, x->task);
-	if (folds) {
-		place_rows(x);
-		if (!x->ahead)
-			find_ends(x);
-	}
+	if (folds)
+		enter_rows(x, !x->ahead);
 }
 
 /* Who has none looks at the last of all again. */
