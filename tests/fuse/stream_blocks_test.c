@@ -71,6 +71,7 @@ static const Row rows[] = {
 	{"bare", "H=1 T=150 S=150 D=24 E=40", 1, true, true, 384},
 	{"enlarged", "H=1 T=150 S=150 D=24 E=40", 1, true, true, 384},
 	{"ends", "H=1 T=140 S=70 D=24 E=40", 1, true, true, 384},
+	{"ends", "H=3 T=270 S=200 D=24 E=40", 1, false, true, 384}, /* of more tasks than three blocks take in a turn */
 	{"ends", "H=1 T=40 S=0 D=24 E=40", 1, false, true, 0},
 	{"into", "T=150 S=140 D=24", 2, false, true, 384},
 	{"documents", "T=300 S=90 D=24", 1, false, true, 384},
@@ -388,8 +389,9 @@ run(const Row *r, uint32_t part)
 	bool any = part == SHORT_PARTS || part == A_TILE || sizes_path, joined = false;
 	if (!any && (r->kernels ? program_kernels(p) != r->kernels || !streams : program_kernels(p) < 2 && !pairwise))
 		fail_msg("%s: %u kernels", r->graph, program_kernels(p));
-	for (unsigned split = 0; split < 2; split++) {
-		InterpRun got = interp_program(p, &arena, &in, dim, &(InterpOptions){.stride = 1, .split = split});
+	for (unsigned way = 0; way < (r->roles ? 3u : 2u); way++) { /* in one call; split; by blocks that take turns */
+		bool split = way != 0;
+		InterpRun got = interp_program(p, &arena, &in, dim, &(InterpOptions){.stride = 1, .split = way == 1, .blocks = way == 2 ? 3 : 1});
 		if (got.error)
 			fail_msg("%s %s: %s", r->graph, r->sizes, got.error);
 		if (!split && pairwise && r->threads && ran_pairwise(&got) != (r->threads != 1))

@@ -265,12 +265,12 @@ typedef struct {
 enum { BLOCKS = 7 };
 
 static const Config configs[] = {
-	{FP_STRICT, 0, {1, 0, false}, false, TIR_NO_DOT, false, 0},  {FP_STRICT, 8, {1, 0, false}, false, TIR_NO_DOT, false, 0},
-	{FP_STRICT, 8, {1, 11, false}, false, TIR_NO_DOT, false, 0}, {FP_STRICT, 4, {2, 5, false}, true, TIR_NO_DOT, false, 0},
-	{FP_RELAXED, 0, {3, 7, false}, false, TIR_NO_DOT, false, 0}, {FP_RELAXED, 16, {1, 3, false}, true, TIR_NO_DOT, false, 0},
-	{FP_FAST, 8, {1, 9, false}, true, TIR_NO_DOT, false, 0},     [BLOCKS] = {FP_RELAXED, 32, {1, 3, false}, true, TIR_NO_DOT, true, 0},
-	{FP_RELAXED, 16, {2, 3, false}, true, TIR_DOT_TILES, false, 0},
-	{FP_RELAXED, 16, {3, 4, false}, true, TIR_DOT_VECTORS, false, 0},
+	{FP_STRICT, 0, {1, 0, false, 0}, false, TIR_NO_DOT, false, 0},  {FP_STRICT, 8, {1, 0, false, 0}, false, TIR_NO_DOT, false, 0},
+	{FP_STRICT, 8, {1, 11, false, 0}, false, TIR_NO_DOT, false, 0}, {FP_STRICT, 4, {2, 5, false, 0}, true, TIR_NO_DOT, false, 0},
+	{FP_RELAXED, 0, {3, 7, false, 0}, false, TIR_NO_DOT, false, 0}, {FP_RELAXED, 16, {1, 3, false, 0}, true, TIR_NO_DOT, false, 0},
+	{FP_FAST, 8, {1, 9, false, 0}, true, TIR_NO_DOT, false, 0},     [BLOCKS] = {FP_RELAXED, 32, {1, 3, false, 0}, true, TIR_NO_DOT, true, 0},
+	{FP_RELAXED, 16, {2, 3, false, 0}, true, TIR_DOT_TILES, false, 0},
+	{FP_RELAXED, 16, {3, 4, false, 0}, true, TIR_DOT_VECTORS, false, 0},
 };
 
 static void

@@ -262,10 +262,12 @@ give_scratch(Interp *r, const Kernel *k, TirRun *run)
 	r->called = true;
 }
 
+/* From lo on, every step-th one. */
 static bool
-run_tasks(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi)
+run_every(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi, unsigned step)
 {
 	give_scratch(r, k, run);
+	run->task_step = step;
 	run->task_lo = lo;
 	run->task_hi = hi;
 	run->fault = run->cut = 0;
@@ -282,6 +284,17 @@ run_tasks(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi)
 		r->out->fault = run->fault;
 	if (!r->out->cut)
 		r->out->cut = run->cut;
+	return true;
+}
+
+/* As one block would, or as several, whose turns begin with the first task. */
+static bool
+run_tasks(Interp *r, const Kernel *k, TirRun *run, int64_t lo, int64_t hi)
+{
+	unsigned blocks = r->o.blocks && k->tir->channel.n && !k->tir->cluster && !tir_posts(k->tir) ? r->o.blocks : 1;
+	for (unsigned n = 0; n < blocks; n++)
+		if (!run_every(r, k, run, lo + n, hi, blocks))
+			return false;
 	return true;
 }
 

@@ -11,6 +11,7 @@ typedef struct {
 	uint64_t split;    /* seed of how tasks are split and ordered, 0: all in one call; and, if it is 1 mod 5, of which runs of
 	                    * the kernels that do the same, not the first */
 	bool rows;         /* aligned kernels run where rows that lie one after another let them, as in a launch; else always */
+	unsigned blocks;   /* of kernels with roles: that take every so many-th task, each in a call; 0 stands for 1 */
 } InterpOptions;
 
 typedef struct {

@@ -1,5 +1,5 @@
 /* roles.c: the STREAM template for a GPU with wgmma: one score and at most one wide accumulator, of products of two
- * bf16 or f16 factors, by a block whose groups fold while one thread loads (ir/channel.h).
+ * bf16 or f16 factors, by a block whose groups fold while one thread loads, or a warp (ir/channel.h).
  *
  * A task is 64 rows of each group, of which there are two or, where columns are few and rows many, three; where rows are so few that
  * two would leave one without any, as those of a model that is asked for its next token, it is one, and a processor has two such
@@ -28,7 +28,7 @@
 #include "passes/schedule/contract/raster.h"
 
 enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 240, REST = 24, LEAST_TERMS = 16 };
-enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces or parts, or that computes_to_load */
+enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces or parts, that computes_to_load, or asks ahead */
 enum { ASKED_COLUMNS = 256 }; /* whether anchors moved is asked of so many */
 enum { LATE_ELEMENTS = 4 }; /* of a row, whose powers wait: what a thread has of the terms of one instruction */
 enum { AHEAD_COLUMNS = 128 }; /* of more, what the next task has is not asked ahead: there are no registers for it */

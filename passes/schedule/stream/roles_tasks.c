@@ -1,4 +1,10 @@
-/* roles_tasks.c: how many tasks a launch has, and which of them a block takes (roles.c). */
+/* roles_tasks.c: how many tasks a launch has, and which of them a block takes (roles.c).
+ *
+ * Where data says which elements a row has, whoever wants a task's waits for memory, behind all that copies have on their way. So it is
+ * asked ahead, of the next task: by the role that loads, as a warp, once slots are full; by those that fold before the last tile's
+ * columns are there. What the loop carries is then the task itself. On an H200, 16384 tokens in documents of 2048, 16 heads of 128 of
+ * bf16, us: 425 where one thread asked row after row, 335 by a warp, 328 with turns there and back, 318 asked ahead behind the first
+ * tile, 308 behind as many as fill the slots. */
 #include <string.h>
 
 #include "passes/schedule/contract/raster.h"

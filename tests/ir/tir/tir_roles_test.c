@@ -241,7 +241,7 @@ the_text_is_read_back(void **state)
 	Fixture *f = *state;
 	GUARD(f);
 	const char *in_order = replaced(f, turning(f, "rest 24 turns", "rest 24 order"), "64 by 64 part", "128 by 64 part");
-	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, changed(f, "rest 24 {", "rest 24 anew {"), turning(f, "24 turns", "24 turns anew"), by_pairs(f, "", ""), in_parts(f, false, "", ""),
+	const char *text[] = {changed(f, "", ""), turning(f, "", ""), in_order, changed(f, "rest 24 {", "rest 24 anew {"), changed(f, "rest 24 {", "rest 24 anew warp {"), turning(f, "24 turns", "24 turns anew"), by_pairs(f, "", ""), in_parts(f, false, "", ""),
 	                      in_parts(f, true, "", ""), with_held(f, "", ""), of_thirds(f, "", ""), jointly(f, false, "", ""), jointly(f, true, "", "")};
 	for (unsigned n = 0; n < sizeof text / sizeof *text; n++) {
 		TirKernel *k = fixture_read(f, text[n]);
@@ -271,6 +271,7 @@ static const struct {
 	{"part 0 by 1 %36", "part 1 by 0 %36", "%39 mma: 16 rows are not shared by 1 groups"},
 	{"%46 = settle 0", "%46 = barrier", "%46 barrier: is met by other threads than those of its role"},
 	{"%112 = acquire", "%112 = wait", "%112 wait: stands in another role"},
+	{"%105:i64 = mod %102, %19", "%105:i64 = shuffle 1 %102", "%105 shuffle: is met by other threads than those of its role"},
 	{"%37 = wait", "%37 = acquire", "%37 acquire: stands in another role"},
 	{"buffer 0 a : bf16", "buffer 0 a : bf16 written", "%113 copy: of a buffer that is written"},
 	{"view %5, %1, %3, %3, %4", "view %5, %1, %3, %4, %3", "%113 copy: the view's last stride is not 1"},
@@ -607,6 +608,35 @@ static const struct {
 	{"%114 = copy 0 part 1 %8, %110, %107, %111", "%114 = fetch %8, %11, %11", "%112 acquire: the fill before lacks a part"},
 };
 
+/* A warp that loads asks its threads what to load; and all of them say the same. */
+static void
+a_warp_loads(void **state)
+{
+	static const int64_t size[][4] = {{64, 16, 64, 1}, {70, 40, 72, 1}, {150, 33, 136, 2}};
+	static const struct {
+		const char *what, *by, *error;
+	} apart[] = {
+		{"%214:i64 = shuffle 1 %213", "%214:i64 = + %213, %23", "kernel k: %228 copy: threads of a warp differ in what they fill"},
+		{"acquire 0 %220", "acquire 0 %23", "kernel k: %224 acquire: threads of a warp differ in what they fill"},
+		{"for %11, %15, %4, %206", "for %11, %23, %4, %206", "kernel k: %216 for: threads of a group differ in how often they run it"},
+	};
+	Fixture *f = *state;
+	GUARD(f);
+	const char *text = arena_text(&f->arena, "%s%s%s", header, spaced(f, multiplies), spaced(f, loads));
+	text = replaced(f, replaced(f, text, "rest 24 {", "rest 24 warp {"), "%214:i64 = * %210, %16", "%213:i64 = * %210, %16\n      %214:i64 = shuffle 1 %213");
+	TirKernel *k = fixture_read(f, text);
+	for (unsigned i = 0; i < sizeof size / sizeof size[0]; i++) {
+		const char *error = run(f, k, size[i][0], size[i][1], size[i][2], size[i][3]);
+		if (error)
+			fail_msg("case %u: %s", i, error);
+	}
+	for (unsigned i = 0; i < sizeof apart / sizeof apart[0]; i++) {
+		const char *error = run(f, fixture_read(f, replaced(f, text, apart[i].what, apart[i].by)), 128, 16, 136, 1);
+		if (!error || strcmp(error, apart[i].error) != 0)
+			fail_msg("%s gives: %s", apart[i].by, error ? error : "nothing");
+	}
+}
+
 static void
 wrong_ones_are_found(void **state)
 {
@@ -682,6 +712,7 @@ main(void)
 		TEST(boxes_are_copied),
 		TEST(thirds_are_multiplied),
 		TEST(held_elements_are_read),
+		TEST(a_warp_loads),
 		TEST(wrong_ones_are_found),
 		TEST(wrong_turns_are_found),
 		TEST(pieces_are_where_the_fragment_says),
