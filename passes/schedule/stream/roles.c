@@ -31,7 +31,7 @@ enum { QUERIES, KEYS, VALUES, SCORES = 0, COLUMNS = 1, SLOTS = 2, REGISTERS = 24
 enum { RESIDENT_TERMS = 256, MOST_TERMS = 1 << 20, MORE_REGISTERS = 232, MORE_REST = 40 }; /* the one that loads: of pieces or parts, that computes_to_load, or asks ahead */
 enum { ASKED_COLUMNS = 256 }; /* whether anchors moved is asked of so many */
 enum { LATE_ELEMENTS = 4 }; /* of a row, whose powers wait: what a thread has of the terms of one instruction */
-enum { AHEAD_COLUMNS = 128 }; /* of more, what the next task has is not asked ahead: there are no registers for it */
+enum { AHEAD_COLUMNS = 128 }; /* of more, or of three groups, what the next task has is not asked ahead: there are no registers for it */
 enum { THREE_REGISTERS = 160, THREE_REST = 32 }; /* of three groups */
 enum { ONE_REGISTERS = 216, ONE_REST = 40, ONE_RESIDENT = 2 }; /* of one group, of which a processor has two blocks */
 
@@ -729,7 +729,7 @@ stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *kerne
 	x->s.most = x->pieces ? MOST_TERMS : x->terms;
 	x->s.across = 3;
 	x->asks = slots_ask_all(b);
-	x->ahead = x->asks && x->columns <= AHEAD_COLUMNS;
+	x->ahead = x->asks && x->columns <= AHEAD_COLUMNS && x->rows <= SR_ROWS;
 	if (x->columns)
 		s->acc[x->acc].weight = stream_unrounded(g, s->acc[x->acc].weight, s->factors);
 	b->beyond = x->columns && !stream_ends_with_tile(g, s, g->tensor.at[x->of[OF_VALUE].tensor].extent[x->of[OF_VALUE].term], x->elements);
