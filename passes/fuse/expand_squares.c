@@ -16,7 +16,7 @@
  *        the body says (roles_expanded.c). The m, which may be anything, takes from points what they have in common, that less cancels
  * tests  tests/passes/contract_expanded_test.c, tests/fuse/squares.tex
  *
- * Whoever streams such sums keeps them as they are, and so does what is read by nobody but a kernel of theirs. */
+ * What others fold on, or stream, has kernels that store nothing of it (schedule/pairwise): it stays as it is. */
 #include "passes/expr_map.h"
 #include "passes/fuse/group.h"
 #include "passes/pass_ctx.h"
@@ -201,6 +201,52 @@ sum_of(Squares *s, ExprId element, double factor)
 	return end(s, &m);
 }
 
+/* --- whether --- */
+
+/* Who reads what. */
+typedef struct {
+	Graph *g;
+	uint32_t *readers; /* by TensorId: how many nodes; */
+	TensorId *last;    /* the last of them */
+	bool *result;
+	TensorId at;
+} Reads;
+
+static void
+note_read(void *user, ExprId e)
+{
+	Reads *r = user;
+	const Expr *x = expr_get(r->g, e);
+	if (x->op != OP_READ || r->last[x->ref] == r->at)
+		return;
+	r->last[x->ref] = r->at;
+	r->readers[x->ref]++;
+}
+
+static Reads
+find_reads(Graph *g, Arena *a)
+{
+	Reads r = {.g = g, .readers = ARENA_ARRAY(a, uint32_t, g->tensor.n), .last = ARENA_ARRAY(a, TensorId, g->tensor.n), .result = ARENA_ARRAY(a, bool, g->tensor.n)};
+	for (uint32_t i = 0; i < g->node.n; i++) {
+		r.at = g->node.at[i].out;
+		node_walk(g, a, &g->node.at[i], note_read, &r);
+	}
+	for (uint32_t k = 0; k < g->result.n; k++)
+		r.result[g->result.at[k].tensor] = true;
+	return r;
+}
+
+/* Whether t is a result that nothing reads, or what is made of it point by point (epilogue.c). */
+static bool
+is_handed_out(const Reads *r, TensorId t)
+{
+	const Graph *g = r->g;
+	if (r->readers[t] == 0)
+		return r->result[t];
+	const Node *y = tensor_node(g, r->last[t]);
+	return r->readers[t] == 1 && !r->result[t] && y->monoid == MON_NONE && !y->recur && r->result[y->out] && r->readers[y->out] == 0;
+}
+
 static float
 narrow(double v)
 {
@@ -234,10 +280,11 @@ pass_expand_squares(Graph *g, PassCtx *cx)
 	if (cx->options->fuse != FUSE_ALL || !cx->options->roles || !cx->options->blocks)
 		return 0;
 	const bool *streamed = stream_members(g, cx);
+	const Reads reads = find_reads(g, cx->scratch);
 	for (uint32_t i = 0; i < nnode; i++) {
 		const Node n = g->node.at[i];
 		Squares s = {.g = g, .cx = cx, .node = &n, .owner = all.owner};
-		if (streamed[n.out] || n.monoid != MON_SUM || n.scatter || n.recur || !contract_is_plain_sum(g, cx->scratch, cx->faulty, n.out) ||
+		if (streamed[n.out] || !is_handed_out(&reads, n.out) || n.monoid != MON_SUM || n.scatter || n.recur || !contract_is_plain_sum(g, cx->scratch, cx->faulty, n.out) ||
 		    !is_square(&s, n.body) || (n.finish && expr_can_fault(g, cx->scratch, cx->faulty, n.finish)) || !spend(cx))
 			continue;
 		expand(&s);

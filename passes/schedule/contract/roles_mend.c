@@ -157,7 +157,7 @@ mend_all(Roles *r, const Own *own)
 
 /* --- few of a panel --- */
 
-enum { FEW = 128, TERMS_AT_ONCE = 4 };
+enum { FEW = 32, TERMS_AT_ONCE = 4 }; /* of a panel that are no more work one by one */
 
 /* The warp's panel: its first element, where it is staged and in the output. */
 typedef struct {
