@@ -231,11 +231,11 @@ count_tasks(Roles *r, Kernel *kernel, const PassOptions *o)
 		roles_count_pieces(r, &r->tile, &x);
 		count = expr_binary(g, OP_MUL, count, x.pieces);
 	}
-	kernel->could = expr_binary(g, OP_MUL, count, expr_binary(g, OP_MUL, worth, right));
-	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
 	if (r->of.of_row) /* whoever makes the factors does so then alone */
 		worth = expr_binary(g, OP_MUL, worth, tensor_node(g, expr_get(g, r->of.of_row)->ref)->when);
-	else if (r->tile.thirds && !only)
+	kernel->could = expr_binary(g, OP_MUL, count, expr_binary(g, OP_MUL, worth, right));
+	worth = expr_binary(g, OP_MUL, worth, roles_tile_suits(r, roles_tile_of(r->plan), only));
+	if (r->tile.thirds && !r->of.of_row && !only)
 		worth = expr_binary(g, OP_MUL, worth, roles_thirds_pay(r, o));
 	if (r->members && !only)
 		worth = expr_binary(g, OP_MUL, worth, roles_together_suits(r));
