@@ -24,7 +24,7 @@
 #include "passes/schedule/contract/contract.h"
 #include "passes/schedule/contract/roles.h"
 
-enum { MEAN_ROWS = 16 };
+enum { MEAN_ROWS = 16, MOST_AXES = 4 /* of a factor, whose thirds have one more */ };
 
 typedef struct {
 	Graph *g;
@@ -55,13 +55,20 @@ is_single(uint32_t axes)
 }
 
 static bool
+has_term(const Squares *s, ExprId e)
+{
+	return expr_axes(s->g, s->cx->scratch, e) >> s->node->npar & 1;
+}
+
+/* Whether e is one, of what both have terms of. */
+static bool
 is_difference(Squares *s, ExprId e)
 {
 	uint32_t a = parallel_axes(s, expr_arg(s->g, e, 0)), b = parallel_axes(s, expr_arg(s->g, e, 1));
 	s->own[0] = a & ~b;
 	s->own[1] = b & ~a;
 	s->difference = e;
-	return is_single(s->own[0]) && is_single(s->own[1]);
+	return is_single(s->own[0]) && is_single(s->own[1]) && has_term(s, expr_arg(s->g, e, 0)) && has_term(s, expr_arg(s->g, e, 1));
 }
 
 /* Whether e is a difference, or one times or over what is free. */
@@ -108,6 +115,14 @@ is_square(Squares *s, ExprId e)
 		return is_square(s, expr_arg(s->g, e, 1 - k));
 	}
 	return false;
+}
+
+/* Whether the factors are elements that maps have axes for. */
+static bool
+has_few_axes(const Squares *s)
+{
+	uint32_t all = expr_axes(s->g, s->cx->scratch, s->square);
+	return __builtin_popcount(all & ~s->own[0]) <= MOST_AXES && __builtin_popcount(all & ~s->own[1]) <= MOST_AXES;
 }
 
 /* --- nodes --- */
@@ -285,7 +300,7 @@ pass_expand_squares(Graph *g, PassCtx *cx)
 		const Node n = g->node.at[i];
 		Squares s = {.g = g, .cx = cx, .node = &n, .owner = all.owner};
 		if (streamed[n.out] || !is_handed_out(&reads, n.out) || n.monoid != MON_SUM || n.scatter || n.recur || !contract_is_plain_sum(g, cx->scratch, cx->faulty, n.out) ||
-		    !is_square(&s, n.body) || (n.finish && expr_can_fault(g, cx->scratch, cx->faulty, n.finish)) || !spend(cx))
+		    !is_square(&s, n.body) || !has_few_axes(&s) || (n.finish && expr_can_fault(g, cx->scratch, cx->faulty, n.finish)) || !spend(cx))
 			continue;
 		expand(&s);
 		all.owner = s.owner;
