@@ -392,7 +392,8 @@ build_tiles(Schedule *s, Program *p, const Places *places, TensorId t, Arena *sc
 	return count;
 }
 
-/* Behind kernels of tiles, what is left has few rows or columns, or few terms: none of its rows needs several blocks. */
+/* Behind kernels of tiles, what is left has few rows or columns, or few terms: none of its rows needs several blocks. Nor does what is
+ * made for such kernels (Node.when). */
 static void
 drop_clusters(BlockShapes *shapes)
 {
@@ -446,7 +447,7 @@ build_kernel(Schedule *s, Program *p, const Places *places, TensorId t, Arena *s
 	uint32_t first = p->kernel.n;
 	bool tiles = build_tiles(s, p, places, t, scratch) > 0;
 	choose_plan(s, places, t, tiles, &plan, &shapes);
-	if (tiles)
+	if (tiles || tensor_node(s->g, t)->when)
 		drop_clusters(&shapes);
 	if (!shapes.n) {
 		uint32_t any = p->kernel.n;

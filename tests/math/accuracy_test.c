@@ -269,7 +269,8 @@ print_narrow_head(FILE *f)
 	        "largest found before that last rounding, at 2^%d inputs of f32 and at all of the narrow type, in 1/16 ulp of the\n"
 	        "narrow type: 1 is what the language allows. The last column counts the inputs, of all 65,536, whose result after\n"
 	        "it is not the nearest number. GPUs have `ex2.approx` in place of the polynomial, and `rcp.approx` in place of tanh's\n"
-	        "quotient (`scripts/gpu-exact.py`). tanh is also within 2^-21 of itself.\n\n"
+	        "quotient (`scripts/gpu-exact.py`). tanh is also within 2^-21 of itself. A power to a whole number that indices make, as\n"
+	        "`g ** (i - j)`, is a power of 2 whose exponent is off by less than 2^-22 of itself: that is 2^-15.5 of the result.\n\n"
 	        "| function | 1/16 ulp | at | not nearest |\n| --- | --- | --- | --- |\n", log2_points);
 }
 
@@ -343,7 +344,8 @@ test_narrow(void **state)
 	}
 }
 
-/* Every function that is expanded has a budget; every one that has a short form, rows of them. */
+/* Every function that is expanded has a budget; every one of one operand that has a short form, rows of them. That of a power is
+ * narrow_test.c's. */
 static void
 test_complete(void **state)
 {
@@ -357,7 +359,7 @@ test_complete(void **state)
 		unsigned narrow = 0;
 		for (int i = 0; i < NNARROW; i++)
 			narrow += narrow_rows[i].op == (Op)op;
-		assert_int_equal(narrow, op_info[op].flags & F_NARROW ? 2 : 0);
+		assert_int_equal(narrow, op_info[op].flags & F_NARROW && op_info[op].arity == 1 ? 2 : 0);
 	}
 }
 

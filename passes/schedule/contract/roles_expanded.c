@@ -5,8 +5,8 @@
  * which of its panels some are below TG_EXPANDED_LEAST of a + b, or no numbers: those it folds again, term by term, as the body says,
  * and takes these in their place. Others of the panel stay as they are, whatever their neighbours are.
  *
- * On an H200 folding again takes five times as long as tiles of threads take for all: of points that lie in few places, far from
- * one another, those of one place. What all points have in common is taken from them before. */
+ * Folding again is slow (roles_mend.c): of points in eight places, far from one another, each panel has some, and 8192 by 8192 of them
+ * took 6.2 ms on an H200, where others take 0.27 and tiles of threads 0.77. What all points have in common is taken from them before. */
 #include "ir/bugs.h"
 #include "passes/schedule/contract/gpu_time.h"
 #include "passes/schedule/contract/raster.h"

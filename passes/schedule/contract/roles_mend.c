@@ -12,7 +12,10 @@
 
 /* --- all of a panel --- */
 
-enum { CHEAP = 12, FEW_ROWS = 2 }; /* what two reads, a difference and a square cost (op_cost.h), of which all rows are folded at once; how many of others */
+enum {
+	CHEAP = 12, /* what two reads, a difference and a square cost (op_cost.h), of which all rows are folded at once; */
+	FEW_ROWS = 2 /* how many of others */
+};
 
 /* The last one that the output has, where it does not have i. */
 static ValId
@@ -28,13 +31,14 @@ typedef struct {
 	ExprId value;     /* what a term is made of those */
 } How;
 
-/* Whether a read has terms side by side, or none. */
+/* Whether all reads have terms side by side. */
 static EarlyHow
 how_read(void *user, const Graph *g, Arena *scratch, ExprId read)
 {
 	struct { const Roles *r; bool along; } *x = user;
 	const Expr *p = expr_get(g, read);
 	unsigned term = x->r->of.term_axis;
+	x->along &= p->narg > 0;
 	for (unsigned k = 0; k < p->narg; k++) {
 		ExprId sub = expr_arg(g, read, k);
 		bool is_term = expr_get(g, sub)->op == OP_AXIS && expr_get(g, sub)->ref == term;
