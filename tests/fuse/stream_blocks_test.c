@@ -365,6 +365,19 @@ ran_pairwise(const InterpRun *run)
 	return run->last && run->last->plan.tmpl == TMPL_PAIRWISE;
 }
 
+/* Whether a kernel's warps find out what blocks are to bring: there the order of a block's tasks is its own. */
+static bool
+asks_data(const Program *p)
+{
+	for (uint32_t n = 0; n < p->kernel.n; n++) {
+		const TirKernel *k = p->kernel.at[n].tir;
+		for (ValId v = 1; k->channel.n && v < k->inst.n; v++)
+			if (tir_inst(k, v)->op == OP_ROLES && tir_inst(k, v)->imm.i & TIR_ROLES_WARP)
+				return true;
+	}
+	return false;
+}
+
 /* part: elements of a part; 0: as many as sizes say. Whether parts were joined that a launch could have had whole. */
 static bool
 run(const Row *r, uint32_t part)
@@ -389,7 +402,7 @@ run(const Row *r, uint32_t part)
 	bool any = part == SHORT_PARTS || part == A_TILE || sizes_path, joined = false;
 	if (!any && (r->kernels ? program_kernels(p) != r->kernels || !streams : program_kernels(p) < 2 && !pairwise))
 		fail_msg("%s: %u kernels", r->graph, program_kernels(p));
-	for (unsigned way = 0; way < (r->roles ? 3u : 2u); way++) { /* in one call; split; by blocks that take turns */
+	for (unsigned way = 0; way < (asks_data(p) ? 3u : 2u); way++) { /* in one call; split; by blocks that take turns */
 		bool split = way != 0;
 		InterpRun got = interp_program(p, &arena, &in, dim, &(InterpOptions){.stride = 1, .split = way == 1, .blocks = way == 2 ? 3 : 1});
 		if (got.error)

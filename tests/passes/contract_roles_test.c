@@ -276,6 +276,8 @@ thirds_are_right_of(bool exact)
 	for (unsigned tile = 1; tile <= roles_tiles(); tile++)
 		for (unsigned n = 0; roles_tile(tile - 1).thirds && n < sizeof of_f32 / sizeof *of_f32; n++) {
 			unsigned thirds = roles_tile(tile - 1).thirds;
+			if (roles_tile(tile - 1).pieces && !odd) /* pieces_are_right has the others */
+				continue;
 			now = &of_f32[n];
 			mode = thirds == TIR_THIRDS ? FP_RELAXED : FP_FAST;
 			if (now->size['n' - 'a'] % roles_tile(tile - 1).side || (exact && (now->to != DT_F32 || thirds < TIR_THIRDS)))
