@@ -19,7 +19,7 @@ void stream_roles_build(Graph *g, Arena *scratch, const Places *places, Kernel *
 /* --- for the files of this template --- */
 
 enum { SR_GROUPS = 2, SR_ROWS = SR_GROUPS * TIR_MMA_ROWS }; /* of parts, and of most plans */
-enum { SR_ONCE = 2 };
+enum { SR_ONCE = 2, SR_OF_ELEMENTS = 1 + MAX_ACCS };
 enum { SR_MOST_OF_TASK = TG_MAX_AXES + 6 + 2 * STREAM_MAX_VECTORS };
 
 typedef struct {
@@ -93,6 +93,8 @@ void sr_take_beside(StreamRoles *x, ValId fill);
 void sr_place_beside(StreamRoles *x, unsigned k);
 
 /* --- what is the same for all of a task (roles_once.c) --- */
+/* Where s has what is made of each element: SR_OF_ELEMENTS at most, some of them 0; how many. */
+unsigned sr_of_elements(Stream *s, ExprId **at);
 /* Finds it in what s makes of elements, which then has it by name; for the task at work. */
 void sr_name_once(StreamRoles *x, Stream *s);
 void sr_place_once(StreamRoles *x);

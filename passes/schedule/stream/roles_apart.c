@@ -45,11 +45,8 @@ sr_name_apart(StreamRoles *x, Stream *s)
 {
 	StreamBuild *b = &x->s.b;
 	Point *l = &b->l;
-	ExprId *at[1 + MAX_ACCS];
-	unsigned n = 0;
-	at[n++] = &s->score[0].quick.finish;
-	for (unsigned k = 0; k < s->pass->nacc; k++)
-		at[n++] = s->acc[k].wide ? &s->acc[k].weight : &s->acc[k].term;
+	ExprId *at[SR_OF_ELEMENTS];
+	unsigned n = sr_of_elements(s, at);
 	for (unsigned i = 0; i < n; i++)
 		if (*at[i])
 			expr_walk(l->g, l->scratch, *at[i], note_apart, &(Apart){b, s});

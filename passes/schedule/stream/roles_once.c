@@ -35,15 +35,22 @@ once_name(StreamRoles *x, unsigned k)
 	return expr_make(x->s.b.l.g, OP_IVAR, expr_get(x->s.b.l.g, x->once[k])->dtype, STREAM_ONCE + k, 0, NULL, 0);
 }
 
-void
-sr_name_once(StreamRoles *x, Stream *s)
+unsigned
+sr_of_elements(Stream *s, ExprId **at)
 {
-	Point *l = &x->s.b.l;
-	ExprId *at[1 + 2 * MAX_ACCS];
 	unsigned n = 0;
 	at[n++] = &s->score[0].quick.finish;
 	for (unsigned k = 0; k < s->pass->nacc; k++)
 		at[n++] = s->acc[k].wide ? &s->acc[k].weight : &s->acc[k].term;
+	return n;
+}
+
+void
+sr_name_once(StreamRoles *x, Stream *s)
+{
+	Point *l = &x->s.b.l;
+	ExprId *at[SR_OF_ELEMENTS];
+	unsigned n = sr_of_elements(s, at);
 	for (unsigned i = 0; i < n; i++)
 		if (*at[i])
 			expr_walk(l->g, l->scratch, *at[i], note_read, &(Once){.x = x, .s = s});
